@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
         host: str | None
         root: str | None
-        tools: bool
         reports: bool
         enforce: bool
         test: bool
@@ -43,10 +42,9 @@ if TYPE_CHECKING:
         ignored: list[str]
 
 
-TRACK_TOOLS, ALLOW_REPORT, ENFORCE = "--track-tools", "--allow-report", "--enforce"
+ALLOW_REPORT, ENFORCE = "--allow-report", "--enforce"
 VALUES = {"--host": "host", "--root": "root"}
 FLAGS = {
-    TRACK_TOOLS: "tools",
     ALLOW_REPORT: "reports",
     ENFORCE: "enforce",
     "--test": "test",

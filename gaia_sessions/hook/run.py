@@ -179,7 +179,7 @@ class HookCall:
             return
         host = hosts.host_named(name)
         payload = HookPayload(name, raw, config, self.now, os.environ)
-        found = host.events_of(self.hook, payload, tools=self.arguments["tools"])
+        found = host.events_of(self.hook, payload)
         events = [event for event in found if payload.is_tracked(event, host.general)]
         if self.arguments["enforce"] and host.asks_before_tools:
             events = [{**event, "enforced": True} for event in events]

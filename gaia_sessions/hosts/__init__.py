@@ -108,7 +108,6 @@ class Host:
     pre_delegate and subagent_stop are those that the two users' hooks read. replies: the kinds of events to which it
     obeys a reply. start_event: the event whose reply reaches a sub-agent that starts; others may report the same start.
     rewrite_prompt: the part of a reply that makes it delegate with a text added to the prompt of its tool's input.
-    with_tools: of the events that were read of a payload, those if the tools that a sub-agent uses count too.
     end_in_files: how a run without an end ended. calls_seen: what the transcript of an agent at work says of its calls.
     consumption: what a run used in all from one time to another, and its
     model, None if it is late: the last argument says that, again and again. messages: those of the agent of a run in
@@ -135,7 +134,6 @@ class Host:
         subagent_stop: tuple[str, ...] = ("SubagentStop",),
         start_event: str | None = None,
         rewrite_prompt: Callable[[Payload, str], dict[str, object]] | None = None,
-        with_tools: Callable[[HookPayload, list[Event]], list[Event]] | None = None,
         end_in_files: Callable[[Run], ReportedEnd | None] | None = None,
         calls_seen: Callable[[Run], SeenCalls | None] | None = None,
         consumption: Callable[[Run, str | None, str | None, Callable[[], bool]], Run | None] | None = None,
@@ -173,14 +171,12 @@ class Host:
         self.stop_to_hold = stop_to_hold
         self.wake_advice = wake_advice
         self._readers = readers
-        self._with_tools = with_tools
 
-    def events_of(self, hook: str, payload: HookPayload, *, tools: bool = False) -> list[Event]:
-        """The events that ``payload`` reports, as far as ``hook`` reads them; with ``tools``, those about tools too."""
+    def events_of(self, hook: str, payload: HookPayload) -> list[Event]:
+        """The events that ``payload`` reports, as far as ``hook`` reads them."""
         name = payload.text(EVENT_NAME_KEY)
         is_read = name in self.events_by_hook[hook] and payload.host_session_id
-        events = self._readers[name](payload) if is_read else []
-        return self._with_tools(payload, events) if tools and self._with_tools else events
+        return self._readers[name](payload) if is_read else []
 
 
 def host_named(name: str) -> Host:

@@ -33,12 +33,11 @@ class WantedEntry(NamedTuple):
 class HostSettings(NamedTuple):
     """The settings of one host.
 
-    files: the settings file of each scope. events: what our hook reads while the host waits; tools: the same when tools
-    are tracked, where it replaces the matcher of an event. unawaited, unawaited_tools: what it reads while the host
-    goes on, which may be heard in any order. enforced: what it reads besides where limits are held, of sub-agents
-    alone; empty where the host does not name them. delegates: the event that announces a delegation; delegation: the
-    tool that starts one, under every name it has had. per_second: the unit of its timeouts. exec_form: whether it
-    starts a program without a shell. comments: whether its settings may have comments.
+    files: the settings file of each scope. events: what our hook reads while the host waits. unawaited: what it reads
+    while the host goes on, which may be heard in any order. enforced: what it reads besides where limits are held, of
+    sub-agents alone; empty where the host does not name them. delegates: the event that announces a delegation;
+    delegation: the tool that starts one, under every name it has had. per_second: the unit of its timeouts. exec_form:
+    whether it starts a program without a shell. comments: whether its settings may have comments.
     """
 
     name: str
@@ -46,24 +45,20 @@ class HostSettings(NamedTuple):
     events: Matchers
     delegation: tuple[str, ...]
     delegates: str = "PreToolUse"
-    tools: Matchers = {}  # noqa: RUF012  # never changed
     unawaited: Matchers = {}  # noqa: RUF012  # never changed
-    unawaited_tools: Matchers = {}  # noqa: RUF012  # never changed
     enforced: Matchers = {}  # noqa: RUF012  # never changed
     per_second: int = 1
     exec_form: bool = False
     comments: bool = False
 
-    def entries(self, *, tools: bool, enforce: bool = False) -> list[WantedEntry]:
+    def entries(self, *, enforce: bool = False) -> list[WantedEntry]:
         """The entries as they stand in the settings; of one event, those that the host waits for come first."""
-        awaited = {**self.events, **self.tools} if tools else self.events
-        unawaited = {**self.unawaited, **self.unawaited_tools} if tools else self.unawaited
         return [
-            *(WantedEntry(event, matcher) for event, matcher in awaited.items()),
+            *(WantedEntry(event, matcher) for event, matcher in self.events.items()),
             *(WantedEntry(event, matcher, of_agents=True) for event, matcher in self.enforced.items() if enforce),
-            *(WantedEntry(event, matcher, is_awaited=False) for event, matcher in unawaited.items()),
+            *(WantedEntry(event, matcher, is_awaited=False) for event, matcher in self.unawaited.items()),
         ]
 
-    def wired_events(self, *, tools: bool) -> list[str]:
+    def wired_events(self) -> list[str]:
         """The events that have an entry, each once."""
-        return list(dict.fromkeys(entry.event for entry in self.entries(tools=tools)))
+        return list(dict.fromkeys(entry.event for entry in self.entries()))

@@ -24,7 +24,6 @@ from gaia_sessions.session.host_events import (
     SEVERAL,
     START,
     STOP,
-    TOOL_USED,
 )
 
 from . import BUSY, DEFERRED, NO_KEY, NOT_JOINED, WAITS_FOR_APPROVAL, EventResult
@@ -59,7 +58,7 @@ def handle_event(store: Store, event: Event, terms: Terms) -> EventResult:
         if event["kind"] not in _END_KINDS:
             raise
         result = EventResult(BUSY)
-    if event["kind"] in _TOOL_KINDS or (result.word != BUSY and not may_join_later(event, result)):
+    if event["kind"] == PERMISSION_REQUEST or (result.word != BUSY and not may_join_later(event, result)):
         held.release()
         return result
     held.keep()
@@ -197,8 +196,7 @@ HANDLERS = {
     SESSION_END: ("main_agent", "session_end"),
     SESSION_LEFT: ("main_agent", "session_left"),
     FINALIZE: ("dispatch", "finalize"),
-    PERMISSION_REQUEST: ("tool_uses", "permission_request"),
-    TOOL_USED: ("tool_uses", "tool_used"),
+    PERMISSION_REQUEST: ("asking", "permission_request"),
     SEVERAL: ("several", "several"),
 }
 """The module and the name of the handler for each kind of event; a call imports no more than the one it needs."""
@@ -214,5 +212,3 @@ EARLY_KINDS = frozenset([START, STOP, FAIL, RETURNED])
 
 _END_KINDS = frozenset([STOP, FAIL, RETURNED, DELEGATION_CLOSED, NOTIFICATION, MAIN_STOP, SESSION_END, SESSION_LEFT])
 """Events that a host sends once about the end of work: they wait if the record has no room for them."""
-
-_TOOL_KINDS = (PERMISSION_REQUEST, TOOL_USED)

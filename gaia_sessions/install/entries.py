@@ -101,7 +101,7 @@ def without_hooks(text: JsonText) -> JsonText:
 def wanted_groups(host: HostSettings, words: list[str]) -> list[tuple[str, Group]]:
     """The events and groups that an installation of the command ``words`` writes."""
     told = arguments_of(words)
-    entries = host.entries(tools=told["tools"], enforce=told["enforce"])
+    entries = host.entries(enforce=told["enforce"])
     return [(entry.event, _group(entry.matcher, new_handler(host, words, entry))) for entry in entries]
 
 

@@ -48,10 +48,10 @@ _END_OF_AGENTS = ";; esac"
 input of the tool. A shell costs the main agent a fraction of what an interpreter would."""
 
 
-def command_for(host: HostSettings, *, tools: bool, reports: bool, enforce: bool) -> list[str]:
+def command_for(host: HostSettings, *, reports: bool, enforce: bool) -> list[str]:
     """The command for ``host``. It does nothing once the hook program no longer exists."""
     name = None if host.name == CLAUDE_CODE else host.name
-    words = [*hook_program(), *argument_words(host=name, tools=tools, reports=reports, enforce=enforce)]
+    words = [*hook_program(), *argument_words(host=name, reports=reports, enforce=enforce)]
     for word in words:
         if well_formed(word) != word:
             raise StoreFailure("name", well_formed(word), "its path is not UTF-8, as settings must be", "move it")

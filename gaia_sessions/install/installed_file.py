@@ -46,7 +46,6 @@ if TYPE_CHECKING:
         state: str
         problem: str | None
         command: list[str]
-        track_tools: bool
         allow_report: bool
         enforce: bool
         wired: list[str]
@@ -68,9 +67,7 @@ COMPLETE, INCOMPLETE, ELSEWHERE, ABSENT, UNREADABLE = STATES = (
 
 def options_of(installed: InstallState) -> list[str]:
     """The options that the hooks were installed with."""
-    return argument_words(
-        tools=installed["track_tools"], reports=installed["allow_report"], enforce=installed["enforce"]
-    )
+    return argument_words(reports=installed["allow_report"], enforce=installed["enforce"])
 
 
 class InstalledFile:
@@ -104,7 +101,7 @@ class InstalledFile:
             return self.error
         try:
             text, start = with_member(self.text, self.text.start, HOOKS, {})
-            for event in {*self.host.wired_events(tools=True)} & as_object(as_object(text.value)[HOOKS]).keys():
+            for event in {*self.host.wired_events()} & as_object(as_object(text.value)[HOOKS]).keys():
                 with_member(text, start, event, [])
         except InvalidInput as problem:
             return SettingsUnreadable(self.path, problem.problem, problem.where)
@@ -112,9 +109,8 @@ class InstalledFile:
 
     def state(self) -> InstallState:
         """What is installed, compared with what an installation would write now."""
-        tools = self._arguments["tools"]
         wired = list(dict.fromkeys(entry.event for entry in self.own))
-        missing = self._missing_events(tools=tools) if self.own else []
+        missing = self._missing_events() if self.own else []
         why_no_hooks = self.why_no_hooks()
         return {
             "host": self.host.name,
@@ -123,7 +119,6 @@ class InstalledFile:
             "state": UNREADABLE if why_no_hooks else self._state(missing),
             "problem": str(why_no_hooks) if why_no_hooks else None,
             "command": self.command,
-            "track_tools": tools,
             "allow_report": self._arguments["reports"],
             "enforce": self._arguments["enforce"],
             "wired": wired,
@@ -142,13 +137,13 @@ class InstalledFile:
     def _wanted_command(self) -> list[str]:
         try:
             told = self._arguments
-            return command_for(self.host, tools=told["tools"], reports=told["reports"], enforce=told["enforce"])
+            return command_for(self.host, reports=told["reports"], enforce=told["enforce"])
         except SessionsError:  # this installation has no working hook, so every entry is of another one
             return []
 
-    def _missing_events(self, *, tools: bool) -> list[str]:
+    def _missing_events(self) -> list[str]:
         present = [wanted_entry_of(entry.event, entry.matcher, entry.handler) for entry in self.own]
-        wanted = self.host.entries(tools=tools, enforce=self._arguments["enforce"])
+        wanted = self.host.entries(enforce=self._arguments["enforce"])
         return list(dict.fromkeys(entry.event for entry in wanted if entry not in present))
 
 

@@ -80,7 +80,7 @@ class InstallRequest:
     Raises ``UsageError`` for a scope or an option that the host does not have.
     """
 
-    __slots__ = ("action", "enforce", "host", "report", "scope", "tools")
+    __slots__ = ("action", "enforce", "host", "report", "scope")
 
     def __init__(
         self,
@@ -88,14 +88,12 @@ class InstallRequest:
         host: str,
         scope: str | None = None,
         *,
-        tools: bool = False,
         report: bool = False,
         enforce: bool = False,
     ) -> None:
         self.action = action
         self.host = HOSTS[host]
         self.scope = scope
-        self.tools = tools
         self.report = report
         self.enforce = enforce
         if scope not in (None, *self.host.files):
@@ -177,11 +175,11 @@ def make_plan(places: Places, request: InstallRequest) -> Plan:
 
 
 def _plan_install(places: Places, request: InstallRequest, file: InstalledFile) -> Plan:
-    words = command_for(request.host, tools=request.tools, reports=request.report, enforce=request.enforce)
+    words = command_for(request.host, reports=request.report, enforce=request.enforce)
     rules = permission_rules() if request.report else []
     text = with_rules(with_hooks(file.text, request.host, words), rules)
     result = _new_result(places, file, request.action)
-    result["command"], result["events"] = words, request.host.wired_events(tools=request.tools)
+    result["command"], result["events"] = words, request.host.wired_events()
     result["by_hand"] = _by_hand(file)
     result["rules"] = rules
     result["withdrawn"] = [rule for rule in own_rules(file.text) if rule not in rules]

@@ -6,7 +6,7 @@ from pydantic import Field, JsonValue
 
 from .bases import Count, Number, RunModel, Seconds, SessionModel, StrictModel, Time
 
-__all__ = ["Answer", "AppSession", "Asked", "Compaction", "Conversation", "End", "GivenAnswer", "HostProcess", "Interruption", "LastError", "Move", "OwnWork", "Phase", "Run", "Session", "Todo", "TodoStatus", "Tools", "Usage", "Waiting", "Workflow", "Worktree"]
+__all__ = ["Answer", "AppSession", "Asked", "Compaction", "Conversation", "End", "GivenAnswer", "HostProcess", "Interruption", "LastError", "Move", "OwnWork", "Phase", "Run", "Session", "Todo", "TodoStatus", "Usage", "Waiting", "Workflow", "Worktree"]
 
 Phase = Literal["initializing", "investigating", "planning", "approval", "executing", "validating", "completed", "failed", "abandoned"]
 End = Literal["killed", "failed", "stopped", "returned", "ended_with_host", "lost", "denied"]
@@ -155,7 +155,6 @@ class Run(RunModel, frozen=True):
     detail: str | None = Field(default=None, description="What is known of its end besides.")
     exit_code: int | None = Field(default=None, description="What its command ended with, as shells say it: 128 + N for signal N.")
     reported: Phase | None = Field(default=None, description="The last phase that its agent reported.")
-    inferred: Phase | None = Field(default=None, description="The last phase that was inferred from what its agent did.")
     last_message: str | None = Field(default=None, description="What its agent said last.")
     transcript_path: str | None = Field(default=None, description="The transcript of its agent, a file of the host.")
     output_path: str | None = Field(default=None, description="The file with what its command wrote.")
@@ -167,13 +166,6 @@ class Run(RunModel, frozen=True):
     worktree: Worktree | None = Field(default=None, description="The worktree that its host made for the agent, if it was still there at the end.")
     usage: Usage | None = Field(default=None, description="As its host reported it when the agent was done.")
     consumed: Usage | None = Field(default=None, description="The sum over all its requests.")
-
-
-class Tools(StrictModel, frozen=True):
-    """How often the agent used each tool; kept where the hooks track tools."""
-
-    counts: dict[str, Number]
-    recent: list[str] = Field(description="Digests of the host's keys of the latest calls that were counted.")
 
 
 class Todo(StrictModel, frozen=True):
@@ -232,7 +224,6 @@ class Session(SessionModel, frozen=True):
     runs: list[Run] | None = Field(default=None, description="The newest 50, and earlier ones that have no end.")
     runs_dropped: Count | None = Field(default=None, description="How many other runs there were.")
     paused_until: Time | None = Field(default=None, description="When the limit is reset that interrupted the work.")
-    tools: Tools | None = Field(default=None, description="How often each tool was used, where tools are tracked.")
     usage: Usage | None = Field(default=None, description="What all its runs used: the sum of their `consumed`, those of dropped runs included.")
     charged_tokens: Count | None = Field(default=None, description="The sum of all charges.")
     token_correction: int | None = Field(default=None, description="What is added to charges, skills and consumption so that the sum is the total that was stated.")

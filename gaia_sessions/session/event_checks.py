@@ -23,7 +23,6 @@ from .host_events import (
     SEVERAL,
     START,
     STOP,
-    TOOL_USED,
 )
 from .phases import MARKER_PHASES, OUTCOMES
 from .schema import INTERRUPTIONS, check_host_process, check_own_work, check_usage, check_workflow, check_worktree
@@ -83,8 +82,6 @@ check_event = object_with(
         "tool_name": check_string,
         "call": check_string,
         "asked": check_string,
-        "writes": check_flag,
-        "tracked": check_flag,
         "usage": check_usage,
         "consumed": check_usage,
         "model": check_string,
@@ -108,7 +105,6 @@ REQUIRED_FIELDS = {
     MAIN_STOP: ("host_session_id",),
     FINALIZE: ("agent_id", "outcome"),
     PERMISSION_REQUEST: ("host_session_id", "host_agent_id", "tool_name"),
-    TOOL_USED: ("host_session_id", "host_agent_id", "tool_name", "call"),
     SEVERAL: ("events",),
 }
 """The fields without which an event of each kind cannot be applied, beside those that every event has."""

@@ -35,7 +35,6 @@ SESSION_LEFT = "session_left"
 MAIN_STOP = "main_stop"
 FINALIZE = "finalize"
 PERMISSION_REQUEST = "permission"
-TOOL_USED = "tool"
 SEVERAL = "several"
 
 KINDS = (
@@ -53,6 +52,5 @@ KINDS = (
     MAIN_STOP,  # the main agent ended its turn
     FINALIZE,  # somebody stated how the work ended
     PERMISSION_REQUEST,  # the host asks a person whether a sub-agent may use a tool
-    TOOL_USED,  # a sub-agent has used a tool
     SEVERAL,  # a host reported many events at once; only in the inbox
 )

@@ -2,7 +2,7 @@
 
 A host may tell neither that a permission was given nor which use of a tool it was asked for. So an answer belongs to a
 request by the key of the use where both have one, else by the tool and its input, and the agent waits until all of them
-are answered. Hooks may be heard in any order, so only what is later than a request answers it. Pure.
+are answered. Only what is later than a request answers it. Pure.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class SeenCalls:
 
 
 def requests_of(run: Run) -> list[Asked]:
-    """The requests of ``run`` that no event answered, the first one first; old records have one at most."""
+    """The requests of ``run`` that are kept, the first one first; old records have one at most."""
     if "waiting" not in run:
         return []
     others = run["waiting"].get("others", [])
@@ -93,25 +93,6 @@ def with_request(record: Record, run: Run, request: Asked, seen: SeenCalls | Non
         return record
     requests = sorted([*earlier, request], key=lambda one: parse_time(one["since"]))
     return _with_requests(record, run, requests[:MOST_REQUESTS], now)
-
-
-def with_use(record: Record, run: Run, use: Asked, seen: SeenCalls | None) -> Record:
-    """The agent of ``run`` has used a tool, as ``use`` says: with those requests answered that are answered by now.
-
-    Where its transcript tells nothing, a later use of another tool answers a request that is the only one.
-    """
-    now, requests = parse_time(use["since"]), requests_of(run)
-    due = [one for one in requests if now > parse_time(one["since"]) or is_ahead(parse_time(one["since"]), now)]
-    if not due:
-        return record
-    answered = next((one for one in due if _is_same(use, one)), None)
-    left = [one for one in due if one is not answered and ("asked" in one or "call" in one)]
-    if seen is not None:
-        left = unanswered(left, seen)
-    elif answered is None and len(requests) == 1:
-        left = []
-    kept = [one for one in requests if one not in due or one in left]
-    return record if kept == requests else _with_requests(record, run, kept, now)
 
 
 def still_asked(run: Run, now: datetime, written_at: datetime | None, seen: SeenCalls | None) -> list[Asked]:
@@ -187,7 +168,7 @@ def _with_requests(record: Record, run: Run, requests: list[Asked], now: datetim
 
 
 def request_at(now: datetime, tool: str, asked: str | None, call: str | None) -> Asked:
-    """What an agent asks for, or has used, at ``now``; the host may tell no ``call``."""
+    """What an agent asks for at ``now``; the host may tell no ``call``."""
     request: Asked = {"since": format_time(now), "for": tool}
     if asked is not None:
         request["asked"] = asked

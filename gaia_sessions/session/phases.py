@@ -49,8 +49,6 @@ WORK_RESUMED = "a run starts, and what the work asked was not denied"
 COMMAND_STARTED = "`gaia-sessions run` starts a command"
 TURN_TAKEN = "a turn is added, or a send begins"
 SEND_RETURNED = "a send returns, and its agent did not report a phase"
-TOOL_ASKED = "a tool asks for permission"
-TOOL_WROTE = "a tool changes something"
 AGENT_STOPPED = "the agent stops"
 AGENT_STOPPED_TO_ASK = "the agent stops, and `approval` is what it reported last in this run"
 AGENT_INTERRUPTED = "the agent is interrupted, or a send ends otherwise"
@@ -65,8 +63,6 @@ EVENTS: dict[str, dict[str, str]] = {
     COMMAND_STARTED: dict.fromkeys((INITIALIZING, *RESUMABLE), EXECUTING),
     TURN_TAKEN: {INITIALIZING: INVESTIGATING},
     SEND_RETURNED: {APPROVAL: INVESTIGATING},
-    TOOL_ASKED: dict.fromkeys(OPEN, APPROVAL),
-    TOOL_WROTE: dict.fromkeys((INITIALIZING, *RESUMABLE), EXECUTING),
     AGENT_STOPPED: dict.fromkeys(PHASES, COMPLETED),
     AGENT_STOPPED_TO_ASK: dict.fromkeys(PHASES, APPROVAL),
     AGENT_INTERRUPTED: {INITIALIZING: INVESTIGATING, **dict.fromkeys(_CARRYING_OUT, PLANNING)},

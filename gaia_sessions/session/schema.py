@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     Record = shapes.Record
     Run = shapes.Run
     Todo = shapes.Todo
-    Tools = shapes.Tools
     Usage = shapes.Usage
     Asked = shapes.Asked
     Waiting = shapes.Waiting
@@ -175,7 +174,6 @@ check_run = object_with(
         "detail": check_string,
         "exit_code": check_integer,
         "reported": _check_phase,
-        "inferred": _check_phase,
         "last_message": check_string,
         "transcript_path": check_string,
         "output_path": check_string,
@@ -188,7 +186,6 @@ check_run = object_with(
         "consumed": check_usage,
     },
 )
-check_tools = object_with({"counts": map_of(check_number), "recent": array_of(check_string)}, {})
 check_todo = object_with({"description": check_string, "status": _check_todo_status}, {})
 check_app_session = object_with({}, {"id": check_string, "event_time": check_seconds})
 check_compaction = object_with({"summary": check_string, "through": check_number, "messages": check_number}, {})
@@ -223,7 +220,6 @@ check_record_keys = object_with(
         "answers": array_of(check_given_answer),
         "runs": array_of(check_run),
         "runs_dropped": check_count,
-        "tools": check_tools,
         "usage": check_usage,
         "charged_tokens": check_count,
         "token_correction": check_integer,

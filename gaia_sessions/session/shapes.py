@@ -214,7 +214,6 @@ class Run(TypedDict, total=False):
     detail: Annotated[str, "What is known of its end besides."]
     exit_code: Annotated[int, "What its command ended with, as shells say it: 128 + N for signal N."]
     reported: Annotated[Phase, "The last phase that its agent reported."]
-    inferred: Annotated[Phase, "The last phase that was [inferred](hooks.md#track-tools) from what its agent did."]
     last_message: Annotated[str, "What its agent said last."]
     transcript_path: Annotated[str, "The transcript of its agent, a file of the host."]
     output_path: Annotated[str, "The file with what its command wrote."]
@@ -228,13 +227,6 @@ class Run(TypedDict, total=False):
     worktree: Annotated[Worktree, "The worktree that its host made for the agent, if it was still there at the end."]
     usage: Annotated[Usage, "As [its host reported it](hooks.md#what-a-run-cost) when the agent was done."]
     consumed: Annotated[Usage, "The sum over all its requests."]
-
-
-class Tools(TypedDict):
-    """How often the agent used each tool; kept where the hooks track tools."""
-
-    counts: dict[str, Number]
-    recent: Annotated[list[str], "Digests of the host's keys of the latest calls that were counted."]
 
 
 class Todo(TypedDict):
@@ -328,7 +320,6 @@ class Record(_EveryRecord, total=False):
     runs: Annotated[list[Run], "The newest 50, and earlier ones that have no end."]
     runs_dropped: Annotated[Count, "How many other runs there were."]
     paused_until: Annotated[Time, "When the limit is reset that interrupted the work."]
-    tools: Annotated[Tools, "How often each tool was used, where [tools are tracked](hooks.md#track-tools)."]
     usage: Annotated[
         Usage,
         "[What all its runs used](hooks.md#what-a-run-cost): the sum of their `consumed`, "
@@ -456,8 +447,6 @@ class Event(TypedDict, total=False):
     tool_name: Annotated[str, "The tool that the agent uses."]
     call: Annotated[str, "The host's key of that single use."]
     asked: Annotated[str, "A digest of the tool and of what it is given."]
-    writes: Annotated[bool, "The tool edited something."]
-    tracked: Annotated[bool, "Tools are tracked, so that a phase may be inferred from a request for permission."]
     usage: Annotated[Usage, "What the agent used, as its host told it."]
     consumed: Annotated[Usage, "The sum over all its requests, if the host adds that up itself."]
     model: Annotated[str, "The one that the agent ran on."]

@@ -105,10 +105,6 @@ def _shorten_details(longest: int) -> Shortening:
     return shorten
 
 
-def _without_recent_calls(record: Record) -> Record:
-    return {**record, "tools": {**record["tools"], "recent": []}} if "tools" in record else record
-
-
 def _with_latest_moves(record: Record) -> Record:
     kept = record["history"][-_KEPT_MOVES:]
     dropped = len(record["history"]) - len(kept)
@@ -158,7 +154,6 @@ _SHORTENING_STEPS: tuple[Shortening, ...] = (
     lambda record: cut_text(record, "last_message", 0),
     _shorten_details(200),
     _shorten_details(40),  # the details that rules compare are shorter
-    _without_recent_calls,
     lambda record: without_ended_runs(record, 1),
     _with_latest_moves,
     _with_latest_answers,

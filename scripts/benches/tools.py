@@ -1,4 +1,4 @@
-"""What it costs to track the tools of a sub-agent, and to hold its limits: the most frequent events of all.
+"""What it costs to hear of the tools of a sub-agent, and to hold its limits: the most frequent events of all.
 
 Owns which of those calls are measured. Each is made in a session of its own, so that it is the first of that session.
 """
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 _COMMAND = "cd infra && terraform apply -auto-approve plans/2026-01-08-network.tfplan 2>&1 | tail -40"
 _INPUTS = {
     "Bash": {"command": _COMMAND, "description": "Apply the plan"},
-    "Edit": {"file_path": "/srv/infra/network.tf", "old_string": "a", "new_string": "b"},
 }
 _ENFORCED_LIMIT = 2.3
 _LOOPS, _LOOP_LIMIT = "GAIA_SESSIONS_LIMITS_REPEATS", 2.7
@@ -36,19 +35,13 @@ _PRINTED = "module.network.aws_subnet.private[0]: Refreshing state... [id=subnet
 
 
 def tools(folder: str) -> Iterator[Finding]:
-    """Each kind of event of a tool, and the most expensive one: it finds the start of its agent in the inbox."""
+    """A request for permission, and the most expensive calls before a use of a tool."""
     project, _ = samples.project(folder)
     client = Client(project)
-    for what, decision, event, name in (
-        ("a request for permission", "inferred", "PermissionRequest", "Bash"),
-        ("a command", "noted", "PostToolUse", "Bash"),
-        ("an edit", "inferred", "PostToolUse", "Edit"),
-    ):
-        feed = _Feed(client, event, name)
-        yield measure(client.start(f"every_event, {what}", decision, feed.joined, "--track-tools"), HOOK_LIMIT)
-    feed = _Feed(client, "PostToolUse", "Edit")
-    what = "an edit, before its agent's start was joined"
-    yield measure(client.start(f"every_event, {what}", "inferred", feed.waiting, "--track-tools"), HOOK_LIMIT)
+    feed = _Feed(client, "PermissionRequest", "Bash")
+    yield measure(client.start("every_event, a request for permission", "noted", feed.joined), HOOK_LIMIT)
+    what = "a request for permission, before its agent's start was joined"
+    yield measure(client.start(f"every_event, {what}", "noted", feed.waiting), HOOK_LIMIT)
     what = "before a use, with a budget and a transcript of 1 MiB"
     start = client.start(f"every_event, {what}", "allowed", _Feed(client, "PreToolUse", "Bash").with_work, "--enforce")
     yield measure(start, _ENFORCED_LIMIT)

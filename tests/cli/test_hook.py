@@ -56,8 +56,8 @@ ELSEWHERE = [
     ["--root", "{}", "hook", "--host", "codex"],
     ["--root={}", "hook", "--host=codex"],
     ["hook", "--host", "codex", "--root", "{}"],
-    ["hook", "--root", "{}", "--host", "codex", "--track-tools"],
-    ["hook", "--root={}", "--track-tools", "--host=codex"],
+    ["hook", "--root", "{}", "--host", "codex", "--enforce"],
+    ["hook", "--root={}", "--enforce", "--host=codex"],
     ["--lock-timeout", "3", "--root", "{}", "hook", "--host", "codex", "--bogus"],
 ]
 

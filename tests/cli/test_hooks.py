@@ -128,12 +128,12 @@ def test_what_was_written_by_hand_is_printed_whole_when_it_goes(gaia: Gaia, sett
     settings.parent.mkdir(exist_ok=True)
     settings.write_text(json.dumps({"hooks": {"PreToolUse": [entry]}}), encoding="utf-8")
     assert f"  replaced what was {wanted}" in gaia("hooks", "install").lines
-    assert "by hand" not in gaia("hooks", "install", "--track-tools").out.decode()
+    assert "by hand" not in gaia("hooks", "install", "--allow-report").out.decode()
     assert "by hand" not in gaia("hooks", "uninstall").out.decode()
 
 
 def test_json_has_all_of_it(gaia: Gaia, settings: Path) -> None:
-    answer = gaia("hooks", "install", "--json", "--track-tools").json
+    answer = gaia("hooks", "install", "--json").json
     assert answer == {
         "action": "install",
         "host": "claude-code",
@@ -142,7 +142,7 @@ def test_json_has_all_of_it(gaia: Gaia, settings: Path) -> None:
         "file": str(settings),
         "changed": True,
         "dry_run": False,
-        "command": [PROGRAM, "--track-tools"],
+        "command": [PROGRAM],
         "events": [*HOSTS["claude-code"].events, "PermissionRequest"],
         "by_hand": [],
         "rules": [],
@@ -187,7 +187,7 @@ def test_codex_is_asked_to_trust_and_claude_code_to_trust_the_folder(gaia: Gaia,
 
 
 @table("before", [None, OLD, OLD + b"\n", b"{}\n"])
-@table("words", [["--local"], ["--local", "--allow-report"], ["--local", "--track-tools"]])
+@table("words", [["--local"], ["--local", "--allow-report"], ["--local", "--enforce"]])
 def test_a_dry_run_prints_a_patch_and_writes_nothing(
     gaia: Gaia, renew: Gaia, project: Path, tmp_path: Path, before: bytes | None, words: list[str]
 ) -> None:
@@ -330,8 +330,10 @@ def test_status_has_what_is_wrong_first_and_what_is_well_in_one_line(gaia: Gaia,
 
 @pytest.mark.usefixtures("on_path")
 def test_status_says_with_which_options_the_hooks_are_installed(gaia: Gaia) -> None:
-    gaia("hooks", "install", "--enforce", "--track-tools")
-    expected = "claude-code: installed in this project for you, no event received yet\n  with --track-tools --enforce\n"
+    gaia("hooks", "install", "--enforce", "--allow-report")
+    expected = (
+        "claude-code: installed in this project for you, no event received yet\n  with --allow-report --enforce\n"
+    )
     assert gaia("hooks", "status").all == (0, expected, "")
 
 
@@ -630,9 +632,9 @@ def test_entries_in_the_shared_file_are_updated_there_and_not_doubled(
 ) -> None:
     shared = settings.with_name("settings.json")
     gaia("hooks", "install", "--project")
-    answer = gaia("hooks", "install", "--json", "--track-tools").json
+    answer = gaia("hooks", "install", "--json", "--enforce").json
     assert (answer["scope"], answer["file"]) == ("project", str(shared))
-    assert b"--track-tools" in shared.read_bytes()
+    assert b"--enforce" in shared.read_bytes()
     assert not settings.exists()
     ended = gaia("hooks", "install", "--local", "--json")
     assert (ended.code, ended.error["message"]) == (4, f"{shared} already has the hooks for claude-code")

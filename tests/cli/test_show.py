@@ -100,7 +100,6 @@ def test_a_whole_session_as_text(gaia: Gaia, put: Gaia) -> None:
         skills={"terraform": 300},
         charged_tokens=1200,
         max_tokens=64000,
-        tools={"counts": {"Read": 1, "Bash": 2}, "recent": ["t1"]},
         revision=7,
     )
     assert gaia("show", "agent-123").all == (
@@ -134,7 +133,6 @@ metadata
 
 tokens     1,500 of 64,000 tokens, 300 for skills
 skills     terraform (300)
-tools      3 calls: Bash 2, Read 1
 phase      approval
 created    {minute(begun)}, 1 hour ago
 active     {minute(failed)}, 5 minutes ago
@@ -293,7 +291,6 @@ def test_no_line_is_wider_than_the_terminal_but_a_word_and_nothing_that_is_asked
         error_count=1,
         metadata={"note": "long " * 60},
         todos=[{"description": "a thing to do " * 20, "status": "pending"}],
-        tools={"counts": dict.fromkeys(map("mcp__server__tool_{}".format, range(9)), 7), "recent": []},
         runs=[
             {"run": 1, "started_at": "2026-01-08T18:05:30Z", "ended_at": "2026-01-08T18:08:30Z", "end": "stopped"}
             | {"detail": "said so in its last line", "last_message": message, "worktree": {"path": f"/w{columns}"}}

@@ -156,7 +156,7 @@ def test_where_too_many_of_ours_stand_a_person_takes_them_out_as_an_installation
     finding = look(project)
     expected = ("problem", f"{told} ({settings(project)})", f'"${{EDITOR:-vi}}" {settings(project)}')
     assert (finding["state"], finding["found"], finding["fix"]) == expected
-    assert told in gaia(*words, "--track-tools").err.decode()
+    assert told in gaia(*words, "--allow-report").err.decode()
 
 
 def test_a_command_to_edit_what_is_a_link_shows_where_it_leads(project: Path) -> None:
@@ -226,13 +226,13 @@ def test_a_command_of_somebodys_own_is_a_warning_until_its_script_is_gone(projec
 
 def test_the_fix_keeps_the_options(project: Path) -> None:
     (Path(sys.executable).parent / "gaia-sessions").stat()
-    typed(f"gaia-sessions --root {project}/.claude/session hooks install --allow-report --track-tools")
+    typed(f"gaia-sessions --root {project}/.claude/session hooks install --allow-report --enforce")
     document: Any = json.loads(settings(project).read_bytes())
     del document["hooks"]["SubagentStop"]
     settings(project).write_text(json.dumps(document), encoding="utf-8")
     typed(look(project)["fix"] or "")
     said = json.loads(settings(project).read_bytes())
-    assert ("PermissionRequest" in said["hooks"], len(said["permissions"]["allow"])) == (True, 2)
+    assert ("--enforce" in str(said["hooks"]["SubagentStop"]), len(said["permissions"]["allow"])) == (True, 2)
 
 
 def test_a_setting_that_means_nothing_is_the_matter_of_another_check(project: Path) -> None:

@@ -46,7 +46,6 @@ WRONG: dict[str, tuple[object, ...]] = {
     "runs_dropped": COUNT,
     "approval": (None, True, 1, "x", [], {}, {"message": "x"}, {"message": 1, "timestamp": "2026-01-08T18:05:30Z"}),
     "denial": (None, True, 1, "x", [], {}, {"message": "x"}, {"message": 1, "timestamp": "2026-01-08T18:05:30Z"}),
-    "tools": (None, [], {}, {"counts": {}}, {"counts": {"x": 0}, "recent": []}, {"counts": {}, "recent": [1]}),
     "finalized_at": TIME,
     "duration_seconds": (None, True, "1", []),
     "summary": tuple(value for value in TEXT if value is not None),

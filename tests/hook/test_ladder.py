@@ -260,7 +260,7 @@ def test_its_own_test_passes_and_leaves_nothing_in_the_project(host: Host, hook:
     assert host.tree(host.project) == before
 
 
-@table("words", ["--host codex", "--track-tools", "--host=codex --root /nowhere"])
+@table("words", ["--host codex", "--enforce", "--host=codex --root /nowhere"])
 def test_its_own_test_runs_behind_whatever_it_was_wired_with(host: Host, words: str) -> None:
     code, out, err = wired(host, "every_event", *words.split(), "--test")
 
@@ -310,10 +310,10 @@ def wired(host: Host, hook: str, *words: str, told: object = None) -> Ran:
 WIRED: dict[str, tuple[list[str], dict[str, Any]]] = {
     "two words": (["--host", "qwen-code"], {"host": "qwen-code"}),
     "one word": (["--host=qwen-code"], {"host": "qwen-code"}),
-    "the last of two": (["--host=codex", "--host", "qwen-code", "--track-tools"], {"host": "qwen-code"}),
+    "the last of two": (["--host=codex", "--host", "qwen-code", "--enforce"], {"host": "qwen-code"}),
     "a host nobody knows": (["--host", "wat"], {"host": "claude-code", "unknown_host": "wat"}),
-    "no host": (["--track-tools", "--host"], {"host": "claude-code", "ignored": ["--host"]}),
-    "none before another": (["--host", "--track-tools"], {"host": "claude-code", "ignored": ["--host"]}),
+    "no host": (["--enforce", "--host"], {"host": "claude-code", "ignored": ["--host"]}),
+    "none before another": (["--host", "--enforce"], {"host": "claude-code", "ignored": ["--host"]}),
     "an empty host": (["--host="], {"host": "claude-code", "ignored": ["--host="]}),
     "what means nothing": (
         ["PreToolUse", "--json", "-x"],
@@ -328,7 +328,7 @@ WIRED: dict[str, tuple[list[str], dict[str, Any]]] = {
 @table("root", [None, "/some/where"])
 @table("given", [True, False])
 def test_what_is_written_of_a_hook_is_what_it_reads(host: str | None, root: str | None, *, given: bool) -> None:
-    told: dict[str, Any] = {"host": host, "root": root, "tools": given, "reports": given, "enforce": given}
+    told: dict[str, Any] = {"host": host, "root": root, "reports": given, "enforce": given}
 
     assert read_arguments(argument_words(**told)) == {**told, "test": False, "help": False, "ignored": []}
 

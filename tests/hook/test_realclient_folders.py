@@ -74,7 +74,7 @@ def heard(root: Path) -> list[object]:
     return [line["event"] for line in read_lines(str(root))]
 
 
-@pytest.mark.parametrize("words", ["", "--project", "--track-tools"])
+@pytest.mark.parametrize("words", ["", "--project", "--enforce"])
 def test_installed_at_the_root_it_is_heard_there(client: Client, repository: Path, words: str) -> None:
     live(client, repository, (repository, words))
 

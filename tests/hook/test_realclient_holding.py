@@ -49,7 +49,7 @@ def live(client: Client, *sub: dict[str, Any], kind: str = "general-purpose", tw
         said = json.loads(settings.read_bytes())
         [group] = said["hooks"]["SubagentStop"]
         [handler] = group["hooks"]
-        other = {**handler, "args": [*handler["args"], "--track-tools"]}
+        other = {**handler, "args": [*handler["args"], "--not-known"]}
         said["hooks"]["SubagentStop"].append({**group, "hooks": [other]})
         settings.write_text(json.dumps(said), encoding="utf-8")
     own_settings = client.host.project / ".claude" / "gaia-sessions.toml"

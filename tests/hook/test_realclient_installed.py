@@ -38,7 +38,7 @@ def installed(client: Client, monkeypatch: pytest.MonkeyPatch) -> Client:
 
     def install() -> None:
         client.errors.write_bytes(b"")
-        request = plan.InstallRequest("install", "claude-code", "project", report=True, tools=True)
+        request = plan.InstallRequest("install", "claude-code", "project", report=True)
         plan.carry_out(places, request, lambda _: None)
 
     monkeypatch.setattr(client, "configure", install)
@@ -89,20 +89,6 @@ def test_what_is_installed_is_heard_and_what_is_allowed_is_not_asked_for(install
     assert expected <= set(heard), (installed.run / "debug.log").read_text(encoding="utf-8")[-4000:]
 
 
-def test_the_tools_of_a_sub_agent_are_counted_and_say_where_its_work_stands(installed: Client) -> None:
-    file = installed.host.project / "made"
-    write = {"text": "So.", "tools": [{"name": "Write", "input": {"file_path": str(file), "content": "42\n"}}]}
-    subs = [bash("ls -la"), bash("exit 3"), write, bash(f"cat {shlex.quote(str(file))}"), {"text": "Report."}]
-    scenario = {"main": [{"tools": [delegation("alpha")]}, {"text": "All done."}], "subs": {"alpha": subs}}
-
-    installed.live("own", script(installed.host.folder, {**scenario, "allowed": ["Agent", "Bash", "Write"]}))
-
-    record = installed.host.record()
-    assert (record["tools"]["counts"], file.read_text(encoding="utf-8")) == ({"Bash": 3, "Write": 1}, "42\n")
-    assert [move["to_phase"] for move in record["history"]] == ["investigating", "executing", "completed"]
-    assert (record["runs"][0]["inferred"], "reported" in record["runs"][0]) == ("executing", False)
-
-
 # The earlier client asks nobody where there is no terminal.
 @pytest.mark.parametrize("client", VERSIONS[-1:], indirect=True)
 def test_no_tool_call_starts_the_hook_but_one_that_needs_a_permission(client: Client) -> None:
@@ -139,7 +125,7 @@ def test_once_the_program_is_gone_the_conversation_goes_on(
         install()
         settings = installed.host.project / ".claude" / "settings.json"
         changed = settings.read_bytes().replace(hook_program()[0].encode(), str(moved).encode())
-        assert changed.count(str(moved).encode()) == len(HOSTS["claude-code"].entries(tools=True))
+        assert changed.count(str(moved).encode()) == len(HOSTS["claude-code"].entries())
         settings.write_bytes(changed)
         if gone == "interpreter":
             moved.parent.mkdir()

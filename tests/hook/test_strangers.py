@@ -53,7 +53,7 @@ def test_no_path_in_a_payload_is_followed_out_of_the_folder_of_its_client(
 ) -> None:
     outside = tmp_path / "outside"
     path = place(where, talks, outside)
-    host.words = ["--enforce", "--track-tools"]
+    host.words = ["--enforce"]
     settings = {"GAIA_SESSIONS_LIMITS_ROUNDS": "60", "GAIA_SESSIONS_LIMITS_SEARCHES": "5"}
     for _ in range(2):
         for payload in all_payloads(host, path):

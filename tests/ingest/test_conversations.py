@@ -18,7 +18,6 @@ from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.system import utc_now
 from tests.hook.conftest import ASKS, own_host, paused
 from tests.hook.test_lives import CAPTURES, lives
-from tests.ingest.conftest import wired
 from tests.table import table
 
 if TYPE_CHECKING:
@@ -372,17 +371,17 @@ def test_the_agent_of_an_agent_goes_on_with_the_one_that_delegated_to_it(host: H
     }
 
 
-@table("news", ["a turn's end that names it", "a tool it used"])
+@table("news", ["a turn's end that names it", "a request for permission"])
 @own_host
 def test_the_end_of_a_conversation_gives_way_to_life_in_the_same_conversation(host: Host, news: str) -> None:
     host.work("toolu_1", "a1")
     host.hear(host.launching())
     host.hear(host.event_payload("SessionEnd", reason="other"))
     assert latest(host.record())[:3] == ("investigating", 1, "ended_with_host")
-    used = host.event_payload("PostToolUse", tool_name="Read", tool_use_id="toolu_r", tool_input={}, agent_id="a1")
+    asked = host.event_payload("PermissionRequest", tool_name="Bash", tool_input={}, agent_id="a1")
 
-    if news == "a tool it used":
-        wired(host, "--track-tools").hear({**used, "agent_type": "Explore"})
+    if news == "a request for permission":
+        host.hear({**asked, "agent_type": "Explore"})
     else:
         host.hear(host.pausing("a1"))
 

@@ -46,7 +46,7 @@ STEPS = st.lists(
         st.tuples(st.just("fail"), MESSAGES),
         st.tuples(st.just("notification"), st.sampled_from(["completed", "failed", "abandoned"])),
         st.just(("session_end",)),
-        st.tuples(st.just("tool"), st.integers(0, 400)),
+        st.tuples(st.just("permission"), st.integers(0, 400)),
         st.tuples(st.just("phase"), st.sampled_from(["planning", "executing", "approval"])),
         st.tuples(st.just("metadata"), st.integers(1, 5000)),
     ),
@@ -114,8 +114,8 @@ class Full:
                 self.tell("notification", outcome=outcome)
             case ("session_end",):
                 self.tell("session_end")
-            case ("tool", number):
-                self.tell("tool", call=f"c{number}", tool_name=f"tool-{number}", writes=bool(number % 2))
+            case ("permission", number):
+                self.tell("permission", asked=f"a{number}", tool_name=f"tool-{number}")
             case ("phase", phase):
                 self.update(phase)
             case ("metadata", size):
@@ -295,11 +295,11 @@ def test_a_hooks_end_with_more_text_than_there_is_room_for_is_recorded_with_less
     assert record["metadata"] == full.metadata
 
 
-def test_news_of_tools_leaves_room_for_the_end() -> None:
+def test_a_request_for_permission_leaves_room_for_the_end() -> None:
     full = Full(0)
     before = full.record
 
-    told = {"kind": "tool", "at": format_time(full.now), "host": "claude-code", "host_session_id": "h" * 36}
-    done = full.take_in({**told, "host_agent_id": "a1b2c3d4e5f6a7b8c", "call": "c", "tool_name": "Read"})
+    told = {"kind": "permission", "at": format_time(full.now), "host": "claude-code", "host_session_id": "h" * 36}
+    done = full.take_in({**told, "host_agent_id": "a1b2c3d4e5f6a7b8c", "asked": "a", "tool_name": "Bash"})
 
     assert (done.word, full.record) == ("full", before)

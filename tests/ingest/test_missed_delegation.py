@@ -11,7 +11,6 @@ import pytest
 
 import gaia_sessions
 from tests.hook.conftest import own_host
-from tests.ingest.conftest import wired
 from tests.table import table
 
 if TYPE_CHECKING:
@@ -26,9 +25,8 @@ AGENT = {"agent_id": "a1", "agent_type": "Explore"}
 
 
 def hear(host: Host, payload: dict[str, Any]) -> None:
-    """The one hook is told ``payload``; of most tools only where it was asked to follow them."""
-    tracked = payload["hook_event_name"] == "PostToolUse" and payload["tool_name"] == "Read"
-    ran = wired(host, *["--track-tools"] * tracked).run("every_event", payload)
+    """The one hook is told ``payload``."""
+    ran = host.run("every_event", payload)
     assert (ran.code, ran.err) == (0, b"")
 
 
@@ -41,7 +39,6 @@ NEWS: dict[str, News] = {
     "its own delegation": lambda host: host.delegation("toolu_2", **AGENT),
     "the launch of what it delegated": lambda host: {**host.launching("toolu_2", "b1"), **AGENT},
     "a request for permission": lambda host: tool(host, "PermissionRequest"),
-    "a tool it used": lambda host: tool(host, "PostToolUse"),
     "its stop": lambda host: host.ending(),
     "its failure": lambda host: host.dying(),
 }
@@ -166,11 +163,10 @@ def test_news_before_the_start_was_joined_makes_no_second_session(host: Host, na
 @pytest.mark.parametrize("times", [2, pytest.param(6, marks=pytest.mark.slow)])
 def test_much_news_of_one_agent_at_once_is_one_session(host: Host, times: int) -> None:
     host.knows("a1", "toolu_1")
-    tracked = wired(host, "--track-tools")
-    news = [(host, NEWS["a request for permission"](host)), (tracked, NEWS["a tool it used"](host))] * times
+    news = [NEWS["a request for permission"](host)] * 2 * times
 
     with ThreadPoolExecutor(len(news)) as pool:
-        ran = list(pool.map(lambda one: one[0].start("every_event", one[1]), news))
+        ran = list(pool.map(lambda one: host.start("every_event", one), news))
     assert {(one.code, one.err) for one in ran} == {(0, b"")}
 
     assert of_agent(host, "a1")["phase"] == "investigating"
@@ -182,8 +178,7 @@ def test_news_that_is_heard_after_the_stop_of_the_agent_begins_nothing(host: Hos
     host.stop()
     before = host.records()
 
-    for name in ("a request for permission", "a tool it used"):
-        hear(host, NEWS[name](host))
+    hear(host, NEWS["a request for permission"](host))
 
     assert host.records() == before
 

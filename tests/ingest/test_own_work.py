@@ -13,7 +13,7 @@ from gaia_sessions.session.clock import format_time, parse_time, timedelta
 from gaia_sessions.session.host_events import MOST_TASKS
 from tests import commands
 from tests.hook.conftest import ASKS, gaia, own_host
-from tests.ingest.test_tool_uses import asking
+from tests.ingest.test_asking import asking
 from tests.table import table
 
 if TYPE_CHECKING:

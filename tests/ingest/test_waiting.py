@@ -13,7 +13,7 @@ import gaia_sessions
 from gaia_sessions.session.clock import format_time, parse_time
 from gaia_sessions.system import utc_now
 from tests.hook.conftest import own_host
-from tests.ingest.test_tool_uses import asking, hear, payloads_of, phases, tool
+from tests.ingest.test_asking import asking, hear, payloads_of, phases
 from tests.table import table
 
 if TYPE_CHECKING:
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 HOSTS = Path(__file__).parents[1] / "data" / "hosts"
 CAPTURES = sorted(HOSTS.glob("claude-code-*/tui-permission-*.jsonl"))
-UNTRACKED = ("--host", "claude-code")
 
 
 def write(host: Host, after: float, since: str | None = None) -> None:
@@ -43,27 +42,27 @@ def liveness(host: Host) -> Any:
 
 def test_a_request_is_shown_until_the_agent_writes_and_noted_until_it_has_ended(host: Host) -> None:
     host.work()
-    hear(host, asking(host), *UNTRACKED)
+    hear(host, asking(host))
     asked = waiting(host)
     assert (asked["for"], phases(host.record())) == ("Bash", ["initializing", "investigating"])
     shown = {"state": "waiting", "since": asked["since"], "for": "Bash"}
     assert liveness(host) == shown
-    hear(host, host.pausing("a1"), *UNTRACKED)
-    hear(host, host.event_payload("Notification", notification_type="permission_prompt"), *UNTRACKED)
+    hear(host, host.pausing("a1"))
+    hear(host, host.event_payload("Notification", notification_type="permission_prompt"))
     assert waiting(host) == asked
     write(host, 0.5, asked["since"])
     assert liveness(host) == shown
 
     write(host, 60)
     assert (waiting(host), liveness(host)) == (asked, {"state": "working"})
-    hear(host, host.ending(), *UNTRACKED)
+    hear(host, host.ending())
     assert (waiting(host), liveness(host)) == (None, None)
 
 
 def test_a_request_says_where_an_agent_that_outlived_its_conversation_writes(host: Host) -> None:
     host.work()
     cleared = host.transcript.with_name("after-clear.jsonl")
-    hear(host, {**asking(host), "session_id": "after-clear", "transcript_path": str(cleared)}, *UNTRACKED)
+    hear(host, {**asking(host), "session_id": "after-clear", "transcript_path": str(cleared)})
 
     written = cleared.with_suffix("") / "subagents" / "agent-a1.jsonl"
     assert host.record()["runs"][0]["transcript_path"] == str(written)
@@ -94,7 +93,7 @@ def result(key: str) -> dict[str, Any]:
 
 
 def asks_for(host: Host, name: str, **given: object) -> None:
-    hear(host, {**asking(host), "tool_name": name, "tool_input": given}, *UNTRACKED)
+    hear(host, {**asking(host), "tool_name": name, "tool_input": given})
 
 
 TWO = (("toolu_a", "Bash", {"command": "make"}), ("toolu_b", "Write", {"file_path": "/x"}))
@@ -136,36 +135,12 @@ def test_a_call_that_needs_no_permission_answers_nothing(host: Host) -> None:
     assert liveness(host) == {"state": "working"}
 
 
-def test_two_permissions_of_an_agent_whose_tools_are_tracked_are_two_questions(host: Host) -> None:
-    host.work()
-    for command in ("make", "test"):
-        hear(host, {**asking(host), "tool_input": {"command": command}})
-    assert (liveness(host)["state"], phases(host.record())[-1]) == ("waiting", "approval")
-
-    hear(host, tool(host, "Bash", tool_input={"command": "test"}))
-    assert (liveness(host)["state"], phases(host.record())[-1]) == ("waiting", "approval")
-    hear(host, tool(host, "Bash", "PostToolUseFailure", tool_input={"command": "make"}))
-    assert (waiting(host), phases(host.record())[-1]) == (None, "investigating")
-
-
-@table("event", ["PostToolUse", "PostToolUseFailure"])
-@own_host
-def test_where_tools_are_tracked_a_use_answers_and_the_phase_is_inferred_as_before(host: Host, event: str) -> None:
-    host.work()
-    hear(host, asking(host))
-    assert (waiting(host)["for"], phases(host.record())[-1]) == ("Bash", "approval")
-
-    hear(host, tool(host, "Read", event))
-
-    assert (waiting(host), phases(host.record())[-1]) == (None, "investigating")
-
-
 def test_a_request_of_the_main_agent_marks_nobody(host: Host) -> None:
     host.work()
     before = host.tree(host.root)
     payload = asking(host)
     del payload["agent_id"], payload["agent_type"]
-    hear(host, payload, *UNTRACKED)
+    hear(host, payload)
     assert host.tree(host.root) == before
 
 
@@ -183,7 +158,7 @@ def test_an_agent_that_was_not_heard_of_is_quiet(host: Host) -> None:
 def test_a_conversation_that_starts_is_told_who_waits(host: Host) -> None:
     with host.client():
         host.work()
-        hear(host, asking(host), *UNTRACKED)
+        hear(host, asking(host))
         reply = host.run("every_event", host.event_payload("SessionStart", session_id="other", source="startup"))
     told = reply.answer["hookSpecificOutput"]["additionalContext"].splitlines()
     since = waiting(host)["since"][:16].replace("T", " ")
@@ -194,7 +169,7 @@ def test_a_conversation_that_starts_is_told_who_waits(host: Host) -> None:
 def test_nobody_waits_for_a_person_whose_host_is_gone(host: Host) -> None:
     with host.client():
         host.work()
-        hear(host, asking(host), *UNTRACKED)
+        hear(host, asking(host))
     reply = host.run("every_event", host.event_payload("SessionStart", session_id="other", source="startup"))
     told = reply.answer["hookSpecificOutput"]["additionalContext"]
     assert (told.startswith("Sub-agents whose work is not finished."), "at work" in told, liveness(host)) == (

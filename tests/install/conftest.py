@@ -57,10 +57,8 @@ class Setup:
         plain = COMMENT.sub(lambda found: found[1] or "", text) if HOSTS[self.host].comments else text
         return json.loads(plain, parse_int=lambda digits: int(digits) if len(digits) < 20 else digits)
 
-    def install(
-        self, *, tools: bool = False, report: bool = False, enforce: bool = False, dry_run: bool = False
-    ) -> InstallResult:
-        request = plan.InstallRequest(plan.INSTALL, self.host, self.scope, tools=tools, report=report, enforce=enforce)
+    def install(self, *, report: bool = False, enforce: bool = False, dry_run: bool = False) -> InstallResult:
+        request = plan.InstallRequest(plan.INSTALL, self.host, self.scope, report=report, enforce=enforce)
         return plan.carry_out(self.places, request, lambda _: None, dry_run=dry_run)
 
     def uninstall(self, *, dry_run: bool = False) -> InstallResult:

@@ -15,7 +15,6 @@ from gaia_sessions import hosts as all_hosts
 from gaia_sessions.config import load, user_file
 from gaia_sessions.errors import BadSetting, StoreFailure, UsageError
 from gaia_sessions.hosts import CLAUDE_CODE, HOOK
-from gaia_sessions.hosts.claude_code import tool_uses
 from gaia_sessions.hosts.payload import HookPayload
 from gaia_sessions.hosts.settings import USER, WantedEntry
 from gaia_sessions.install import hook_command
@@ -136,10 +135,10 @@ def test_a_script_of_a_checkout_by_any_name_is_own_while_it_is_there(tmp_path: P
 
 
 @table("host", HOSTS)
-@table("tools", [False, True])
-def test_what_is_written_is_known_again_and_runs(setup: Setup, host: str, *, tools: bool) -> None:
-    words = hook_command.command_for(HOSTS[host], tools=tools, reports=tools, enforce=tools)
-    for wanted in HOSTS[host].entries(tools=tools, enforce=tools):
+@table("told", [False, True])
+def test_what_is_written_is_known_again_and_runs(setup: Setup, host: str, *, told: bool) -> None:
+    words = hook_command.command_for(HOSTS[host], reports=told, enforce=told)
+    for wanted in HOSTS[host].entries(enforce=told):
         handler = hook_command.new_handler(HOSTS[host], words, wanted)
         assert (hook_command.is_own_hook(handler), hook_command.words_of(handler)) == (True, words)
         assert hook_command.wanted_entry_of(wanted.event, wanted.matcher, handler) == wanted
@@ -169,7 +168,7 @@ def test_a_path_that_is_no_utf8_is_refused(monkeypatch: pytest.MonkeyPatch, setu
 
 @table("host", HOSTS)
 def test_every_event_we_ask_for_is_one_that_its_module_reads(host: str) -> None:
-    asked = HOSTS[host].wired_events(tools=False)
+    asked = HOSTS[host].wired_events()
     assert set(asked) <= set(all_hosts.host_named(host).events_by_hook["hook"])
 
 
@@ -194,16 +193,11 @@ def test_what_the_table_calls_a_delegation_is_one_to_its_module(setup: Setup, na
     assert [tool for tool in taken if not matches(matcher, tool)] == []
 
 
-def test_what_is_received_of_tools_is_what_their_module_reads() -> None:
-    host = HOSTS["claude-code"]
-    assert {*host.tools, *host.unawaited_tools, *host.unawaited} == set(tool_uses._KINDS)
-
-
 @table("name", HOSTS)
 def test_no_ordinary_tool_starts_a_process_as_installed(name: str) -> None:
     events = {"PreToolUse", "PostToolUse", "PostToolUseFailure", "PostToolBatch", "BeforeTool", "AfterTool"}
     ordinary = [*OTHER_TOOLS, "shell", "exec_command", "run_shell_command", "mcp__server__spawn_agents"]
-    wired = [entry for entry in HOSTS[name].entries(tools=False) if entry.event in events]
+    wired = [entry for entry in HOSTS[name].entries() if entry.event in events]
     assert len(wired) >= 2
     assert [(entry, tool) for entry in wired for tool in ordinary if matches(entry.matcher, tool)] == []
 
@@ -233,47 +227,29 @@ def test_the_plugin_receives_what_the_settings_receive() -> None:
         for group in groups
         for handler in group["hooks"]
     ]
-    assert sorted(found, key=str) == sorted(HOSTS["claude-code"].entries(tools=False), key=str)
+    assert sorted(found, key=str) == sorted(HOSTS["claude-code"].entries(), key=str)
 
 
-DELEGATING = ["Agent", "Task", "Workflow", "SendMessage", "TaskStop"]
 OTHER_TOOLS = ["Bash", "Read", "AgentOutput", "TaskOutput", "TaskCreate", "mcp__agents__Agent", "Skill"]
 
 
-@table("event", ["PostToolUse", "PostToolUseFailure"])
-def test_every_tool_has_one_entry_and_that_of_a_tool_that_starts_no_agent_is_not_waited_for(event: str) -> None:
-    entries = [entry for entry in HOSTS["claude-code"].entries(tools=True) if entry.event == event]
-    found = {
-        tool: [entry.is_awaited for entry in entries if matches(entry.matcher, tool)]
-        for tool in [*DELEGATING, *OTHER_TOOLS]
-    }
-    assert found == {tool: [tool in DELEGATING] for tool in [*DELEGATING, *OTHER_TOOLS]}
-
-
-@table("tools", [True, False])
-def test_a_conversation_with_one_delegation_starts_eight_processes_and_waits_for_them(*, tools: bool) -> None:
+def test_a_conversation_with_one_delegation_starts_eight_processes_and_waits_for_them() -> None:
     heard = ["SessionStart", "UserPromptSubmit", "PreToolUse", "SubagentStart", "SubagentStop", "PostToolUse"]
     heard += ["Stop", "SessionEnd"]
-    entries = [entry for entry in HOSTS["claude-code"].entries(tools=tools) if entry.event in heard]
+    entries = [entry for entry in HOSTS["claude-code"].entries() if entry.event in heard]
     started = [entry for entry in entries if entry.matcher is None or matches(entry.matcher, "Agent")]
     assert sorted(entry.event for entry in started) == sorted(heard)
     assert all(entry.is_awaited for entry in started)
 
 
 def test_before_a_tool_is_used_the_hook_is_started_for_delegations_and_messages_only() -> None:
-    found = [
-        [entry for entry in HOSTS["claude-code"].entries(tools=tools) if entry.event == "PreToolUse"]
-        for tools in (False, True)
-    ]
-    assert found == [[WantedEntry("PreToolUse", "Agent|Task|Workflow|SendMessage")]] * 2
+    found = [entry for entry in HOSTS["claude-code"].entries() if entry.event == "PreToolUse"]
+    assert found == [WantedEntry("PreToolUse", "Agent|Task|Workflow|SendMessage")]
 
 
-@table("tools", [True, False])
-def test_whatever_may_be_answered_is_waited_for(*, tools: bool) -> None:
-    host = HOSTS["claude-code"]
-    unawaited = {entry.event for entry in host.entries(tools=tools) if not entry.is_awaited}
-    answered = {"PostToolUse", "PostToolUseFailure"} if tools else set()
-    assert unawaited - answered == {"PermissionRequest"}
+def test_only_a_request_for_permission_which_nothing_answers_is_not_waited_for() -> None:
+    unawaited = {entry.event for entry in HOSTS["claude-code"].entries() if not entry.is_awaited}
+    assert unawaited == {"PermissionRequest"}
 
 
 @table("host", ["codex", "qwen-code", "gemini-cli"])

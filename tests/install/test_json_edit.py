@@ -149,9 +149,9 @@ def emptied(value: Any) -> Any:
 
 
 @given(settings_files(), st.booleans())
-def test_installing_and_uninstalling_gives_the_same_bytes_whatever_the_layout(data: bytes, tools: bool) -> None:  # noqa: FBT001
+def test_installing_and_uninstalling_gives_the_same_bytes_whatever_the_layout(data: bytes, enforce: bool) -> None:  # noqa: FBT001
     text = parse(data, comments=False)
-    words = [*WORDS, "--track-tools"] if tools else WORDS
+    words = [*WORDS, "--enforce"] if enforce else WORDS
     there = with_rules(with_hooks(text, HOSTS[CLAUDE_CODE], words), RULES)
     assert with_rules(with_hooks(there, HOSTS[CLAUDE_CODE], words), RULES) is there
 

@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     from tests.install.settings_files import Row
 
 Options = dict[str, bool]
-OPTIONS: list[Options] = [{"tools": tools, "report": report} for tools in (False, True) for report in (False, True)]
+OPTIONS: list[Options] = [
+    {"enforce": enforce, "report": report} for enforce in (False, True) for report in (False, True)
+]
 PLAIN, ALL = OPTIONS[0], OPTIONS[-1]
 
 
@@ -34,8 +36,8 @@ def tried(one: Options) -> pytest.MarkDecorator:
 
 
 def for_host(options: Options, row: Row) -> Options:
-    """``options`` without a report, where only one host has it."""
-    return {**options, "report": options["report"] and row.host == "claude-code"}
+    """``options`` without what only one host has."""
+    return {option: given and row.host == "claude-code" for option, given in options.items()}
 
 
 @pytest.fixture
@@ -52,7 +54,7 @@ def another(tmp_path: Path) -> Callable[[Row], Setup]:
 
 
 def words_for(setup: Setup, options: Options) -> list[str]:
-    return command_for(HOSTS[setup.host], tools=options["tools"], reports=options["report"], enforce=False)
+    return command_for(HOSTS[setup.host], reports=options["report"], enforce=options["enforce"])
 
 
 def own_groups(said: Any) -> list[Any]:
@@ -115,7 +117,7 @@ def test_installing_adds_what_is_ours_once_and_uninstalling_takes_exactly_that_o
 
     wanted = [
         (entry.event, entry.matcher, [new_handler(host, words, entry)])
-        for entry in host.entries(tools=options["tools"])
+        for entry in host.entries(enforce=options["enforce"])
     ]
     said = setup.said()
     assert sorted(own_groups(said), key=str) == sorted(wanted, key=str)
@@ -185,16 +187,16 @@ def test_what_a_person_wrote_for_our_hooks_is_named_when_it_goes(setup: Setup) -
 
     assert setup.uninstall(dry_run=True)["by_hand"] == found
     assert setup.install()["by_hand"] == found
-    assert setup.install(tools=True)["by_hand"] == [], "an installation wrote those"
+    assert setup.install()["by_hand"] == [], "an installation wrote those"
     assert setup.uninstall()["by_hand"] == []
 
 
 def test_the_entry_of_a_checkout_that_moved_away_is_an_installation_too(setup: Setup) -> None:
     setup.host = "codex"
-    setup.install(tools=True)
+    setup.install()
     program = setup.state()["command"][0]
     setup.put((setup.held() or b"").replace(program.encode(), b"/home/me/src/bin/gaia-sessions-hook"))
-    assert (setup.state()["state"], setup.install(tools=True)["by_hand"]) == ("elsewhere", [])
+    assert (setup.state()["state"], setup.install()["by_hand"]) == ("elsewhere", [])
     assert b"/home/me/src" not in (setup.held() or b"")
 
 

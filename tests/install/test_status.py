@@ -93,19 +93,13 @@ def test_what_was_just_installed_is_complete_and_never_ran(tmp_path: Path, host:
         "state": "complete",
         "problem": None,
         "command": answer["command"],
-        "track_tools": False,
         "allow_report": False,
         "enforce": False,
-        "wired": HOSTS[host].wired_events(tools=False),
+        "wired": HOSTS[host].wired_events(),
         "missing": [],
         "changed_at": changed_at(setup),
     }
     assert codes(setup) == []
-
-
-def test_tools_that_are_followed_are_reported(setup: Setup) -> None:
-    setup.install(tools=True)
-    assert (row(setup)["state"], row(setup)["track_tools"]) == ("complete", True)
 
 
 def test_limits_that_are_held_are_reported_until_the_option_is_left_out(tmp_path: Path) -> None:
@@ -178,22 +172,29 @@ def test_an_entry_of_an_earlier_version_that_is_waited_for_is_reported_and_repla
     assert (setup.said(), row(setup)["state"]) == (complete, "complete")
 
 
-def test_tracking_by_an_earlier_version_is_reported_and_replaced(setup: Setup) -> None:
-    setup.install(tools=True)
-    complete = setup.said()
-    [now] = complete["hooks"]["PreToolUse"]
-    others = "Agent|Task|Workflow|SendMessage|TaskStop"
-    unawaited = {"matcher": f"^(?!({others})$)", "hooks": [{**now["hooks"][0], "async": True}]}
-    earlier = [{**now, "matcher": others}, unawaited]
-    edit(setup, lambda said: said["hooks"].update({"PreToolUse": earlier}))
-    assert (row(setup)["state"], row(setup)["missing"]) == ("incomplete", ["PreToolUse"])
+def test_the_entries_of_a_version_that_tracked_tools_are_ours_and_are_replaced(setup: Setup) -> None:
+    setup.install()
+    now = setup.said()
+    edit(setup, follow_tools)
+    assert (row(setup)["state"], row(setup)["missing"]) == ("elsewhere", ["PostToolUse", "PostToolUseFailure"])
 
-    setup.install(tools=True)
+    setup.install()
 
-    assert (setup.said(), row(setup)["state"]) == (complete, "complete")
-    edit(setup, lambda said: said["hooks"].update({"PreToolUse": earlier}))
+    assert (setup.said(), row(setup)["state"]) == (now, "complete")
+    edit(setup, follow_tools)
     setup.uninstall()
     assert setup.held() is None
+
+
+def follow_tools(said: Any) -> None:
+    """As ``--track-tools`` wrote it: most uses of tools are heard, and nobody waits for that."""
+    awaited = "Agent|Task|Workflow|SendMessage|TaskStop"
+    for groups in said["hooks"].values():
+        groups[0]["hooks"][0]["args"] = ["--track-tools"]
+    for event in ("PostToolUse", "PostToolUseFailure"):
+        [group] = said["hooks"][event]
+        unawaited = {**group["hooks"][0], "async": True}
+        said["hooks"][event] = [{**group, "matcher": awaited}, {"matcher": f"^(?!({awaited})$)", "hooks": [unawaited]}]
 
 
 def test_what_was_just_installed_is_given_a_day_to_run(setup: Setup) -> None:

@@ -179,7 +179,7 @@ CALL = """
 import os, sys
 from gaia_sessions.install import plan
 from gaia_sessions.install.places import Places
-request = plan.InstallRequest(sys.argv[2], "claude-code", "project", tools="tools" in sys.argv)
+request = plan.InstallRequest(sys.argv[2], "claude-code", "project", enforce="enforce" in sys.argv)
 plan.carry_out(Places(sys.argv[1], os.environ), request, lambda _: None)
 """
 
@@ -189,7 +189,7 @@ def test_installations_at_once_all_succeed_and_one_uninstallation_gives_the_orig
     setup: Setup, pairs: int
 ) -> None:
     setup.put(DATA)
-    calls = [[sys.executable, "-c", CALL, setup.root, "install", tools] for tools in ("", "tools") * pairs]
+    calls = [[sys.executable, "-c", CALL, setup.root, "install", enforce] for enforce in ("", "enforce") * pairs]
     running = [subprocess.Popen(call) for call in calls]
     assert [process.wait() for process in running] == [0] * 2 * pairs
     assert setup.state()["state"] == "complete"

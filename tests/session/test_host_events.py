@@ -46,8 +46,6 @@ STOP: dict[str, Any] = {
     "error": "e",
     "tool_name": "Bash",
     "call": "c",
-    "writes": True,
-    "tracked": True,
     "was_running": True,
     "key_pending": True,
     "reused_id": True,
@@ -75,7 +73,6 @@ KINDS_IN_WORDS = (
     "main_stop",
     "finalize",
     "permission",
-    "tool",
     "several",
 )
 

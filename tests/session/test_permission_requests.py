@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from functools import partial
 from itertools import permutations
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.permission_requests import (
@@ -17,13 +17,9 @@ from gaia_sessions.session.permission_requests import (
     requests_of,
     unanswered,
     with_request,
-    with_use,
 )
 from tests.records import START, WHEN, record_with, unchanged
 from tests.table import table
-
-if TYPE_CHECKING:
-    from datetime import datetime
 
 ASKED = START + timedelta(minutes=4)
 TICK = timedelta(microseconds=1)
@@ -44,11 +40,6 @@ def ask(record: Any, *requests: Any, seen: SeenCalls | None = None) -> Any:
     for request in requests:
         record = unchanged(partial(rule, request), record)
     return record
-
-
-def use(record: Any, at: datetime, tool: str, asked: str, seen: SeenCalls | None = None) -> Any:
-    used = request_at(at, tool, asked, "toolu_1")
-    return unchanged(lambda before: with_use(before, before["runs"][-1], used, seen), record)
 
 
 def left(record: Any) -> list[Any]:
@@ -95,59 +86,15 @@ def test_nobody_waits_who_is_not_at_work(run: Any) -> None:
     assert ask(record, MAKE) is record
 
 
-def test_a_use_answers_the_request_for_the_same_tool_and_input_and_no_other() -> None:
-    record, later = ask(record_with(AT_WORK), MAKE, EDIT, TEST), ASKED + SECOND
-    assert left(use(record, later, "Bash", "make")) == [EDIT, TEST]
-    assert left(use(record, later, "Edit", "x")) == [MAKE, TEST]
-    assert left(use(record, later, "Bash", "test")) == [MAKE, EDIT]
-    assert use(record, later, "Bash", "something else") is record
-    assert use(record, later, "Read", "y") is record
-
-    first = use(record, later, "Bash", "make")
-    last = use(use(first, later, "Edit", "x"), later, "Bash", "test")
-    assert last == {**record, "runs": [AT_WORK], "last_updated": format_time(later)}
-
-
-def test_a_use_with_the_key_of_a_request_answers_that_one() -> None:
-    one, other = (request_at(ASKED, "Bash", "make", key) for key in ("toolu_1", "toolu_2"))
-    record = ask(record_with(AT_WORK), one, other)
-    assert left(record) == [one, other]
-    assert left(use(record, ASKED + SECOND, "Bash", "make")) == [other]
-
-
 @table("run", [OLD, {**AT_WORK, "waiting": MAKE}])
-def test_only_a_use_later_than_the_request_answers_it(run: Any) -> None:
-    """Any use, where a request is the only one and the transcript tells nothing."""
-    record = record_with(run)
-    for tool, asked in (("Bash", "make"), ("Read", "x")):
-        assert [use(record, at, tool, asked) is record for at in (ASKED - TICK, ASKED)] == [True, True]
-        later = ASKED + TICK
-        assert use(record, later, tool, asked) == {**record, "runs": [AT_WORK], "last_updated": format_time(later)}
-
-
-@table("run", [OLD, {**AT_WORK, "waiting": MAKE}])
-def test_a_request_of_a_clock_that_was_wrong_is_answered_by_any_use_and_replaced_by_any_request(run: Any) -> None:
+def test_a_request_of_a_clock_that_was_wrong_is_replaced_by_any_request(run: Any) -> None:
     set_back = ASKED - timedelta(minutes=5) - TICK
     waiting, other = record_with(run, last_updated=format_time(ASKED)), request_at(set_back, "Edit", "y", None)
-
-    assert use(waiting, set_back, "Read", "x") == {**waiting, "runs": [AT_WORK], "last_updated": format_time(set_back)}
     assert ask(waiting, other)["runs"][0]["waiting"] == other
 
 
-def test_the_one_request_of_an_old_record_stays_beside_a_new_one_until_any_use() -> None:
-    record = ask(record_with(OLD), EDIT)
-    assert left(record) == [OLD["waiting"], EDIT]
-    assert left(use(record, ASKED + SECOND, "Read", "y")) == [EDIT]
-
-
-def test_a_use_of_who_does_not_wait_changes_nothing() -> None:
-    record = record_with(AT_WORK)
-    assert use(record, ASKED, "Bash", "make") is record
-
-
-def test_a_final_session_stays_as_it_was_last_active() -> None:
-    record = record_with(OLD, phase="completed", last_updated=WHEN)
-    assert use(record, ASKED + TICK, "Bash", "make") == {**record, "runs": [AT_WORK]}
+def test_the_one_request_of_an_old_record_stays_beside_a_new_one() -> None:
+    assert left(ask(record_with(OLD), EDIT)) == [OLD["waiting"], EDIT]
 
 
 def seen(*calls: tuple[str, str, float | None], rounds: int = 1, strays: tuple[float, ...] = ()) -> SeenCalls:
@@ -196,17 +143,10 @@ def test_a_request_with_a_key_waits_for_the_result_with_that_key() -> None:
     assert unanswered([one, other], seen(("Bash", "make", None), strays=(5,))) == [one]
 
 
-def test_the_transcript_says_what_is_left_when_something_is_asked_or_used() -> None:
+def test_the_transcript_says_what_is_left_when_something_is_asked() -> None:
     record = ask(record_with(AT_WORK), MAKE)
     assert left(ask(record, EDIT, seen=seen(*TWO))) == [MAKE, EDIT]
     assert left(ask(record, EDIT, seen=seen(("Bash", "make", 5)))) == [EDIT]
     again = request_at(ASKED + 60 * SECOND, "Bash", "make", None)
     assert left(ask(record, again, seen=seen(("Bash", "make", 5)))) == [again]
     assert left(ask(record, again, seen=seen(TWO[0]))) == [MAKE], "told twice"
-
-    both = ask(record, EDIT)
-    later = ASKED + 90 * SECOND
-    assert use(both, later, "Read", "y", seen(*TWO)) is both
-    assert left(use(both, later, "Read", "y", seen(("Bash", "make", 5), TWO[1]))) == [EDIT]
-    assert left(use(both, later, "Read", "y", seen(*TWO, rounds=2))) == []
-    assert left(use(both, later, "Edit", "x", seen(*TWO))) == [MAKE], "its result is not written yet"

@@ -53,8 +53,6 @@ EXPECTED_EVENTS = """
     exec exec exec exec .    .    .    .    .     `gaia-sessions run` starts a command
     inve .    .    .    .    .    .    .    .     a turn is added, or a send begins
     .    .    .    inve .    .    .    .    .     a send returns, and its agent did not report a phase
-    appr appr appr appr appr appr .    .    .     a tool asks for permission
-    exec exec exec exec .    .    .    .    .     a tool changes something
     comp comp comp comp comp comp comp comp comp  the agent stops
     appr appr appr appr appr appr appr appr appr  the agent stops, and `approval` is what it reported last in this run
     inve .    .    .    plan plan .    .    .     the agent is interrupted, or a send ends otherwise

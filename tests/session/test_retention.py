@@ -107,7 +107,7 @@ def test_runs_that_are_not_numbered_in_order_are_no_record(
 
 def test_a_record_that_fits_is_not_shortened_whatever_is_in_it() -> None:
     run = ended_run(2, last_message="m" * MAX_MESSAGE_LENGTH, detail="d" * MAX_MESSAGE_LENGTH)
-    record = filled(record_with(ended_run(1, last_message="e"), run, tools={"counts": {}, "recent": ["c"]}), LIMIT)
+    record = filled(record_with(ended_run(1, last_message="e"), run), LIMIT)
 
     assert unchanged(fit_record, record) == (record, encode(record))
 
@@ -124,11 +124,10 @@ def test_what_is_shortened_gives_way_in_order_and_metadata_never() -> None:
         history=[moved("planning", "approval")] * 30,
         last_error={"message": "d" * 4000, "timestamp": WHEN},
         error_count=1,
-        tools={"counts": {"Bash": 200}, "recent": ["0123abcd"] * 200},
     )
     seen = []
     fill, over = filled(full, LIMIT)["metadata"]["fill"], 1
-    for _ in range(13):
+    for _ in range(12):
         record: Any = {**full, "metadata": {"fill": fill + "x" * over}}
         kept, data = fit_record(record)
         assert (len(data) <= LIMIT, data) == (True, encode(kept))
@@ -139,19 +138,18 @@ def test_what_is_shortened_gives_way_in_order_and_metadata_never() -> None:
         fit_record({**full, "metadata": {"fill": fill + "x" * over}})
 
     assert seen == [
-        ((1, 2, 3, 4), 0, 4000, 4000, 4000, 200, 30, True, True),
-        ((1, 2, 3, 4), 0, 4000, 4000, 4000, 200, 30, True, False),
-        ((1, 2, 3, 4), 0, 1000, 4000, 4000, 200, 30, True, False),
-        ((1, 2, 3, 4), 0, 200, 4000, 4000, 200, 30, True, False),
-        ((1, 2, 3, 4), 0, 0, 4000, 4000, 200, 30, True, False),
-        ((1, 2, 3, 4), 0, 0, 200, 200, 200, 30, True, False),
-        ((1, 2, 3, 4), 0, 0, 40, 40, 200, 30, True, False),
-        ((1, 2, 3, 4), 0, 0, 40, 40, 0, 30, True, False),
-        ((2, 3, 4), 0, 0, 40, 40, 0, 30, True, False),
-        ((2, 3, 4), 0, 0, 40, 40, 0, 10, True, False),
-        ((2, 3, 4), 0, 0, 40, 40, 0, 10, False, False),
-        ((2, 4), 0, 0, 40, 40, 0, 10, False, False),
-        ((4,), 0, 0, 40, 40, 0, 10, False, False),
+        ((1, 2, 3, 4), 0, 4000, 4000, 4000, 30, True, True),
+        ((1, 2, 3, 4), 0, 4000, 4000, 4000, 30, True, False),
+        ((1, 2, 3, 4), 0, 1000, 4000, 4000, 30, True, False),
+        ((1, 2, 3, 4), 0, 200, 4000, 4000, 30, True, False),
+        ((1, 2, 3, 4), 0, 0, 4000, 4000, 30, True, False),
+        ((1, 2, 3, 4), 0, 0, 200, 200, 30, True, False),
+        ((1, 2, 3, 4), 0, 0, 40, 40, 30, True, False),
+        ((2, 3, 4), 0, 0, 40, 40, 30, True, False),
+        ((2, 3, 4), 0, 0, 40, 40, 10, True, False),
+        ((2, 3, 4), 0, 0, 40, 40, 10, False, False),
+        ((2, 4), 0, 0, 40, 40, 10, False, False),
+        ((4,), 0, 0, 40, 40, 10, False, False),
     ]
 
 
@@ -167,7 +165,6 @@ def described(record: Record) -> tuple[object, ...]:
         len(runs[-1].get("last_message", "")),
         len(runs[-1]["detail"]),
         len(last["message"]),
-        len(record["tools"]["recent"]),
         len(record["history"]),
         "transcript_path" in runs[-1],
         "conversation" in runs[-1],

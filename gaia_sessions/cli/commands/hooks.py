@@ -13,7 +13,7 @@ from gaia_sessions.cli.render.hooks import json_document, result_lines
 from gaia_sessions.cli.render.words import safe
 from gaia_sessions.cli.settings_options import settings_options
 from gaia_sessions.errors import well_formed
-from gaia_sessions.hook import ALLOW_REPORT, ENFORCE, TRACK_TOOLS
+from gaia_sessions.hook import ALLOW_REPORT, ENFORCE
 from gaia_sessions.install.plan import INSTALL, UNINSTALL, InstallRequest, carry_out
 from gaia_sessions.system import utc_now
 from gaia_sessions.system.project_root import check_links, check_owner
@@ -35,7 +35,6 @@ def command(call: Call) -> None:
 
 @declare("hooks install", "hooks install --allow-report", "hooks install --host codex --user --dry-run")
 @settings_options
-@click.option(TRACK_TOOLS, is_flag=True, help="Also track the tools that sub-agents use.")
 @click.option(
     ALLOW_REPORT,
     is_flag=True,
@@ -53,7 +52,6 @@ def install(
     scope: str | None,
     host: str,
     *,
-    track_tools: bool,
     allow_report: bool,
     enforce: bool,
     dry_run: bool,
@@ -63,7 +61,7 @@ def install(
     Nothing else in the settings changes. Installing again replaces the entries of gaia-sessions in the file that has
     them, and drops options that are not given again. Entries that you had written for its hooks are printed.
     """
-    request = InstallRequest(INSTALL, host, scope, tools=track_tools, report=allow_report, enforce=enforce)
+    request = InstallRequest(INSTALL, host, scope, report=allow_report, enforce=enforce)
     _carry_out(call, places, request, dry_run=dry_run)
 
 

@@ -73,7 +73,7 @@ if TYPE_CHECKING:
     from gaia_sessions.api.listing import Line
     from gaia_sessions.api.showing import View
     from gaia_sessions.session.policy import Decision
-    from gaia_sessions.session.schema import Record, Run, Tools
+    from gaia_sessions.session.schema import Record, Run
 
     Fact = tuple[str, str]
     """Its name, and its text, whose lines stay as they are."""
@@ -330,8 +330,6 @@ def _tokens_and_tools(view: View) -> Iterator[Fact]:
         yield "skills", ", ".join(f"{safe(name)} ({tokens:,})" for name, tokens in skills.items())
     if view.usable_tools is not None:
         yield "may use", safe(", ".join(view.usable_tools) or "no tools", _LONGEST)
-    if "tools" in record:
-        yield "tools", _tool_counts(record["tools"])
 
 
 def _tokens(view: View) -> str:
@@ -376,13 +374,6 @@ def _times_and_ids(view: View, now: datetime) -> Iterator[Fact]:
     if "continues" in record:
         yield "continues", safe(record["continues"])
     yield "id", record["agent_id"]
-
-
-def _tool_counts(tools: Tools) -> str:
-    """``12 calls: Bash 7, Read 5``, the most used tool first."""
-    counts = sorted(tools["counts"].items(), key=lambda counted: (-counted[1], counted[0]))
-    by_tool = ", ".join(f"{name} {number}" for name, number in counts)
-    return safe(f"{plural(sum(tools['counts'].values()), 'call')}: {by_tool}")
 
 
 def _timeline(record: Record) -> Iterator[str]:

@@ -38,16 +38,6 @@ _NOTIFICATION = "<task-notification>"
 _CONTINUING_REASONS = ("clear", "resume")
 
 
-def _with_tools(payload: HookPayload, found: list[Event]) -> list[Event]:
-    if found and found[0]["kind"] != host_events.PERMISSION_REQUEST:
-        return found
-    if not payload.host_session_id or not payload.key("agent_id") or _is_of_agent_tool(payload):
-        return found
-    from .tool_uses import events_of
-
-    return events_of(payload, tracked=True)
-
-
 def _rewrite_prompt(tool_input: Payload, addition: str) -> dict[str, object]:
     """The reply that adds ``addition`` to the prompt of a delegation. The host replaces the whole input by it."""
     return {"updatedInput": with_addition(tool_input, "prompt", addition)}
@@ -214,12 +204,13 @@ def _post_tool_use_failure(payload: HookPayload) -> list[Event]:
     return [interruptions.failed_delegation(payload, tool_use_id, _agent_name(payload))]
 
 
-def _of_agent(payload: HookPayload) -> list[Event]:
-    if not payload.key("agent_id"):
+def _permission_request(payload: HookPayload) -> list[Event]:
+    agent = payload.key("agent_id")
+    if not agent:
         return []
-    from .tool_uses import events_of as events_of_tools
+    from .tool_uses import permission_requests
 
-    return events_of_tools(payload)
+    return permission_requests(payload, agent)
 
 
 def _user_prompt_submit(payload: HookPayload) -> list[Event]:
@@ -267,7 +258,7 @@ _READERS: EventReaders = {
     "StopFailure": _stop_failure,
     "PostToolUse": _post_tool_use,
     "PostToolUseFailure": _post_tool_use_failure,
-    "PermissionRequest": _of_agent,
+    "PermissionRequest": _permission_request,
     "UserPromptSubmit": _user_prompt_submit,
     "Stop": _stop,
     "SessionStart": _session_start,
@@ -302,7 +293,6 @@ HOST = Host(
     start_event="SubagentStart",
     rewrite_prompt=_rewrite_prompt,
     denies=denial,
-    with_tools=_with_tools,
     end_in_files=_end_in_files,
     calls_seen=_calls_seen,
     consumption=_consumption,

@@ -11,12 +11,6 @@ from __future__ import annotations
 from gaia_sessions.hosts import CLAUDE_CODE
 from gaia_sessions.hosts.settings import LOCAL, SHARED_FILES, HostSettings
 
-_TOOL_EVENTS = ("PostToolUse", "PostToolUseFailure")
-"""What tells of a use that it was made. The event before it says nothing that these do not, and costs a process."""
-
-_AWAITED_TOOLS = "Agent|Task|Workflow|SendMessage|TaskStop"
-_OTHER_TOOLS = f"^(?!({_AWAITED_TOOLS})$)"
-
 SETTINGS = HostSettings(
     CLAUDE_CODE,
     {**SHARED_FILES, LOCAL: "settings.local.json"},
@@ -33,9 +27,7 @@ SETTINGS = HostSettings(
         "SessionEnd": None,
     },
     delegation=("Agent", "Task"),
-    tools=dict.fromkeys(_TOOL_EVENTS, _AWAITED_TOOLS),
     unawaited={"PermissionRequest": None},
-    unawaited_tools=dict.fromkeys(_TOOL_EVENTS, _OTHER_TOOLS),
     enforced={"PreToolUse": "^(?!(Agent|Task|Workflow|SendMessage)$)"},
     exec_form=True,
 )

@@ -718,7 +718,6 @@ def test_no_line_about_a_session_is_wider_than_the_terminal_but_a_word_whatever_
         metadata={name: message, f"{name}2": [error]},
         last_error={"message": error * 9, "timestamp": MOMENT},
         todos=[{"description": purpose * 9, "status": "in_progress"}],
-        tools={"counts": {name: 3}, "recent": []},
         runs=[{"run": 1, "started_at": MOMENT, "detail": error, "last_message": message * 9}],
     )
     child: Any = summarized(record(agent_name=agent, purpose=purpose), NOW)

@@ -1,6 +1,6 @@
-"""What a sub-agent does with its tools, as far as its host is set up to report it.
+"""What a sub-agent asks a person to permit.
 
-Owns what each such event does to the session that has the agent by the host's own id. There are many of these events,
+Owns what such an event does to the session that has the agent by the host's own id. There may be many of these events,
 so none is deferred: one that meets a held lock, or an agent that no session has, is dropped. They come in any order.
 """
 
@@ -8,14 +8,12 @@ from __future__ import annotations
 
 from gaia_sessions import errors
 from gaia_sessions.errors import CorruptSession, SessionNotFound
-from gaia_sessions.session import tool_inference
-from gaia_sessions.session.permission_requests import renewed, request_at, with_request, with_use
+from gaia_sessions.session.permission_requests import renewed, request_at, with_request
 from gaia_sessions.session.retention import RESERVED_BYTES
 from gaia_sessions.session.runs import run_of_agent, updated_run
-from gaia_sessions.session.updates import Change
 
 from . import KNOWN, NO_KEY, EventResult
-from .join import alive_in_conversation, changed_run_entry, may_be_of_host, newest_of_agent
+from .join import alive_in_conversation, may_be_of_host, newest_of_agent
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,7 +21,7 @@ if TYPE_CHECKING:
 
     from gaia_sessions.session.host_events import Event
     from gaia_sessions.session.permission_requests import SeenCalls
-    from gaia_sessions.session.schema import Asked, Record, Run
+    from gaia_sessions.session.schema import Record, Run
     from gaia_sessions.store.port import OpenSession, Store
 
     from . import Terms
@@ -34,27 +32,11 @@ def permission_request(store: Store, event: Event, terms: Terms) -> EventResult:
     """The host asks a person whether a sub-agent may use a tool."""
 
     def rule(record: Record, run: Run) -> Record:
-        asked = tool_inference.with_permission_request(record, run, terms.now) if event.get("tracked") else record
-        run = renewed(updated_run(asked, run), event.get("transcript_path"))
-        return with_request(asked, run, _use_of(event, terms), _calls_seen(run))
+        run = renewed(updated_run(record, run), event.get("transcript_path"))
+        request = request_at(terms.now, event["tool_name"], event.get("asked"), event.get("call"))
+        return with_request(record, run, request, _calls_seen(run))
 
     return _change_session_of_agent(store, event, terms, rule)
-
-
-def tool_used(store: Store, event: Event, terms: Terms) -> EventResult:
-    """A sub-agent has used a tool."""
-    writes = event.get("writes", False)
-
-    def rule(record: Record, run: Run) -> Record:
-        record = with_use(record, run, _use_of(event, terms), _calls_seen(run))
-        run = updated_run(record, run)
-        return tool_inference.with_tool_use(record, run, event["call"], event["tool_name"], terms.now, writes=writes)
-
-    return _change_session_of_agent(store, event, terms, rule)
-
-
-def _use_of(event: Event, terms: Terms) -> Asked:
-    return request_at(terms.now, event["tool_name"], event.get("asked"), event.get("call"))
 
 
 def _calls_seen(run: Run) -> SeenCalls | None:
@@ -67,10 +49,9 @@ def _calls_seen(run: Run) -> SeenCalls | None:
 
 
 def _change_session_of_agent(store: Store, event: Event, terms: Terms, rule: RunRule) -> EventResult:
-    """``noted``; ``inferred`` if a phase was inferred; ``known``; ``no_key`` if no session has the agent.
+    """``noted``; ``known``; ``no_key`` if no session has the agent.
 
-    ``full`` if the record has only the room that is reserved for the end of the work. Only an inferred phase gets a
-    journal entry. Raises ``LockTimeout``.
+    ``full`` if the record has only the room that is reserved for the end of the work. Raises ``LockTimeout``.
     """
     record = newest_of_agent(store, event.get("host"), event["host_session_id"], event["host_agent_id"])
     if record is None:
@@ -95,7 +76,4 @@ def _change_run_of_agent(session: OpenSession, event: Event, now: datetime, rule
     changed = rule(*alive_in_conversation(record, run, event["host_session_id"], now))
     if changed is record:
         return EventResult(KNOWN, record=record)
-    is_inferred = changed["phase"] != record["phase"]
-    entries = [changed_run_entry(event, changed, changed["runs"][-1])] if is_inferred else []
-    record = session.commit(Change(changed, entries), reserved=RESERVED_BYTES)
-    return EventResult("inferred" if is_inferred else "noted", record=record)
+    return EventResult("noted", record=session.commit(changed, reserved=RESERVED_BYTES))
