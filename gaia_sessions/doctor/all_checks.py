@@ -17,7 +17,7 @@ from gaia_sessions.store.sweep import sweep_sessions
 from gaia_sessions.system import utc_now
 from gaia_sessions.system.project_root import check_links, check_owner, find_root_and_skipped, working_directory
 
-from . import activity, adk_service, contents, hooks, machine, own_files, parents, root_folder
+from . import activity, contents, hooks, machine, own_files, parents, root_folder
 from .findings import PROBLEM, not_checked, problem
 from .inspection import Inspection
 
@@ -86,7 +86,6 @@ CHECKS: dict[str, Check] = {
     "hints": contents.hints,
     "leftovers": contents.leftovers,
     "hooks": hooks.hooks,
-    "adk": adk_service.services,
     "log": activity.log,
 }
 
