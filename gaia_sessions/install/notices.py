@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from gaia_sessions.hosts import CODEX
-from gaia_sessions.hosts.settings import LOCAL, PROJECT, USER
+from gaia_sessions.hosts.settings import PROJECT, USER
 
-from . import git
 from .scopes import is_unread_from_here
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .git import Exclusion
     from .installed_file import InstalledFile
     from .places import Places
 
@@ -19,25 +17,20 @@ TRUST_FOLDER = "trust_folder"
 MACHINE_PATHS = "machine_paths"
 ROOT_ELSEWHERE = "root_elsewhere"
 START_THERE = "start_there"
-NOT_IGNORED = "not_ignored"
-TRACKED = "tracked"
 MIXED_ENTRY = "mixed_entry"
 NO_HOME = "no_home"
 
 
-def install_notices(places: Places, file: InstalledFile, *, report: bool) -> tuple[list[str], Exclusion | None]:
-    """The notices once the hooks are in ``file``, and the line that would make git ignore it."""
-    in_git = git.git_status(file.path, places.variables) if file.scope == LOCAL else git.UNKNOWN_STATUS
+def install_notices(places: Places, file: InstalledFile, *, report: bool) -> list[str]:
+    """The notices once the hooks are in ``file``."""
     due = {
         TRUST_HOOKS: file.host.name == CODEX,
         TRUST_FOLDER: report and file.scope != USER,
         MACHINE_PATHS: file.scope == PROJECT,
         ROOT_ELSEWHERE: not places.is_hooks_root,
         START_THERE: file.scope != USER and is_unread_from_here(places, file.host),
-        NOT_IGNORED: in_git.exclusion is not None,
-        TRACKED: in_git.is_tracked,
     }
-    return [code for code, is_due in due.items() if is_due] + common_notices(places, file), in_git.exclusion
+    return [code for code, is_due in due.items() if is_due] + common_notices(places, file)
 
 
 def common_notices(places: Places, file: InstalledFile) -> list[str]:

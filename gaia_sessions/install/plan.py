@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
     from gaia_sessions.jsonio.strict import Json
 
-    from .git import Exclusion
     from .json_text import JsonText
     from .places import Places
 
@@ -49,7 +48,6 @@ if TYPE_CHECKING:
         remarks: codes of ``notices``.
         elsewhere: the other scopes in which the host has the hooks, after an uninstall.
         start_in: the folder in which a client must be started to read the file; None for a user's own settings.
-        exclude: the line that makes git ignore the file, and where to add it.
         """
 
         action: str
@@ -67,7 +65,6 @@ if TYPE_CHECKING:
         remarks: list[str]
         elsewhere: list[str]
         start_in: str | None
-        exclude: Exclusion | None
         diff: str
 
 
@@ -183,7 +180,7 @@ def _plan_install(places: Places, request: InstallRequest, file: InstalledFile) 
     result["by_hand"] = _by_hand(file)
     result["rules"] = rules
     result["withdrawn"] = [rule for rule in own_rules(file.text) if rule not in rules]
-    result["remarks"], result["exclude"] = notices.install_notices(places, file, report=request.report)
+    result["remarks"] = notices.install_notices(places, file, report=request.report)
     result["start_in"] = None if file.scope == USER else places.project
     return Plan(file, _content(file, text), result)
 
@@ -228,6 +225,5 @@ def _new_result(places: Places, file: InstalledFile, action: str) -> InstallResu
         "remarks": [],
         "elsewhere": [],
         "start_in": None,
-        "exclude": None,
         "diff": "",
     }

@@ -13,7 +13,7 @@ from gaia_sessions.install import notices, plan
 from gaia_sessions.install.places import UNKNOWN_HOME
 from gaia_sessions.session.visible import visible
 
-from .words import Copyable, command_to_copy, safe
+from .words import Copyable, safe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,8 +38,6 @@ _NOTES = {
     notices.START_THERE: (
         "A client that is started here does not read this file: start it in {start_in}, or install with --here."
     ),
-    notices.NOT_IGNORED: "Git does not ignore this file. To have it ignored, type",
-    notices.TRACKED: "Git tracks this file: the next commit will include your entries.",
     notices.MIXED_ENTRY: (
         "An entry that starts gaia-sessions and something else was not changed: `gaia-sessions hooks status` shows it."
     ),
@@ -93,8 +91,6 @@ def _note_lines(result: InstallResult) -> Iterator[str]:
     paths = {"root": _path(result["root"]), "start_in": _path(result["start_in"] or "")}
     for note in result["remarks"]:
         yield f"  {_NOTES[note].format_map(paths)}"
-        if note == notices.NOT_IGNORED and result["exclude"]:
-            yield command_to_copy(result["exclude"]["command"])
 
 
 def _path(path: str) -> str:
