@@ -92,7 +92,7 @@ def reconcile(place: Place, *, dry_run: bool = False) -> Reconciled:
 
     with at.store_of(place, dry_run=dry_run) as store:
         report = close_runs(store, utc_now(), place.root)
-        counted = count_ended_runs(store, with_labels=place.config.store_description)
+        counted = count_ended_runs(store)
     return {**report, "dry_run": dry_run, "counted": counted}
 
 

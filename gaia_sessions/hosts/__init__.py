@@ -109,19 +109,18 @@ class Host:
     obeys a reply. start_event: the event whose reply reaches a sub-agent that starts; others may report the same start.
     rewrite_prompt: the part of a reply that makes it delegate with a text added to the prompt of its tool's input.
     end_in_files: how a run without an end ended. calls_seen: what the transcript of an agent at work says of its calls.
-    consumption: what a run used in all from one time to another, and its
-    model, None if it is late: the last argument says that, again and again. messages: those of the agent of a run in
-    their order, an error in place of what cannot be read. first_message: the first of all. newest_first: those in so
-    many bytes at the end, the last first, each with whether a turn begins with it; it alone raises, ``OSError`` for a
-    file that cannot be read. resumption: how a person lets it go on with a run that stopped. label_in_files: what the
-    work of an agent is called. noted_since: an event that waits without a key, with what the files say by now.
-    denies: the part of a reply to a delegation that makes it fail for a reason.
-    asks_before_tools: the event before a use of a tool, which names the agent that wants it, and whose reply may deny
-    it. work_so_far: what an agent did in the transcripts at some paths, from a time on and before a call; it may raise
-    ``OSError``. recent_calls: the calls of an agent in the transcript at a path, the newest first; it may raise
-    ``OSError``. stop_to_hold: the stop of an agent that a payload tells of, if it may be held back, where these keys
-    of earlier ones are known; it may raise ``OSError``. wake_advice: how a conversation that continues wakes an agent
-    of its own, whom it names by ID, as the end of "To go on with one, ...". What a host has not is None.
+    consumption: what a run used in all from one time to another, and its model, None if it is late: the last argument
+    says that, again and again. messages: those of the agent of a run in their order, an error in place of what cannot
+    be read. first_message: the first of all. newest_first: those in so many bytes at the end, the last first, each with
+    whether a turn begins with it; it alone raises, ``OSError`` for a file that cannot be read. resumption: how a person
+    lets it go on with a run that stopped. noted_since: an event that waits without a key, with what the files say by
+    now. denies: the part of a reply to a delegation that makes it fail for a reason. asks_before_tools: the event
+    before a use of a tool, which names the agent that wants it, and whose reply may deny it. work_so_far: what an agent
+    did in the transcripts at some paths, from a time on and before a call; it may raise ``OSError``. recent_calls: the
+    calls of an agent in the transcript at a path, the newest first; it may raise ``OSError``. stop_to_hold: the stop of
+    an agent that a payload tells of, if it may be held back, where these keys of earlier ones are known; it may raise
+    ``OSError``. wake_advice: how a conversation that continues wakes an agent of its own, whom it names by ID, as the
+    end of "To go on with one, ...". What a host has not is None.
     """
 
     def __init__(  # noqa: PLR0913  # a host says by name what it has
@@ -141,7 +140,6 @@ class Host:
         newest_first: Callable[[Run, int], Iterator[tuple[bool, NewMessage]]] | None = None,
         first_message: Callable[[Run], NewMessage | None] | None = None,
         resumption: Callable[[Run, Work], HostResumption | None] | None = None,
-        label_in_files: Callable[[Run], str | None] | None = None,
         noted_since: Callable[[Event, Config], Event] | None = None,
         denies: Callable[[str], dict[str, object]] | None = None,
         asks_before_tools: str | None = None,
@@ -162,7 +160,6 @@ class Host:
         self.newest_first = newest_first
         self.first_message = first_message
         self.resumption = resumption
-        self.label_in_files = label_in_files
         self.noted_since = noted_since
         self.denies = denies
         self.asks_before_tools = asks_before_tools
@@ -216,12 +213,6 @@ def end_in_files(run: Run) -> ReportedEnd | None:
 def calls_seen(run: Run) -> SeenCalls | None:
     """What the transcript of the agent of ``run`` says of its calls of tools; None if it says nothing."""
     read = host_named(run["host"]).calls_seen if "transcript_path" in run and _is_known(run) else None
-    return read(run) if read else None
-
-
-def label_in_files(run: Run) -> str | None:
-    """What the work of the agent of ``run`` is called, if its host noted that when the agent's workflow was over."""
-    read = host_named(run["host"]).label_in_files if "key" in run.get("workflow", {}) and _is_known(run) else None
     return read(run) if read else None
 
 

@@ -1,16 +1,15 @@
 """What a run used in all, taken from the files of its host once the run has ended.
 
-Owns when a run is counted, and that its record gets the sum, or a label that came as late. It is a write of its own:
-the end of a run never waits for it, and whoever has no time leaves it to the next ``reconcile``. Counting twice changes
-nothing.
+Owns when a run is counted, and that its record gets the sum. It is a write of its own: the end of a run never waits
+for it, and whoever has no time leaves it to the next ``reconcile``. Counting twice changes nothing.
 """
 
 from __future__ import annotations
 
 from gaia_sessions.errors import SessionsError
-from gaia_sessions.hosts import consumption, label_in_files
+from gaia_sessions.hosts import consumption
 from gaia_sessions.session.host_events import DELEGATE, START
-from gaia_sessions.session.record import NO_PURPOSE, has_newer_schema
+from gaia_sessions.session.record import has_newer_schema
 from gaia_sessions.session.retention import RESERVED_BYTES
 from gaia_sessions.session.runs import has_ended
 from gaia_sessions.session.usage import span_of, uncounted_runs, with_consumed
@@ -61,18 +60,15 @@ def count_run_of_event(
             count_run(store, record, other, timeout, is_late)
 
 
-def count_ended_runs(store: Store, *, with_labels: bool) -> list[CountedRun]:
+def count_ended_runs(store: Store) -> list[CountedRun]:
     """Counts every run that has ended and was not counted; returns those of which it is known now what they used.
 
-    ``with_labels``, a session whose purpose nobody stated gets the label that the host noted of its latest run
-    afterwards. Sessions that cannot be written are left out: a later call counts.
+    Sessions that cannot be written are left out: a later call counts.
     """
     counted_runs: list[CountedRun] = []
     for agent_id, record in store.scan():
         if isinstance(record, SessionsError) or has_newer_schema(record):
             continue
-        if with_labels and record["purpose"] == NO_PURPOSE:
-            _store_label(store, record)
         counted_runs += [
             {"agent_id": agent_id, "run": run["run"]} for run in uncounted_runs(record) if count_run(store, record, run)
         ]
@@ -88,21 +84,6 @@ def count_run(
     """
     counted = consumption(run, *span_of(record, run), is_late) if "transcript_path" in run else None
     return counted is not None and _store_counted(store, record["agent_id"], run["run"], counted, timeout)
-
-
-def _store_label(store: Store, record: Record) -> None:
-    labels = (label_in_files(run) for run in record.get("runs", [])[-1:])
-    label = next(labels, None)
-    if not label:
-        return
-
-    def rule(record: Record) -> Record:
-        return {**record, "purpose": label} if record["purpose"] == NO_PURPOSE else record
-
-    try:
-        store.change(record["agent_id"], rule, timeout=0, reserved=RESERVED_BYTES)
-    except SessionsError:  # the next call tries again
-        return
 
 
 def _store_counted(store: Store, agent_id: str, number: int, counted: Run, timeout: float) -> bool:

@@ -205,7 +205,7 @@ class WatchedAsValues(Life):
         now = datetime.now(UTC) + timedelta(days=30)
         plan: Any = foreseen(FileStore(str(self.root)), datetime.now(UTC), Config({}))
         close_runs(plan, now, str(self.root))
-        count_ended_runs(plan, with_labels=True)
+        count_ended_runs(plan)
         remove_unused(plan, CleanupPolicy(now, 1, Config({}).limits, keep_days=1))
         super().tell(payload)
 

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-import gaia_sessions
 from gaia_sessions.api.sessions import Sessions
 from gaia_sessions.config import Config
 from gaia_sessions.ingest import Terms
@@ -321,76 +320,6 @@ def test_a_main_stop_before_the_agents_of_a_resumed_workflow_have_started_again_
     sessions = project.sessions()
     assert [run.get("end") for run in sessions["alpha"]["runs"]] == ["lost", None]
     assert [run.get("end") for run in sessions["beta"]["runs"]] == [None]
-
-
-class Killed:
-    """A workflow of 2.1.197 with one agent that was killed: its client writes labels only afterwards, into ``file``."""
-
-    def __init__(self, host: Host) -> None:
-        self.host = host
-        folder = host.agents / "workflows" / "wf_0a1b2c3d-4e5"
-        folder.mkdir(parents=True)
-        entry = {"type": "started", "key": "v2:abc", "agentId": "a1"}
-        (folder / "journal.jsonl").write_text(json.dumps(entry) + "\n", encoding="utf-8")
-        self.file = host.transcript.with_suffix("") / "workflows" / f"{folder.name}.json"
-        self.file.parent.mkdir()
-        call: dict[str, Any] = {"tool_name": "Workflow", "tool_input": {"script": ""}}
-        host.hear(host.delegation(**call))
-        launched = {"status": "async_launched", "taskId": "w1", "runId": folder.name, "transcriptDir": str(folder)}
-        host.hear({**host.returning(**launched), **call})
-        host.hear(host.starting(agent_type="workflow-subagent"))
-        host.hear(host.killing("w1"))
-
-    def write(self, progress: object) -> None:
-        document = {"taskId": "w1", "status": "killed", "workflowProgress": progress}
-        self.file.write_text(json.dumps(document), encoding="utf-8")
-
-    def reconciled(self) -> Any:
-        gaia_sessions.Sessions(str(self.host.root)).reconcile()
-        return self.agent()
-
-    def agent(self) -> Any:
-        [agent] = [record for record in self.host.records().values() if record["agent_name"] != "workflow"]
-        return agent
-
-
-LABELLED = [{"type": "workflow_phase"}, {"agentId": "a0", "label": "other"}, {"agentId": "a1", "label": "alpha\n one"}]
-
-
-def test_the_label_of_a_killed_workflows_agent_is_its_purpose_after_the_next_reconcile(host: Host) -> None:
-    killed = Killed(host)
-    before = killed.reconciled()
-    assert (before["purpose"], before["phase"], before["runs"][0]["end"]) == ("general", "abandoned", "killed")
-
-    killed.write(LABELLED)
-    gaia_sessions.Sessions(str(host.root)).reconcile(dry_run=True)
-    assert killed.agent() == before
-
-    after = killed.reconciled()
-    assert after == {**before, "purpose": "alpha one", "revision": before["revision"] + 1}
-    killed.write([{"agentId": "a1", "label": "another"}])
-    assert killed.reconciled() == after
-
-
-def test_a_workflows_file_that_names_no_label_changes_nothing(host: Host) -> None:
-    killed = Killed(host)
-    before = killed.agent()
-
-    nameless: list[object] = [[{"agentId": "a1"}], [{"agentId": "a1", "label": {}}], [{"agentId": ["a1"]}]]
-    for progress in (None, {}, [], [7], *nameless):
-        killed.write(progress)
-        assert (progress, killed.reconciled()) == (progress, before)
-    for data in (b"", b"[1]", b"\xff", b'{"workflowProgress": [' + b"\n" * (9 << 20)):
-        killed.file.write_bytes(data)
-        assert killed.reconciled() == before
-
-
-def test_no_label_is_kept_where_descriptions_are_not(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
-    killed = Killed(host)
-    killed.write(LABELLED)
-    monkeypatch.setenv("GAIA_SESSIONS_STORE_DESCRIPTION", "0")
-
-    assert killed.reconciled()["purpose"] == "general"
 
 
 def test_an_agent_that_asks_for_a_permission_still_writes_among_the_files_of_its_workflow(

@@ -92,13 +92,6 @@ def _resumption(run: Run, work: Work) -> HostResumption | None:
     return resumption.resumption(run, work)
 
 
-def _label_in_files(run: Run) -> str | None:
-    """The label of an agent of a workflow, which is noted when that is over."""
-    from . import labels
-
-    return labels.label_of(run)
-
-
 def _noted_since(event: Event, config: Config) -> Event:
     """The workflow of an agent, if its journal names the agent by now."""
     from . import agents
@@ -300,7 +293,6 @@ HOST = Host(
     newest_first=_newest_first,
     first_message=_first_message,
     resumption=_resumption,
-    label_in_files=_label_in_files,
     noted_since=_noted_since,
     asks_before_tools="PreToolUse",
     work_so_far=_work_so_far,
