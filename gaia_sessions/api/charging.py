@@ -11,7 +11,7 @@ from gaia_sessions.session.budget import (
     with_skill,
     with_total,
 )
-from gaia_sessions.session.retention import RESERVED_BYTES
+from gaia_sessions.session.retention import ROOM_FOR_ENDS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def add_skill(at: Writing, agent_id: str, name: str, tokens: int) -> LoadedSkill
         added = changed is not record
         return changed
 
-    record = at.change(agent_id, rule, RESERVED_BYTES)
+    record = at.change(agent_id, rule, ROOM_FOR_ENDS)
     return {
         "agent_id": agent_id,
         "name": name,

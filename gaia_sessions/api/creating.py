@@ -12,7 +12,7 @@ from gaia_sessions.session.cancellation import abandoned
 from gaia_sessions.session.ids import is_agent_id
 from gaia_sessions.session.record import has_newer_schema, is_open
 from gaia_sessions.session.requests import NewSession
-from gaia_sessions.session.retention import RESERVED_BYTES
+from gaia_sessions.session.retention import ROOM_FOR_ENDS
 from gaia_sessions.session.updates import check_writable
 from gaia_sessions.store import create_under_new_id
 from gaia_sessions.system import gone_runs
@@ -183,11 +183,11 @@ def _stored_with_state(
                 record,
                 now,
                 random_bytes,
-                reserved=RESERVED_BYTES,
+                reserved=ROOM_FOR_ENDS,
                 system_prompt=prompt,
                 documents=documents,
             )
-        store.create(record, reserved=RESERVED_BYTES, system_prompt=prompt, documents=documents)
+        store.create(record, reserved=ROOM_FOR_ENDS, system_prompt=prompt, documents=documents)
         return record
 
     if new.delta is None:

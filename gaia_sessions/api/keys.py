@@ -9,7 +9,7 @@ from __future__ import annotations
 from contextlib import ExitStack, contextmanager
 
 from gaia_sessions.errors import RevisionChanged
-from gaia_sessions.session.retention import RESERVED_BYTES
+from gaia_sessions.session.retention import ROOM_FOR_ENDS
 from gaia_sessions.session.shared_keys import (
     Delta,
     merged,
@@ -85,7 +85,7 @@ def change_state(
                 raise RevisionChanged(agent_id, record["revision"], session.record["revision"])
             refuse_cancelled_work(session)
             changed = with_delta(session.record, parts.get((), Delta()), at.config.state_keys, at.now, if_revision)
-            record = session.commit(changed, reserved=RESERVED_BYTES, documents=shared)
+            record = session.commit(changed, reserved=ROOM_FOR_ENDS, documents=shared)
     return _seen(record, {**documents, **shared})
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import islice, takewhile
 
 from gaia_sessions.session.compaction import compaction_of, summary_message, with_compaction
-from gaia_sessions.session.retention import RESERVED_BYTES
+from gaia_sessions.session.retention import ROOM_FOR_ENDS
 from gaia_sessions.session.rounds import without_lone_results
 from gaia_sessions.session.transcript import after, is_system_prompt, readable, replaced_through, system_prompt
 
@@ -58,5 +58,5 @@ def compact(at: Writing, agent_id: str) -> bool:
         is_other = any(record.get(key) != seen.get(key) for key in ("compaction", "transcripts_archived"))
         return record if is_other else with_compaction(record, *found, now)
 
-    changed = at.change(agent_id, rule, RESERVED_BYTES)
+    changed = at.change(agent_id, rule, ROOM_FOR_ENDS)
     return changed.get("compaction") == found[0]

@@ -24,7 +24,7 @@ from gaia_sessions.session.command_runs import (
 from gaia_sessions.session.phases import is_new
 from gaia_sessions.session.record import parent_id_of
 from gaia_sessions.session.report import Findings, report
-from gaia_sessions.session.retention import RESERVED_BYTES, check_room_for_run
+from gaia_sessions.session.retention import RESERVED_BYTES, ROOM_FOR_ENDS, check_room_for_run
 from gaia_sessions.session.runs import has_ended, process_of, updated_run
 from gaia_sessions.session.sends import fitted
 from gaia_sessions.session.transcript import new_message
@@ -127,7 +127,7 @@ def _begin_new(at: Writing, start: Start, fields: Run) -> Begun:
         begun = check_room_for_run(_with_run(store, record, fields, now))
         try:
             [entry] = subagent_events.started(store, {**record, "revision": record["revision"] - 1}, begun)
-            store.create(begun, entry, reserved=RESERVED_BYTES)
+            store.create(begun, entry, reserved=ROOM_FOR_ENDS)
         except SessionExists:
             if new.agent_id is not None:
                 raise

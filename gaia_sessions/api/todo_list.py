@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gaia_sessions.session.retention import RESERVED_BYTES
+from gaia_sessions.session.retention import ROOM_FOR_ENDS
 from gaia_sessions.session.schema import TODO_COMPLETED
 from gaia_sessions.session.todos import (
     check_description,
@@ -38,7 +38,7 @@ def add_todo(at: Writing, agent_id: str, description: str) -> NumberedTodo:
     Raises ``InvalidInput`` for a description that is blank or has more than 1,000 characters, ``SessionFinal``.
     """
     check_description(description)
-    record = at.change(agent_id, lambda record, now: with_todo(record, description, now), RESERVED_BYTES)
+    record = at.change(agent_id, lambda record, now: with_todo(record, description, now), ROOM_FOR_ENDS)
     return numbered_todos(record)[-1]
 
 
@@ -50,7 +50,7 @@ def set_todo_status(at: Writing, agent_id: str, number: int, status: str = TODO_
     """
     check_number(number)
     check_status(status)
-    record = at.change(agent_id, lambda record, now: with_todo_status(record, number, status, now), RESERVED_BYTES)
+    record = at.change(agent_id, lambda record, now: with_todo_status(record, number, status, now), ROOM_FOR_ENDS)
     return numbered_todos(record)[number - 1]
 
 
@@ -60,4 +60,4 @@ def set_todos(at: Writing, agent_id: str, todos: Iterable[Mapping[str, object]])
     Returns them as the method ``todos`` does, and raises what ``add_todo`` raises.
     """
     checked = check_todos([*todos])
-    return numbered_todos(at.change(agent_id, lambda record, now: with_todos(record, checked, now), RESERVED_BYTES))
+    return numbered_todos(at.change(agent_id, lambda record, now: with_todos(record, checked, now), ROOM_FOR_ENDS))

@@ -15,7 +15,7 @@ from .host_events import MAX_MESSAGE_LENGTH
 from .ids import check_agent_id, new_agent_id
 from .phases import check_phase, is_final, waits_for_approval
 from .record import NO_NAME, NO_PURPOSE, UPDATE, answer_of, is_asking, new_record
-from .retention import RESERVED_BYTES
+from .retention import ROOM_FOR_ENDS
 from .runs import has_agent, holds_question, is_claimed, is_live, waits_with_question, with_stated_phase
 
 TYPE_CHECKING = False
@@ -238,7 +238,7 @@ def outcome_of(asked: Asked) -> str | None:
 
 def reserved_for(asked: Asked) -> int:
     """How many bytes an update must leave free; none if it only ends the work, which always fits."""
-    return 0 if outcome_of(asked) is not None and len(asked) == 1 else RESERVED_BYTES
+    return 0 if outcome_of(asked) is not None and len(asked) == 1 else ROOM_FOR_ENDS
 
 
 def checked_answer(message: str | None, if_revision: int | None) -> str:

@@ -17,41 +17,48 @@ if TYPE_CHECKING:
     from .schema import Record
 
 MAX_RUNS = 50
-"""How many of the newest runs are kept; earlier runs are kept only while they have no end."""
+"""How many of the newest runs are kept; earlier ones are kept only while an agent may be at work on them."""
 
 MAX_SENDS = 2
 """How many of the newest runs that are sends are kept: sixty of them would leave no room for those of hosts."""
 
-MAX_EARLIER_MESSAGE_LENGTH = 200
-"""How many characters are kept of the last message of a run, once a later run has one."""
+MAX_EARLIER_LENGTH = 200
+"""How many characters are kept of what a run ended with, or an answer said, once a later one has such a text."""
+
+ROOM_FOR_ENDS = 192 << 10
+"""How many bytes people's own data must leave free, for runs, answers and ends: those of real records take 145 KiB."""
 
 RESERVED_BYTES = 2 << 10
-"""How many bytes a write with people's own data must leave free: enough to record the end of the work."""
+"""How many bytes a note must leave free that may be left out: enough to record the end of the work."""
 
 BYTES_FOR_RUN = 1280
-"""How many bytes must be free, or can be freed by shortening, when a run is claimed: its start and end take no more.
+"""How many bytes must be free when a run is claimed: its start and end take no more.
 
 What hosts tell of its cost is not in it: those figures are left out of a record that has no room for them.
 """
 
 
 def trim_record(record: Record) -> Record:
-    """``record`` with as many runs and as much of their messages as every record keeps."""
+    """``record`` with as many runs, and as much of their texts and of answers, as every record keeps."""
     if has_newer_schema(record):
         return record
     runs = record.get("runs", [])
-    messages = [run for run in runs if "last_message" in run]
-    sends = [run for run in runs if is_send(run)]
-    if len(runs) <= MAX_RUNS and len(messages) <= 1 and len(sends) <= MAX_SENDS:
+    texts = (
+        [run["last_message"] for run in runs if "last_message" in run],
+        [run["detail"] for run in runs if "detail" in run],
+        [given.get("message", "") for given in record.get("answers", ())],
+    )
+    is_short = not any(len(text) > MAX_EARLIER_LENGTH for of_kind in texts for text in of_kind[:-1])
+    if is_short and len(runs) <= MAX_RUNS and sum(map(is_send, runs)) <= MAX_SENDS:
         return record
-    from .shortening import cut_text, without_earlier_sends, without_ended_runs
+    from .shortening import with_short_earlier_texts, without_earlier_runs, without_earlier_sends
 
-    record = without_earlier_sends(record, MAX_SENDS)
-    return cut_text(without_ended_runs(record, MAX_RUNS), "last_message", MAX_EARLIER_MESSAGE_LENGTH, keep_latest=True)
+    record = without_earlier_runs(without_earlier_sends(record, MAX_SENDS), MAX_RUNS)
+    return with_short_earlier_texts(record, MAX_EARLIER_LENGTH)
 
 
 def fit_record(record: Record, reserved: int = 0, previous: Record | None = None) -> tuple[Record, bytes]:
-    """The record as it is stored, and its bytes; a record that does not fit is shortened.
+    """The record as it is stored, and its bytes; of one that does not fit, what was kept about runs is left out.
 
     With ``reserved`` it is not: so many bytes must stay free, unless the record is no larger than ``previous``.
     Raises ``TooLarge``, and ``InvalidInput`` like ``encode``.
@@ -64,20 +71,12 @@ def fit_record(record: Record, reserved: int = 0, previous: Record | None = None
             return record, encode(record, DOCUMENT_LIMIT)
         if reserved or has_newer_schema(record):
             raise
-        from .shortening import shorten
+    from .shortening import shortened
 
-        record = shorten(record, error.size - DOCUMENT_LIMIT)
-    return record, encode(record, DOCUMENT_LIMIT)
+    return shortened(record, DOCUMENT_LIMIT)
 
 
 def check_room_for_run(record: Record) -> Record:
     """Returns ``record``; raises ``TooLarge`` if the start and the end of its latest run would not fit."""
-    limit = DOCUMENT_LIMIT - BYTES_FOR_RUN
-    record_as_kept = trim_record(record)
-    try:
-        encode(record_as_kept, limit)
-    except errors.TooLarge as error:
-        from .shortening import shorten
-
-        encode(shorten(record_as_kept, error.size - limit), limit)
+    encode(trim_record(record), DOCUMENT_LIMIT - BYTES_FOR_RUN)
     return record

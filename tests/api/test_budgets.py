@@ -21,7 +21,7 @@ from gaia_sessions.errors import (
     TooLarge,
 )
 from gaia_sessions.jsonio.strict import DOCUMENT_LIMIT
-from gaia_sessions.session.retention import RESERVED_BYTES
+from gaia_sessions.session.retention import ROOM_FOR_ENDS
 from tests.table import table
 
 if TYPE_CHECKING:
@@ -177,9 +177,9 @@ def test_in_a_record_that_is_full_skills_and_todos_are_refused_charges_count_and
     agent_id: str, root: str
 ) -> None:
     Sessions().add_todo(agent_id, "read")
-    room = DOCUMENT_LIMIT - RESERVED_BYTES - len(Path(root, agent_id, "state.json").read_bytes())
+    room = DOCUMENT_LIMIT - ROOM_FOR_ENDS - len(Path(root, agent_id, "state.json").read_bytes())
     gaia_sessions.update_state(agent_id, metadata={"fill": ""})
-    spare = DOCUMENT_LIMIT - RESERVED_BYTES - len(Path(root, agent_id, "state.json").read_bytes())
+    spare = DOCUMENT_LIMIT - ROOM_FOR_ENDS - len(Path(root, agent_id, "state.json").read_bytes())
     gaia_sessions.update_state(agent_id, metadata={"fill": "x" * spare})
     assert 0 < spare < room
     before = document(root)

@@ -26,10 +26,13 @@ from gaia_sessions import (
     Sessions,
     cleanup_sessions,
     get_session,
-    update_state,
 )
-from gaia_sessions.errors import Cancelled, SessionFinal, SessionNotFound, TooLarge
+from gaia_sessions.errors import Cancelled, SessionFinal, SessionNotFound
+from gaia_sessions.jsonio.strict import DOCUMENT_LIMIT
 from gaia_sessions.session.clock import format_time, parse_time
+from gaia_sessions.session.record import encode
+from gaia_sessions.session.retention import RESERVED_BYTES
+from gaia_sessions.store.file_store import FileStore
 from tests.table import table
 
 if TYPE_CHECKING:
@@ -426,16 +429,10 @@ def test_a_record_without_room_for_the_whole_exception_keeps_the_beginning_of_it
 
 
 def fill(session: EphemeralSession) -> None:
-    """Puts as much metadata into its record as that takes."""
-    fits, is_full = 1 << 20, False
-    while not is_full:
-        try:
-            update_state(session.agent_id, metadata={"notes": "x" * fits})
-            is_full = True
-        except TooLarge as error:
-            fits -= error.size - error.limit
-    with pytest.raises(TooLarge):
-        update_state(session.agent_id, metadata={"notes": "x" * (fits + 1)})
+    """Puts as much metadata into its record as an earlier version took."""
+    store = FileStore(session.root)
+    room = DOCUMENT_LIMIT - RESERVED_BYTES - len(encode(store.read(session.agent_id))) - 100
+    store.change(session.agent_id, lambda record: {**record, "metadata": {"notes": "x" * room}})
 
 
 def test_an_end_that_cannot_be_written_is_raised_if_nothing_else_is() -> None:

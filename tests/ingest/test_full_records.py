@@ -20,7 +20,7 @@ from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.host_events import MAX_MESSAGE_LENGTH
 from gaia_sessions.session.phases import is_final
 from gaia_sessions.session.record import encode
-from gaia_sessions.session.retention import BYTES_FOR_RUN, RESERVED_BYTES
+from gaia_sessions.session.retention import BYTES_FOR_RUN, RESERVED_BYTES, ROOM_FOR_ENDS
 from gaia_sessions.session.runs import CLAIM_LIFETIME
 from tests.memory_store import MemoryStore
 from tests.places import writing
@@ -55,16 +55,23 @@ STEPS = st.lists(
 
 
 class Full:
-    """A session whose metadata leaves no more free than it must, and the host that runs its agent."""
+    """A session whose metadata leaves no more free than it must, and the host that runs its agent.
 
-    def __init__(self, free: int, limit: int = LIMIT) -> None:
+    is_of_before: the metadata was written by an earlier version, which left 2 KiB free.
+    """
+
+    def __init__(self, free: int, limit: int = LIMIT, *, is_of_before: bool = False) -> None:
         self.store = MemoryStore()
         self.now = datetime(2026, 1, 8, 18, 0, tzinfo=UTC)
         self.tell("delegate", tool_use_id="toolu_01ABCDEFGHIJKLMNOPQRSTUV", agent_name="Explore", purpose="p")
         [(self.agent_id, record)] = self.store.scan()
         assert not isinstance(record, Exception)
-        room = limit - RESERVED_BYTES - len(encode({**record, "metadata": {"fill": ""}, "revision": 100})) - free
-        self.update(metadata={"f": "x" * room})
+        left = RESERVED_BYTES if is_of_before else ROOM_FOR_ENDS
+        room = limit - left - len(encode({**record, "metadata": {"fill": ""}, "revision": 100})) - free
+        if is_of_before:
+            self.fill(room)
+        else:
+            self.update(metadata={"f": "x" * room})
         self.metadata = self.record["metadata"]
         self.tell("start", tool_use_id="toolu_01ABCDEFGHIJKLMNOPQRSTUV", **self.process())
 
@@ -100,6 +107,10 @@ class Full:
         self.now += timedelta(seconds=7)
         updating.update(writing(self.store, self.now), self.agent_id, phase, **asked)
 
+    def fill(self, size: int) -> None:
+        """Writes metadata as no command would."""
+        self.store.change(self.agent_id, lambda record: {**record, "metadata": {"f": "x" * size}})
+
     def take(self, step: tuple[Any, ...]) -> None:
         match step:
             case ("start",):
@@ -122,14 +133,18 @@ class Full:
                 self.update(metadata={"more": "x" * size})
 
 
-SMALL = 1 << 15
+SMALL = ROOM_FOR_ENDS + (1 << 15)
 
 
-@given(st.integers(0, 3000), STEPS)
-def test_no_event_about_a_full_record_is_lost_for_its_size(free: int, steps: list[tuple[Any, ...]]) -> None:
+@given(st.integers(0, 3000), st.booleans(), STEPS)
+def test_no_event_about_a_full_record_is_lost_for_its_size(
+    free: int,
+    is_of_before: bool,  # noqa: FBT001  # drawn
+    steps: list[tuple[Any, ...]],
+) -> None:
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(retention, "DOCUMENT_LIMIT", SMALL)  # in the full size it takes minutes
-        check_events(Full(free, SMALL), steps)
+        check_events(Full(free, SMALL, is_of_before=is_of_before), steps)
 
 
 def check_events(full: Full, steps: list[tuple[Any, ...]]) -> None:
@@ -263,11 +278,11 @@ def test_an_update_of_a_full_record_is_refused_and_finalizing_it_is_not() -> Non
 
     for asked in ({"metadata": {"x": "x" * 3000}}, {"error": "e" * 3000}):
         before = full.record
-        with pytest.raises(TooLarge, match=str(LIMIT - RESERVED_BYTES)):
+        with pytest.raises(TooLarge, match=str(LIMIT - ROOM_FOR_ENDS)):
             full.update(**asked)
         assert full.record == before
     with pytest.raises(TooLarge):
-        ending.finalize(writing(full.store, full.now), full.agent_id, "completed", "s" * 5000)
+        ending.finalize(writing(full.store, full.now), full.agent_id, "completed", "s" * ROOM_FOR_ENDS)
 
     ending.finalize(writing(full.store, full.now), full.agent_id, "completed", "it is done")
     assert is_final(full.record["phase"])
@@ -275,7 +290,7 @@ def test_an_update_of_a_full_record_is_refused_and_finalizing_it_is_not() -> Non
 
 def test_a_creation_leaves_room_for_the_end() -> None:
     store = MemoryStore()
-    for name, size in (("agent-1", LIMIT - RESERVED_BYTES - 1000), ("agent-2", LIMIT - RESERVED_BYTES)):
+    for name, size in (("agent-1", LIMIT - ROOM_FOR_ENDS - 1000), ("agent-2", LIMIT - ROOM_FOR_ENDS)):
         metadata = {"fill": "x" * size}
         try:
             store_new(store, START, bytes, requests.NewSession("Explore", "general", metadata, name))
@@ -285,7 +300,7 @@ def test_a_creation_leaves_room_for_the_end() -> None:
 
 
 def test_a_hooks_end_with_more_text_than_there_is_room_for_is_recorded_with_less() -> None:
-    full = Full(0)
+    full = Full(0, is_of_before=True)
     event = {"kind": "finalize", "at": format_time(full.now), "agent_id": full.agent_id, "outcome": "failed"}
     full.take_in({**event, "summary": "s" * 100_000, "error": "e" * 100_000})
 
@@ -296,7 +311,7 @@ def test_a_hooks_end_with_more_text_than_there_is_room_for_is_recorded_with_less
 
 
 def test_a_request_for_permission_leaves_room_for_the_end() -> None:
-    full = Full(0)
+    full = Full(0, is_of_before=True)
     before = full.record
 
     told = {"kind": "permission", "at": format_time(full.now), "host": "claude-code", "host_session_id": "h" * 36}

@@ -10,8 +10,8 @@ from gaia_sessions.errors import InvalidInput, TooLarge
 from gaia_sessions.jsonio.strict import DOCUMENT_LIMIT
 from gaia_sessions.session.host_events import MAX_MESSAGE_LENGTH
 from gaia_sessions.session.record import decode, encode
-from gaia_sessions.session.retention import MAX_RUNS, RESERVED_BYTES, fit_record, trim_record
-from gaia_sessions.session.schema import MARKER_DETAIL
+from gaia_sessions.session.retention import MAX_RUNS, RESERVED_BYTES, ROOM_FOR_ENDS, fit_record, trim_record
+from gaia_sessions.session.updates import MAX_ANSWERS, MAX_HISTORY
 from tests.records import WHEN, moved, record_with, unchanged
 from tests.table import table
 
@@ -32,15 +32,15 @@ def filled(record: Any, size: int) -> Any:
     return {**record, "metadata": {"fill": "x" * (size - len(encode(record)))}}
 
 
-def test_the_newest_50_runs_are_kept_and_earlier_ones_that_have_no_end() -> None:
+def test_the_newest_50_runs_are_kept_and_earlier_ones_that_are_at_work() -> None:
     open_runs = [{"run": 3, "started_at": WHEN}, {"run": 4, "claimed_at": WHEN}]
     runs = [ended_run(1), ended_run(2), *open_runs, *(ended_run(number) for number in range(5, 61))]
     record = record_with(*runs)
 
     kept = unchanged(trim_record, record)
 
-    assert kept == {**record, "runs": [*open_runs, *runs[10:]], "runs_dropped": 8}
-    assert (len(kept["runs"]), MAX_RUNS) == (52, 50)
+    assert kept == {**record, "runs": [open_runs[0], *runs[10:]], "runs_dropped": 9}
+    assert (len(kept["runs"]), MAX_RUNS) == (51, 50)
     assert trim_record(kept) is kept
 
 
@@ -70,6 +70,48 @@ def test_only_the_latest_message_is_kept_whole_and_of_earlier_ones_the_end() -> 
     messages = [run.get("last_message") for run in kept["runs"]]
     assert messages == [said[0][-200:], "short", said[1][-200:], said[2], None]
     assert trim_record(kept) is kept
+
+
+@table("key", ["last_message", "detail"])
+def test_of_earlier_texts_200_characters_are_kept(key: str) -> None:
+    record = record_with(*(ended_run(number, **{key: f"{'a' * 300}{'z' * 300}"}) for number in (1, 2)))
+    first, last = trim_record(record)["runs"]
+    assert (first, last) == (
+        {**record["runs"][0], key: {"last_message": "z", "detail": "a"}[key] * 200},
+        record["runs"][1],
+    )
+
+
+def test_of_earlier_answers_200_characters_are_kept_of_what_was_said() -> None:
+    given: Any = [
+        {"answer": "approval", "timestamp": WHEN, "by": "approve"} | said for said in ({}, LONG_SAID, LONG_SAID)
+    ]
+    record: Any = {**record_with(), "answers": given}
+    assert trim_record(record)["answers"] == [given[0], {**given[1], "message": "y" * 200}, given[2]]
+
+
+def test_all_that_is_kept_of_fifty_runs_and_their_answers_fits_into_the_room_for_ends() -> None:
+    figures = dict.fromkeys(["input_tokens", "output_tokens", "cache_read_input_tokens", "total_tokens"], 10**9)
+    told: Any = {
+        **dict.fromkeys(("host_session_id", "host_agent_id", "tool_use_id", "parent_host_agent_id"), "h" * 36),
+        **dict.fromkeys(("transcript_path", "output_path"), "/p" * 150),
+        **dict.fromkeys(("claimed_at", "started_at", "warned_at"), WHEN),
+        "usage": figures,
+        "consumed": figures,
+        "worktree": {"path": "/w" * 100, "branch": "b" * 100},
+        "conversation": CONVERSATION,
+        **dict.fromkeys(("last_message", "detail"), "t" * MAX_MESSAGE_LENGTH),
+    }
+    given = {"answer": "approval", "timestamp": WHEN, "by": "approve", "message": "y" * MAX_MESSAGE_LENGTH}
+    record: Any = record_with(
+        *(ended_run(number, **told) for number in range(1, 60)),
+        answers=[given] * MAX_ANSWERS,
+        approval=given,
+        last_error={"message": "e" * MAX_MESSAGE_LENGTH, "timestamp": WHEN},
+        history=[moved("planning", "approval")] * MAX_HISTORY,
+        summary="s" * MAX_MESSAGE_LENGTH,
+    )
+    assert len(encode(trim_record(record))) < ROOM_FOR_ENDS
 
 
 def test_a_record_of_a_later_version_is_kept_as_it_is() -> None:
@@ -112,22 +154,23 @@ def test_a_record_that_fits_is_not_shortened_whatever_is_in_it() -> None:
     assert unchanged(fit_record, record) == (record, encode(record))
 
 
+LONG_SAID = {"message": "y" * 4000}
 CONVERSATION = {"preset": "claude", "id": "c" * 36, "cwd": "/w" * 50, "generation": 0, "seq": 1}
 
 
-def test_what_is_shortened_gives_way_in_order_and_metadata_never() -> None:
+def test_what_is_left_out_gives_way_in_order_and_metadata_never() -> None:
     full = record_with(
         ended_run(1, last_message="e" * 200, transcript_path="/t" * 50),
-        {"run": 2, "started_at": WHEN, "detail": MARKER_DETAIL},
+        {"run": 2, "started_at": WHEN},
         {"run": 3, "claimed_at": WHEN, "host_session_id": "h" * 36},
         ended_run(4, last_message="m" * 4000, detail="d" * 4000, transcript_path="/t" * 50, conversation=CONVERSATION),
-        history=[moved("planning", "approval")] * 30,
         last_error={"message": "d" * 4000, "timestamp": WHEN},
         error_count=1,
+        answers=[{"answer": "approval", "timestamp": WHEN, "message": "yes", "by": "approve"}],
     )
     seen = []
     fill, over = filled(full, LIMIT)["metadata"]["fill"], 1
-    for _ in range(12):
+    for _ in range(3):
         record: Any = {**full, "metadata": {"fill": fill + "x" * over}}
         kept, data = fit_record(record)
         assert (len(data) <= LIMIT, data) == (True, encode(kept))
@@ -138,36 +181,24 @@ def test_what_is_shortened_gives_way_in_order_and_metadata_never() -> None:
         fit_record({**full, "metadata": {"fill": fill + "x" * over}})
 
     assert seen == [
-        ((1, 2, 3, 4), 0, 4000, 4000, 4000, 30, True, True),
-        ((1, 2, 3, 4), 0, 4000, 4000, 4000, 30, True, False),
-        ((1, 2, 3, 4), 0, 1000, 4000, 4000, 30, True, False),
-        ((1, 2, 3, 4), 0, 200, 4000, 4000, 30, True, False),
-        ((1, 2, 3, 4), 0, 0, 4000, 4000, 30, True, False),
-        ((1, 2, 3, 4), 0, 0, 200, 200, 30, True, False),
-        ((1, 2, 3, 4), 0, 0, 40, 40, 30, True, False),
-        ((2, 3, 4), 0, 0, 40, 40, 30, True, False),
-        ((2, 3, 4), 0, 0, 40, 40, 10, True, False),
-        ((2, 3, 4), 0, 0, 40, 40, 10, False, False),
-        ((2, 4), 0, 0, 40, 40, 10, False, False),
-        ((4,), 0, 0, 40, 40, 10, False, False),
+        ((1, 2, 3, 4), 40, 40, 40, True, True),
+        ((2, 4), 40, 40, 40, False, True),
+        ((2, 4), 40, 40, 40, False, False),
     ]
 
 
 def described(record: Record) -> tuple[object, ...]:
-    """Which runs there are, and how long each is of what may be shortened."""
+    """Which runs there are, and how much is left of what may be left out."""
     runs: list[Any] = record["runs"]
     last = record["last_error"]
     assert last
-    assert all(run["detail"] == MARKER_DETAIL for run in runs if run["run"] == 2)
     return (
         tuple(run["run"] for run in runs),
-        len(runs[0].get("last_message", "")),
-        len(runs[-1].get("last_message", "")),
+        len(runs[-1]["last_message"]),
         len(runs[-1]["detail"]),
         len(last["message"]),
-        len(record["history"]),
-        "transcript_path" in runs[-1],
-        "conversation" in runs[-1],
+        "answers" in record,
+        "transcript_path" in runs[-1] and "conversation" in runs[-1],
     )
 
 
@@ -175,7 +206,7 @@ def test_an_error_that_somebody_told_by_command_is_not_shortened() -> None:
     told = {"message": "e" * 4000, "timestamp": WHEN}
     record = record_with(ended_run(1, detail="d" * 4000), last_error=told, error_count=1)
     kept, _ = fit_record(filled(record, LIMIT) | {"summary": "s" * 3000})
-    assert (kept["last_error"], len(kept["runs"][0]["detail"])) == (told, 200)
+    assert (kept["last_error"], len(kept["runs"][0]["detail"])) == (told, 40)
 
 
 def test_what_cannot_be_shortened_enough_is_refused() -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from gaia_sessions.errors import InvalidInput, NoToolsLeft, shorten
 from gaia_sessions.session.requests import NewSession
-from gaia_sessions.session.retention import RESERVED_BYTES, fit_record
+from gaia_sessions.session.retention import ROOM_FOR_ENDS, fit_record
 from gaia_sessions.session.stated_ends import with_ending
 from gaia_sessions.session.tools import ALWAYS_BLOCKED, LONGEST_NAME, MOST_TOOLS, ToolRules, chosen_tools, may_use
 from tests.records import record_with
@@ -156,7 +156,7 @@ def test_the_largest_list_leaves_room_in_the_record_for_the_end_of_the_work() ->
     allowed = chosen_tools(names, None, RULES)["allowed"]
     assert len(allowed) == MOST_TOOLS
     now = datetime(2026, 1, 8, tzinfo=UTC)
-    record, _ = fit_record(NewSession("a", "b", allowed_tools=allowed).record(now, lambda _: b"1234"), RESERVED_BYTES)
+    record, _ = fit_record(NewSession("a", "b", allowed_tools=allowed).record(now, lambda _: b"1234"), ROOM_FOR_ENDS)
     ended, _ = fit_record(with_ending(record, "completed", now, "s" * 10_000), 0)
     assert (ended["phase"], ended["allowed_tools"]) == ("completed", allowed)
 
