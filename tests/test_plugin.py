@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import gaia_sessions
 from gaia_sessions.cli.group import COMMANDS
-from gaia_sessions.hosts import HOOK
-from gaia_sessions.hosts.claude_code import HOST
+from gaia_sessions.hosts.claude_code import READERS
 from gaia_sessions.install.hook_command import wanted_entry_of
 from gaia_sessions.session.phases import PHASES
 
@@ -43,7 +42,7 @@ def test_the_checkout_is_a_marketplace_of_one() -> None:
 def test_the_plugin_hears_every_event_the_hook_is_there_for_through_one_script() -> None:
     hooks = document("hooks", "hooks.json")["hooks"]
 
-    assert set(hooks) == set(HOST.events_by_hook[HOOK])
+    assert set(hooks) == set(READERS)
     script = "${CLAUDE_PLUGIN_ROOT}/hooks/every_event.py"
     handlers = [handler for groups in hooks.values() for group in groups for handler in group["hooks"]]
     assert {(entry["type"], entry["command"], *entry["args"], entry["timeout"]) for entry in handlers} == {

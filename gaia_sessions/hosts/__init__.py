@@ -1,6 +1,7 @@
 """What is known of each host: how its payloads are read, which replies it obeys, where its settings are.
 
-A folder per host, listed here; its module has a ``Host``. Only the module of the host that sent a payload is imported.
+A folder per host, listed here; its module is the plug-in, by the names in ``Host``. Only the module of the host that
+sent a payload is imported.
 Some hosts read the settings of another one and run our hook as if they were that one. Therefore a key that only one
 host sends beats the host that the hook was installed for, and that one beats the environment.
 """
@@ -104,6 +105,10 @@ _GEMINI_EVENTS = ("BeforeTool", "AfterTool", "BeforeAgent", "AfterAgent")
 class Host:
     """One host: how its payloads are read, which replies it obeys, and what its files say; nothing here raises.
 
+    The host's module has these parts, the constants with their names in capitals; ``LATE`` there has the submodule and
+    the function of those that are loaded when they are called. What a host has not is None. A submodule may only have
+    the name of a part that stands in ``LATE``.
+
     general: the agent type that it uses where a delegation names none. readers: what reads each of its events;
     pre_delegate and subagent_stop are those that the two users' hooks read. replies: the kinds of events to which it
     obeys a reply. start_event: the event whose reply reaches a sub-agent that starts; others may report the same start.
@@ -120,66 +125,63 @@ class Host:
     calls of an agent in the transcript at a path, the newest first; it may raise ``OSError``. stop_to_hold: the stop of
     an agent that a payload tells of, if it may be held back, where these keys of earlier ones are known; it may raise
     ``OSError``. wake_advice: how a conversation that continues wakes an agent of its own, whom it names by ID, as the
-    end of "To go on with one, ...". What a host has not is None.
+    end of "To go on with one, ...".
     """
 
-    def __init__(  # noqa: PLR0913  # a host says by name what it has
-        self,
-        general: str,
-        readers: EventReaders,
-        *,
-        replies: tuple[str, ...],
-        pre_delegate: tuple[str, ...] = ("PreToolUse",),
-        subagent_stop: tuple[str, ...] = ("SubagentStop",),
-        start_event: str | None = None,
-        rewrite_prompt: Callable[[Payload, str], dict[str, object]] | None = None,
-        end_in_files: Callable[[Run], ReportedEnd | None] | None = None,
-        calls_seen: Callable[[Run], SeenCalls | None] | None = None,
-        consumption: Callable[[Run, str | None, str | None, Callable[[], bool]], Run | None] | None = None,
-        messages: Callable[[Run], Iterator[NewMessage | SessionsError]] | None = None,
-        newest_first: Callable[[Run, int], Iterator[tuple[bool, NewMessage]]] | None = None,
-        first_message: Callable[[Run], NewMessage | None] | None = None,
-        resumption: Callable[[Run, Work], HostResumption | None] | None = None,
-        noted_since: Callable[[Event, Config], Event] | None = None,
-        denies: Callable[[str], dict[str, object]] | None = None,
-        asks_before_tools: str | None = None,
-        work_so_far: Callable[[Collection[str], str | None, str], WorkSoFar] | None = None,
-        recent_calls: Callable[[str, str], Iterator[PastCall]] | None = None,
-        stop_to_hold: Callable[[HookPayload, Collection[str]], StopToHold | None] | None = None,
-        wake_advice: str | None = None,
-    ) -> None:
-        self.general = general
-        self.events_by_hook = {PRE_DELEGATE: pre_delegate, SUBAGENT_STOP: subagent_stop, HOOK: tuple(readers)}
-        self.replies = replies
-        self.start_event = start_event
-        self.rewrite_prompt = rewrite_prompt
-        self.end_in_files = end_in_files
-        self.calls_seen = calls_seen
-        self.consumption = consumption
-        self.messages = messages
-        self.newest_first = newest_first
-        self.first_message = first_message
-        self.resumption = resumption
-        self.noted_since = noted_since
-        self.denies = denies
-        self.asks_before_tools = asks_before_tools
-        self.work_so_far = work_so_far
-        self.recent_calls = recent_calls
-        self.stop_to_hold = stop_to_hold
-        self.wake_advice = wake_advice
-        self._readers = readers
+    general: str
+    readers: EventReaders
+    pre_delegate: tuple[str, ...] | None
+    subagent_stop: tuple[str, ...] | None
+    replies: tuple[str, ...]
+    start_event: str | None
+    rewrite_prompt: Callable[[Payload, str], dict[str, object]] | None
+    end_in_files: Callable[[Run], ReportedEnd | None] | None
+    calls_seen: Callable[[Run], SeenCalls | None] | None
+    consumption: Callable[[Run, str | None, str | None, Callable[[], bool]], Run | None] | None
+    messages: Callable[[Run], Iterator[NewMessage | SessionsError]] | None
+    newest_first: Callable[[Run, int], Iterator[tuple[bool, NewMessage]]] | None
+    first_message: Callable[[Run], NewMessage | None] | None
+    resumption: Callable[[Run, Work], HostResumption | None] | None
+    noted_since: Callable[[Event, Config], Event] | None
+    denies: Callable[[str], dict[str, object]] | None
+    asks_before_tools: str | None
+    work_so_far: Callable[[Collection[str], str | None, str], WorkSoFar] | None
+    recent_calls: Callable[[str, str], Iterator[PastCall]] | None
+    stop_to_hold: Callable[[HookPayload, Collection[str]], StopToHold | None] | None
+    wake_advice: str | None
+
+    def __init__(self, module: str) -> None:
+        found = __import__(module, fromlist=["READERS"])  # costs less than importlib
+        late: dict[str, str] = getattr(found, "LATE", {})
+        for name in Host.__annotations__:
+            part = getattr(found, name.upper(), None) or getattr(found, name, None)
+            setattr(self, name, _late_part(module, late[name]) if name in late else part)
+        self.events_by_hook = {
+            PRE_DELEGATE: self.pre_delegate or ("PreToolUse",),
+            SUBAGENT_STOP: self.subagent_stop or ("SubagentStop",),
+            HOOK: tuple(self.readers),
+        }
 
     def events_of(self, hook: str, payload: HookPayload) -> list[Event]:
         """The events that ``payload`` reports, as far as ``hook`` reads them."""
         name = payload.text(EVENT_NAME_KEY)
         is_read = name in self.events_by_hook[hook] and payload.host_session_id
-        return self._readers[name](payload) if is_read else []
+        return self.readers[name](payload) if is_read else []
+
+
+def _late_part(module: str, path: str) -> Callable[..., object]:
+    """The function at ``path`` below ``module``, which is imported when it is called."""
+    submodule, _, function = path.partition(".")
+
+    def call(*arguments: object) -> object:
+        return getattr(__import__(f"{module}.{submodule}", fromlist=[function]), function)(*arguments)
+
+    return call
 
 
 def host_named(name: str) -> Host:
     """The host of this name, whose module is imported."""
-    host: Host = __import__(_module_name(name), fromlist=["HOST"]).HOST  # costs less than importlib
-    return host
+    return Host(_module_name(name))
 
 
 def denial(reason: str) -> dict[str, object]:

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from gaia_sessions.config import Config
-from gaia_sessions.hosts import CLAUDE_CODE, HOOK, claude_code
+from gaia_sessions.hosts import CLAUDE_CODE, HOOK, host_named
 from gaia_sessions.hosts.payload import HookPayload
 from gaia_sessions.session.event_checks import check_event
 from tests.hook.conftest import own_host
@@ -30,7 +30,7 @@ def only(payload: Any, config: Config = DEFAULTS) -> Any:
 
 
 def read(payload: Any, config: Config = DEFAULTS) -> Any:
-    return claude_code.HOST.events_of(HOOK, HookPayload(CLAUDE_CODE, payload, config, NOW, NO_HOST))
+    return host_named(CLAUDE_CODE).events_of(HOOK, HookPayload(CLAUDE_CODE, payload, config, NOW, NO_HOST))
 
 
 def test_a_delegation_is_an_event_without_its_prompt(host: Host) -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import json
 from datetime import UTC, datetime
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from gaia_sessions import hosts
@@ -106,13 +109,38 @@ def test_a_delegation_says_whether_its_start_will_be_told_of(name: str) -> None:
     assert [event.get("unannounced", False) for event in found[:1]] == [name in SILENT_STARTS]
 
 
-def test_every_host_has_a_module_that_says_what_it_is_heard_and_told_by() -> None:
-    for name in hosts.HOSTS:
-        module = hosts.host_named(name)
-        assert isinstance(module, hosts.Host)
-        assert hosts.settings_of(name).name == name
-        assert set(module.events_by_hook) == {"pre_delegate", "subagent_stop", "hook"}
-        assert module.general
+NEEDED = {"general", "readers", "replies"}
+PARTS = {*hosts.Host.__annotations__}
+OTHERS = {"content_key"}
+"""Of Gemini CLI, for whoever makes a delegation that it will send."""
+
+
+def defined_by(module: ModuleType) -> set[str]:
+    """The public names that the text of ``module`` gives a value."""
+    statements = ast.parse(Path(module.__file__ or "").read_bytes()).body
+    names = {one.name for one in statements if isinstance(one, ast.FunctionDef)}
+    targets = [one.targets[0] for one in statements if isinstance(one, ast.Assign)]
+    targets += [one.target for one in statements if isinstance(one, ast.AnnAssign)]
+    names |= {target.id for target in targets if isinstance(target, ast.Name)}
+    return {name for name in names if not name.startswith("_")}
+
+
+@table("name", hosts.HOSTS)
+def test_a_hosts_module_has_the_parts_of_a_host_and_no_other_public_name(name: str) -> None:
+    host = hosts.host_named(name)
+    module = import_module(f"gaia_sessions.hosts.{name.replace('-', '_')}")
+    late: dict[str, str] = getattr(module, "LATE", {})
+    own = {defined.casefold() for defined in defined_by(module)} - {"late", "type_checking", *OTHERS}
+    assert own | {*late} <= PARTS
+    assert own & {*late} == set()
+    parts = {part: getattr(host, part) for part in PARTS}
+    assert {part for part, value in parts.items() if value is not None} == own | {*late}
+    assert own >= NEEDED
+    assert [part for part, value in parts.items() if isinstance(value, ModuleType)] == []
+    for path in late.values():
+        submodule, function = path.split(".")
+        assert callable(getattr(import_module(f"{module.__name__}.{submodule}"), function))
+    assert hosts.settings_of(name).name == name
 
 
 def told(host: str, payload: dict[str, Any]) -> list[Any]:

@@ -595,7 +595,7 @@ def whole(host: Host) -> list[dict[str, Any]]:
 
 
 def test_there_is_a_payload_of_every_event(host: Host) -> None:
-    assert {payload["hook_event_name"] for payload in whole(host)} == set(claude_code.HOST.events_by_hook[HOOK])
+    assert {payload["hook_event_name"] for payload in whole(host)} == set(claude_code.READERS)
 
 
 WRONG: list[object] = [None, True, 0, -1.5, "", " \n", "../x", "x" * 100_000, [], [[]], ["a1"], {}, {"id": {"id": 1}}]
@@ -669,7 +669,7 @@ def test_no_payload_of_any_event_makes_a_hook_raise_or_decide(
 @table("value", [None, 7, "", [[]], {"a": {}}])
 @own_host
 def test_wrong_types_everywhere_are_met_with_silence_and_nothing_is_written(host: Host, value: object) -> None:
-    for event in claude_code.HOST.events_by_hook[HOOK]:
+    for event in claude_code.READERS:
         payload = next(payload for payload in whole(host) if payload["hook_event_name"] == event)
         wrong = {**dict.fromkeys(payload, value), "hook_event_name": event}
         assert (event, host.run("every_event", wrong)) == (event, SILENT)

@@ -11,25 +11,16 @@ from __future__ import annotations
 import os
 from itertools import islice
 
-from gaia_sessions.hosts import Host, denial
+from gaia_sessions.hosts import denial
 from gaia_sessions.hosts.payload import host_process, key_in, object_in, with_addition
 from gaia_sessions.session import host_events
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator
-
-    from gaia_sessions.config import Config
-    from gaia_sessions.errors import SessionsError
-    from gaia_sessions.hosts import HostResumption, StopToHold, Work
     from gaia_sessions.hosts.payload import EventReaders, HookPayload, Payload
-    from gaia_sessions.session.agent_limits import WorkSoFar
     from gaia_sessions.session.host_events import Event
-    from gaia_sessions.session.permission_requests import SeenCalls
-    from gaia_sessions.session.repeats import PastCall
     from gaia_sessions.session.run_ends import ReportedEnd
     from gaia_sessions.session.schema import Run
-    from gaia_sessions.session.transcript import NewMessage
 
 GENERAL = "general-purpose"
 _WORKFLOW = "Workflow"
@@ -38,86 +29,17 @@ _NOTIFICATION = "<task-notification>"
 _CONTINUING_REASONS = ("clear", "resume")
 
 
-def _rewrite_prompt(tool_input: Payload, addition: str) -> dict[str, object]:
+def rewrite_prompt(tool_input: Payload, addition: str) -> dict[str, object]:
     """The reply that adds ``addition`` to the prompt of a delegation. The host replaces the whole input by it."""
     return {"updatedInput": with_addition(tool_input, "prompt", addition)}
 
 
-def _end_in_files(run: Run) -> ReportedEnd | None:
+def end_in_files(run: Run) -> ReportedEnd | None:
     """How a run ended: by the files of its workflow, or by the end of its transcript."""
     from . import interruptions, workflows
 
     reported = workflows.end_in_files(run) if "workflow" in run else None
     return reported or interruptions.end_in_transcript(run)
-
-
-def _calls_seen(run: Run) -> SeenCalls | None:
-    from .calls import calls_seen  # only of an agent that asked for something
-
-    return calls_seen(run)
-
-
-def _consumption(run: Run, since: str | None, until: str | None, is_late: Callable[[], bool]) -> Run | None:
-    """What the agent of ``run`` used in all, from its transcript."""
-    from . import transcripts
-
-    return transcripts.consumption(run, since, until, is_late)
-
-
-def _messages(run: Run) -> Iterator[NewMessage | SessionsError]:
-    """The messages of the agent of ``run``, from its transcript."""
-    from . import messages
-
-    return messages.messages(run)
-
-
-def _newest_first(run: Run, last_bytes: int) -> Iterator[tuple[bool, NewMessage]]:
-    """The last messages of the agent of ``run``, from its transcript."""
-    from . import messages
-
-    return messages.newest_first(run, last_bytes)
-
-
-def _first_message(run: Run) -> NewMessage | None:
-    """What the agent of ``run`` was started with, from its transcript."""
-    from . import messages
-
-    return messages.first(run)
-
-
-def _resumption(run: Run, work: Work) -> HostResumption | None:
-    """How a client goes on with ``run``."""
-    from . import resumption
-
-    return resumption.resumption(run, work)
-
-
-def _noted_since(event: Event, config: Config) -> Event:
-    """The workflow of an agent, if its journal names the agent by now."""
-    from . import agents
-
-    return agents.with_workflow(event, config)
-
-
-def _work_so_far(paths: Collection[str], since: str | None, call: str) -> WorkSoFar:
-    """What an agent did so far in its run, from its transcripts."""
-    from . import work_so_far
-
-    return work_so_far.work_so_far(paths, since, call)
-
-
-def _recent_calls(path: str, agent: str) -> Iterator[PastCall]:
-    """The calls of an agent, the newest first, from its transcript."""
-    from . import recent_calls
-
-    return recent_calls.recent_calls(path, agent)
-
-
-def _stop_to_hold(payload: HookPayload, known: Collection[str]) -> StopToHold | None:
-    """The stop of a sub-agent that ``payload`` tells of, if it may be held back."""
-    from . import stops
-
-    return stops.stop_to_hold(payload, known)
 
 
 def _pre_tool_use(payload: HookPayload) -> list[Event]:
@@ -244,7 +166,7 @@ def _session_end(payload: HookPayload) -> list[Event]:
     return [payload.event(host_events.SESSION_LEFT if process_continues else host_events.SESSION_END)]
 
 
-_READERS: EventReaders = {
+READERS: EventReaders = {
     "PreToolUse": _pre_tool_use,
     "SubagentStart": _subagent_start,
     "SubagentStop": _subagent_stop,
@@ -273,30 +195,27 @@ def _host_process(payload: HookPayload) -> object:
     return host_process(("claude",), payload.variables.get("CLAUDE_PID", ""))
 
 
-HOST = Host(
-    GENERAL,
-    _READERS,
-    replies=(
-        host_events.DELEGATE,
-        host_events.START,
-        host_events.RETURNED,
-        host_events.NOTIFICATION,
-        host_events.SESSION_START,
-    ),
-    start_event="SubagentStart",
-    rewrite_prompt=_rewrite_prompt,
-    denies=denial,
-    end_in_files=_end_in_files,
-    calls_seen=_calls_seen,
-    consumption=_consumption,
-    messages=_messages,
-    newest_first=_newest_first,
-    first_message=_first_message,
-    resumption=_resumption,
-    noted_since=_noted_since,
-    asks_before_tools="PreToolUse",
-    work_so_far=_work_so_far,
-    recent_calls=_recent_calls,
-    stop_to_hold=_stop_to_hold,
-    wake_advice="send the agent that its line names a message with SendMessage",
+DENIES = denial
+REPLIES = (
+    host_events.DELEGATE,
+    host_events.START,
+    host_events.RETURNED,
+    host_events.NOTIFICATION,
+    host_events.SESSION_START,
 )
+START_EVENT = "SubagentStart"
+ASKS_BEFORE_TOOLS = "PreToolUse"
+WAKE_ADVICE = "send the agent that its line names a message with SendMessage"
+
+LATE = {
+    "calls_seen": "calls.calls_seen",
+    "consumption": "transcripts.consumption",
+    "messages": "messages.messages",
+    "newest_first": "messages.newest_first",
+    "first_message": "messages.first",
+    "resumption": "resumption.resumption",
+    "noted_since": "agents.with_workflow",
+    "work_so_far": "work_so_far.work_so_far",
+    "recent_calls": "recent_calls.recent_calls",
+    "stop_to_hold": "stops.stop_to_hold",
+}

@@ -9,7 +9,7 @@ event of its own says that ``interrupt_agent`` stopped an agent. Everything in a
 
 from __future__ import annotations
 
-from gaia_sessions.hosts import CODEX, Host, denial
+from gaia_sessions.hosts import CODEX, denial
 from gaia_sessions.hosts.payload import (
     bare_event,
     host_process,
@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from gaia_sessions.hosts.payload import EventReaders, HookPayload, Payload
     from gaia_sessions.jsonio.strict import Json
     from gaia_sessions.session.host_events import Event
-    from gaia_sessions.session.run_ends import ReportedEnd
-    from gaia_sessions.session.schema import Run
 
 GENERAL = "default"
 
@@ -50,7 +48,7 @@ _MOST_AGENTS = 64
 _LONGEST_RESPONSE = 1 << 20
 
 
-def _rewrite_prompt(tool_input: Payload, addition: str) -> dict[str, object]:
+def rewrite_prompt(tool_input: Payload, addition: str) -> dict[str, object]:
     """The reply that adds ``addition`` to the prompt of a delegation; seen to have no effect without the decision."""
     return {"permissionDecision": "allow", "updatedInput": with_addition(tool_input, "message", addition)}
 
@@ -171,7 +169,7 @@ def _subagent_stop(payload: HookPayload) -> list[Event]:
     return [event]
 
 
-_READERS: EventReaders = {
+READERS: EventReaders = {
     "PreToolUse": _pre_tool_use,
     "PostToolUse": _post_tool_use,
     "SubagentStart": _start,
@@ -210,18 +208,8 @@ def _response(payload: HookPayload) -> Payload:
         return {}
 
 
-def _end_in_files(run: Run) -> ReportedEnd | None:
-    from .rollouts import end_in_rollout  # only ``reconcile`` asks
+DENIES = denial
+REPLIES = (host_events.DELEGATE, host_events.START, host_events.NOTIFICATION, host_events.SESSION_START)
+START_EVENT = "SubagentStart"
 
-    return end_in_rollout(run)
-
-
-HOST = Host(
-    GENERAL,
-    _READERS,
-    replies=(host_events.DELEGATE, host_events.START, host_events.NOTIFICATION, host_events.SESSION_START),
-    start_event="SubagentStart",
-    rewrite_prompt=_rewrite_prompt,
-    denies=denial,
-    end_in_files=_end_in_files,
-)
+LATE = {"end_in_files": "rollouts.end_in_rollout"}

@@ -8,7 +8,6 @@ Everything in a payload is untrusted.
 
 from __future__ import annotations
 
-from gaia_sessions.hosts import Host
 from gaia_sessions.hosts.marker import BRIEFING, END_OF_DATA, NOTE
 from gaia_sessions.hosts.payload import bare_event, key_in, object_in, text_in, with_addition
 from gaia_sessions.hosts.tool_only import delegation_reader, failure_events, report_events, return_events
@@ -28,7 +27,7 @@ _LIMITS = ("MAX_TURNS", "TIMEOUT")
 _ABORTED = "ABORTED"
 
 
-def _rewrite_prompt(tool_input: Payload, addition: str) -> dict[str, object]:
+def rewrite_prompt(tool_input: Payload, addition: str) -> dict[str, object]:
     """The reply that adds ``addition`` to the prompt of a delegation."""
     return {"tool_input": with_addition(tool_input, "prompt", addition)}
 
@@ -79,7 +78,7 @@ def _after_tool(payload: HookPayload) -> list[Event]:
     return failure_events(payload, text_in(response, "llmContent"), keys, interrupted=interrupted)
 
 
-_READERS: EventReaders = {
+READERS: EventReaders = {
     "BeforeTool": delegation_reader(_keys, _PROGRAMS),
     "AfterTool": _after_tool,
     "AfterAgent": bare_event(host_events.MAIN_STOP),
@@ -87,11 +86,7 @@ _READERS: EventReaders = {
     "SessionEnd": bare_event(host_events.SESSION_END),
 }
 
-HOST = Host(
-    "generalist",
-    _READERS,
-    replies=(host_events.DELEGATE, host_events.RETURNED, host_events.SESSION_START),
-    pre_delegate=("BeforeTool",),
-    subagent_stop=("AfterTool",),
-    rewrite_prompt=_rewrite_prompt,
-)
+GENERAL = "generalist"
+REPLIES = (host_events.DELEGATE, host_events.RETURNED, host_events.SESSION_START)
+PRE_DELEGATE = ("BeforeTool",)
+SUBAGENT_STOP = ("AfterTool",)

@@ -9,7 +9,7 @@ Everything in a payload is untrusted.
 
 from __future__ import annotations
 
-from gaia_sessions.hosts import Host, denial
+from gaia_sessions.hosts import denial
 from gaia_sessions.hosts.payload import bare_event, figures_in, key_in, object_in, text_in
 from gaia_sessions.hosts.tool_only import delegation_reader, failure_events, report_events, return_events
 from gaia_sessions.session import host_events
@@ -114,7 +114,7 @@ def _stop_failure(payload: HookPayload) -> list[Event]:
     return [] if "permission_mode" in payload.raw else [payload.event(host_events.MAIN_STOP)]
 
 
-_READERS: EventReaders = {
+READERS: EventReaders = {
     "PreToolUse": _pre_tool_use,
     "SubagentStart": _subagent_start,
     "SubagentStop": _subagent_stop,
@@ -126,13 +126,8 @@ _READERS: EventReaders = {
     "SessionEnd": bare_event(host_events.SESSION_END),
 }
 
-HOST = Host(
-    GENERAL,
-    _READERS,
-    replies=(
-        host_events.RETURNED,
-        host_events.SESSION_START,
-    ),  # a rewritten prompt and a note to a start had no effect in any run
-    subagent_stop=("PostToolUse", "SubagentStop"),
-    denies=denial,
-)
+DENIES = denial
+REPLIES = (host_events.RETURNED, host_events.SESSION_START)
+"""A rewritten prompt and a note to a start had no effect in any run."""
+
+SUBAGENT_STOP = ("PostToolUse", "SubagentStop")
