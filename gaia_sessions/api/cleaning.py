@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from datetime import timedelta
+from functools import partial
 
 from gaia_sessions import errors
 from gaia_sessions.config import DEFAULT_HOURS
@@ -29,7 +30,7 @@ from .standing import decide
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Callable, Collection
     from datetime import datetime
     from typing import NotRequired, TypedDict
 
@@ -148,10 +149,7 @@ class CleanupPolicy:
         is_wanted = is_open(record) and _may_be_turned_to(record)
         if not (is_wanted or is_resumable(record["phase"])):  # the policy would find the same, at a higher cost
             return None
-        try:
-            decision = decide(above.proved_cancellation, record["agent_id"], record, self.now, self.limits)
-        except StoreFailure:
-            return "mark_unread"
+        decision = decide(above.proved_cancellation, record["agent_id"], record, self.now, self.limits)
         if decision["should_resume"]:
             return "resumable"
         is_recent = timedelta(seconds=decision["idle_seconds"] or 0) < timedelta(days=self.keep_days)
@@ -193,7 +191,7 @@ def _look_through(judge: Judge, app: str | None, leaving: Leaving, report: Clean
             continue
         reason = judge.by_itself(found)
         if reason is None:
-            by_work = judge.by_work(found)
+            by_work = _or_unread(partial(judge.by_work, found))
             old[agent_id] = error, by_work
             if by_work is None:
                 leaving.note(found, judge.above)
@@ -205,13 +203,20 @@ def _look_through(judge: Judge, app: str | None, leaving: Leaving, report: Clean
         report["left_out"] = {**left_out}
     removable = []
     for agent_id, (error, by_work) in old.items():
-        reason = judge.by_tree(agent_id, error, by_work)
+        reason = _or_unread(partial(judge.by_tree, agent_id, error, by_work))
         if reason is None:
             removable.append(agent_id)
         else:
             leaving.forget(agent_id)
             _report_kept(report, agent_id, error, reason)
     return removable
+
+
+def _or_unread(judge: Callable[[], str | None]) -> str | None:
+    try:
+        return judge()
+    except StoreFailure:
+        return "mark_unread"
 
 
 def _new_report(cleanup_policy: CleanupPolicy, reconciled: Reconciled) -> CleanupReport:
@@ -243,7 +248,7 @@ def _remove(store: Store, judge: Judge, leaving: Leaving, report: CleanupReport,
     """Removes the sessions, or reports why not."""
 
     def may_go(agent_id: str, found: RecordOrError) -> bool:
-        return judge.reason_to_keep(agent_id, found) is None
+        return _or_unread(partial(judge.reason_to_keep, agent_id, found)) is None
 
     leaving.write()
     for agent_id, outcome in remove_each(store, removable, may_go, leaving, judge=judge):

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from gaia_sessions import Sessions
 from gaia_sessions.api import cancelling, cleaning, families, listing, removal
 from gaia_sessions.api.reconciling import close_runs
-from gaia_sessions.errors import LockTimeout
+from gaia_sessions.errors import LockTimeout, StoreFailure
 from gaia_sessions.ingest.parent_session import with_parent_known
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.store import MOST_ABOVE
@@ -29,11 +29,11 @@ from tests.removals import remove_if
 from tests.table import table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
     from gaia_sessions.session.cancellation import Mark
     from gaia_sessions.session.schema import Record
-    from gaia_sessions.store.port import Store
+    from gaia_sessions.store.port import RecordOrError, Store
 
 IDS = list("abcdef")
 ONE = st.sampled_from(IDS)
@@ -167,6 +167,32 @@ def a_chain(count: int, **keys: Any) -> Counted:
 
 def put(store: Store, number: int, **changed: Any) -> None:
     store.create({**record_with(), "agent_id": f"s-{number}", **changed})  # type: ignore[typeddict-item]  # keys of one
+
+
+class Refusing(MemoryStore):
+    """Refuses to read one session, and the mark of another that is old."""
+
+    def marks(self, agent_ids: Iterable[str]) -> list[tuple[str, Mark]]:
+        asked = list(agent_ids)
+        if "s-0" in asked and "s-1" in self.ids():
+            raise StoreFailure("read", "s-0/cancelled.json", "Input/output error")
+        return super().marks(asked)
+
+    def scan(self, **wanted: Any) -> Iterator[tuple[str, RecordOrError]]:
+        for agent_id, record in super().scan(**wanted):
+            is_refused = agent_id == "s-1"
+            yield agent_id, StoreFailure("read", "s-1/state.json", "Input/output error") if is_refused else record
+
+
+def test_a_session_whose_mark_is_refused_stays_while_another_is_refused_and_the_others_go() -> None:
+    store = Refusing()
+    for number in (0, 2, 1):
+        put(store, number, phase="completed")
+
+    report = cleaning.remove_unused(store, cleaning.CleanupPolicy(LATER, 1, LIMITS, keep_days=7))
+
+    assert report["kept"] == [{"agent_id": "s-0", "reason": "mark_unread"}]
+    assert (report["removed"], [failed["agent_id"] for failed in report["failed"]]) == (["s-2"], ["s-1"])
 
 
 LATER = START + timedelta(days=30)
