@@ -179,9 +179,15 @@ def _late_part(module: str, path: str) -> Callable[..., object]:
     return call
 
 
+_IMPORTED: dict[str, Host] = {}
+"""By name: commands ask for the host of each run."""
+
+
 def host_named(name: str) -> Host:
     """The host of this name, whose module is imported."""
-    return Host(_module_name(name))
+    if name not in _IMPORTED:
+        _IMPORTED[name] = Host(_module_name(name))
+    return _IMPORTED[name]
 
 
 def denial(reason: str) -> dict[str, object]:

@@ -44,7 +44,6 @@ _MOST_DIGITS = 18
 """Of the number in a name: one more than the largest must fit into a record too."""
 
 _NOT_A_FOLDER_ERRORS = frozenset([errno.ELOOP, errno.ENOTDIR])
-
 _MAX_RECENT_BYTES = 1 << 16
 """Bytes of the records that a cache keeps beside the last one: an event of a host concerns few sessions."""
 
