@@ -16,7 +16,7 @@ from gaia_sessions.errors import (
 from gaia_sessions.session.app_sessions import Seen, agent_id_of, app_id_of, check_names, is_same, with_app_event
 from gaia_sessions.session.ids import is_agent_id
 from gaia_sessions.session.requests import NewSession
-from gaia_sessions.session.retention import ROOM_FOR_ENDS
+from gaia_sessions.session.retention import RESERVED_BYTES, ROOM_FOR_ENDS
 from gaia_sessions.session.shared_keys import Delta, merged, scopes_of, with_keys
 from gaia_sessions.session.transcript import last_seq
 from gaia_sessions.store.above import Above
@@ -157,5 +157,6 @@ def append(
             seen.check(session.record)
             changed = with_keys(with_app_event(session.record, event, now), parts.get((), Delta()), types)
             added = [event.in_turn(record.get("turns", 0))]
-            changed = session.commit(changed, reserved=ROOM_FOR_ENDS, messages=added, documents=shared)
+            reserved = ROOM_FOR_ENDS if () in parts else RESERVED_BYTES
+            changed = session.commit(changed, reserved=reserved, messages=added, documents=shared)
     return seen.after(changed, {**documents, **shared}, parts)

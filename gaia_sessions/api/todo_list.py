@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gaia_sessions.session.retention import ROOM_FOR_ENDS
+from gaia_sessions.session.retention import RESERVED_BYTES, ROOM_FOR_ENDS
 from gaia_sessions.session.schema import TODO_COMPLETED
 from gaia_sessions.session.todos import (
     check_description,
@@ -50,7 +50,7 @@ def set_todo_status(at: Writing, agent_id: str, number: int, status: str = TODO_
     """
     check_number(number)
     check_status(status)
-    record = at.change(agent_id, lambda record, now: with_todo_status(record, number, status, now), ROOM_FOR_ENDS)
+    record = at.change(agent_id, lambda record, now: with_todo_status(record, number, status, now), RESERVED_BYTES)
     return numbered_todos(record)[number - 1]
 
 

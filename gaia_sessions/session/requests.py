@@ -15,7 +15,7 @@ from .host_events import MAX_MESSAGE_LENGTH
 from .ids import check_agent_id, new_agent_id
 from .phases import check_phase, is_final, waits_for_approval
 from .record import NO_NAME, NO_PURPOSE, UPDATE, answer_of, is_asking, new_record
-from .retention import ROOM_FOR_ENDS
+from .retention import RESERVED_BYTES, ROOM_FOR_ENDS
 from .runs import has_agent, holds_question, is_claimed, is_live, waits_with_question, with_stated_phase
 
 TYPE_CHECKING = False
@@ -237,8 +237,10 @@ def outcome_of(asked: Asked) -> str | None:
 
 
 def reserved_for(asked: Asked) -> int:
-    """How many bytes an update must leave free; none if it only ends the work, which always fits."""
-    return 0 if outcome_of(asked) is not None and len(asked) == 1 else ROOM_FOR_ENDS
+    """How many bytes an update must leave free: what people add the room for ends, an end none, which always fits."""
+    if "metadata" in asked or len(asked.get("error", "")) > MAX_MESSAGE_LENGTH:
+        return ROOM_FOR_ENDS
+    return RESERVED_BYTES if outcome_of(asked) is None else 0
 
 
 def checked_answer(message: str | None, if_revision: int | None) -> str:

@@ -20,6 +20,8 @@ from google.genai import types
 from gaia_sessions import Sessions
 from gaia_sessions.adk import GaiaSessionService
 from gaia_sessions.errors import SessionExists, StoreFailure
+from gaia_sessions.jsonio.strict import DOCUMENT_LIMIT
+from gaia_sessions.session.retention import ROOM_FOR_ENDS
 from gaia_sessions.store.file_store import FileStore
 from tests.adk.parts import Adk, run, said
 from tests.commands import gaia
@@ -444,6 +446,20 @@ def test_an_event_of_more_than_16_mib_is_refused_and_changes_nothing(adk: Adk) -
     with pytest.raises(ValueError, match="over the limit of 16777216 bytes"):
         adk.append(session, said("x" * (17 << 20), n=1))
     assert (adk.loaded().events, adk.loaded().state) == ([], {})
+
+
+def test_the_conversation_goes_on_though_its_state_takes_up_all_that_it_may(root: str, adk: Adk) -> None:
+    adk.append(adk.create("s1", notes=""), said("0"))
+    [record] = Path(root).glob("[!.]*/state.json")
+    state = {"notes": "x" * (DOCUMENT_LIMIT - ROOM_FOR_ENDS - len(record.read_bytes()) - 5)}
+    adk.append(adk.loaded(), said("1", delta=state))
+    with pytest.raises(ValueError, match="over the limit"):
+        adk.append(adk.loaded(), said("more", n=1))
+
+    session = adk.loaded()
+    for number in range(2, 120):
+        adk.append(session, said(str(number)))
+    assert (texts(adk.loaded()), adk.loaded().state) == ([*map(str, range(120))], state)
 
 
 def test_one_corrupt_session_does_not_fail_the_list(root: str, adk: Adk) -> None:

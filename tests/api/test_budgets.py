@@ -173,7 +173,7 @@ def test_absurd_numbers_and_unknown_statuses_are_usage_errors(
     assert document(root, agent_id) == before
 
 
-def test_in_a_record_that_is_full_skills_and_todos_are_refused_charges_count_and_the_end_is_written(
+def test_in_a_record_that_is_full_skills_and_todos_are_refused_and_what_becomes_of_todos_and_tokens_is_not(
     agent_id: str, root: str
 ) -> None:
     Sessions().add_todo(agent_id, "read")
@@ -184,10 +184,11 @@ def test_in_a_record_that_is_full_skills_and_todos_are_refused_charges_count_and
     assert 0 < spare < room
     before = document(root)
 
-    for write in (WRITES["skill"], WRITES["todo"], WRITES["status"]):
+    for write in (WRITES["skill"], WRITES["todo"]):
         with pytest.raises(TooLarge):
             write()
     assert document(root) == before
+    assert Sessions().set_todo_status(agent_id, 1)["status"] == "completed"
     for _ in range(20):
         Sessions().charge(agent_id, 10**12)
     assert Sessions().set_token_total(agent_id, 5)["tokens"] == 5

@@ -273,14 +273,17 @@ def test_an_end_for_which_metadata_leaves_no_room_waits_until_there_is_some() ->
     assert (full.record["phase"], full.record["runs"][-1]["end"], full.store.waiting()) == ("completed", "stopped", [])
 
 
-def test_an_update_of_a_full_record_is_refused_and_finalizing_it_is_not() -> None:
+def test_what_an_update_adds_to_a_full_record_is_refused_and_where_the_work_stands_and_its_end_are_not() -> None:
     full = Full(0)
 
-    for asked in ({"metadata": {"x": "x" * 3000}}, {"error": "e" * 3000}):
+    for asked in ({"metadata": {"x": "x" * 3000}}, {"error": "e" * 5000}):
         before = full.record
         with pytest.raises(TooLarge, match=str(LIMIT - ROOM_FOR_ENDS)):
             full.update(**asked)
         assert full.record == before
+    for number in range(100):  # the revision gets longer
+        full.update(["planning", "investigating"][number % 2])
+    full.update("approval", question="q" * MAX_MESSAGE_LENGTH, error="e" * MAX_MESSAGE_LENGTH)
     with pytest.raises(TooLarge):
         ending.finalize(writing(full.store, full.now), full.agent_id, "completed", "s" * ROOM_FOR_ENDS)
 

@@ -12,7 +12,7 @@ from gaia_sessions.session.requests import (
     reserved_for,
     with_update,
 )
-from gaia_sessions.session.retention import ROOM_FOR_ENDS
+from gaia_sessions.session.retention import RESERVED_BYTES, ROOM_FOR_ENDS
 from tests.records import record_with
 from tests.table import table
 
@@ -46,16 +46,29 @@ def test_what_a_caller_does_later_to_its_metadata_does_not_change_the_request() 
     assert (new.metadata, update["metadata"]) == ({"found": ["a"]}, {"found": ["a"]})
 
 
-def test_an_update_that_only_ends_the_work_needs_no_room_and_any_other_does() -> None:
-    assert reserved_for(checked_update("completed")) == 0
-    assert {reserved_for(checked_update("completed", error="e")), reserved_for({})} == {ROOM_FOR_ENDS}
+@table(
+    ("asked", "reserved"),
+    [
+        ({"phase": "completed"}, 0),
+        ({"phase": "failed", "error": "e" * 4000, "max_tokens": 7}, 0),
+        ({}, RESERVED_BYTES),
+        ({"phase": "planning", "resume_ready": True}, RESERVED_BYTES),
+        ({"phase": "approval", "question": "q" * 4000, "error": "e" * 4000}, RESERVED_BYTES),
+        ({"error": "e" * 4001}, ROOM_FOR_ENDS),
+        ({"metadata": {}}, ROOM_FOR_ENDS),
+        ({"phase": "completed", "metadata": {}}, ROOM_FOR_ENDS),
+    ],
+)
+def test_an_end_needs_no_room_where_the_work_stands_little_and_what_people_add_that_for_ends(
+    asked: dict[str, Any], reserved: int
+) -> None:
+    assert reserved_for(checked_update(**asked)) == reserved
 
 
-def test_an_update_gives_a_budget_and_an_end_beside_it_keeps_its_room() -> None:
+def test_an_update_gives_a_budget() -> None:
     given = with_update(record_with(phase="planning", max_tokens=5), checked_update(max_tokens=7), NOW)
     assert (given["max_tokens"], given["phase"]) == (7, "planning")
     ended: Any = checked_update("completed", max_tokens=7)
-    assert reserved_for(ended) == ROOM_FOR_ENDS
     with pytest.raises(SessionFinal):
         with_update(record_with(phase="completed"), ended, NOW)
     with pytest.raises(InvalidInput):
