@@ -6,12 +6,10 @@ Loaded only where a record may be too long. Pure.
 
 from __future__ import annotations
 
-from functools import partial
-
 from gaia_sessions.errors import TooLarge
 
 from .record import encode
-from .runs import has_ended, is_send, may_be_at_work, without_keys
+from .runs import has_ended, is_send, may_be_at_work, untold_answers, without_keys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -48,11 +46,14 @@ def _with_runs(record: Record, kept: list[Run]) -> Record:
 
 
 def with_short_earlier_texts(record: Record, longest: int) -> Record:
-    """With at most ``longest`` characters of what runs ended with and answers said, but for the latest of each."""
+    """With at most ``longest`` characters of what runs ended with and answers said, but for the latest of each.
+
+    Whoever goes on with the work is told all that was said with an answer of which nobody was told yet.
+    """
     for key in ("last_message", "detail"):
         record = _cut(record, key, longest, keep_latest=True)
-    given = record.get("answers", [])
-    shorter = [*map(partial(_with_shorter_message, longest=longest), given[:-1]), *given[-1:]]
+    given, untold = record.get("answers", []), untold_answers(record)
+    shorter = [one if one in untold else _with_shorter_message(one, longest) for one in given[:-1]] + given[-1:]
     return record if shorter == given else {**record, "answers": shorter}
 
 

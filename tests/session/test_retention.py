@@ -90,6 +90,17 @@ def test_of_earlier_answers_200_characters_are_kept_of_what_was_said() -> None:
     assert trim_record(record)["answers"] == [given[0], {**given[1], "message": "y" * 200}, given[2]]
 
 
+def test_an_answer_that_nobody_was_told_is_kept_whole() -> None:
+    given: Any = [
+        {"answer": "approved", "timestamp": WHEN, "by": "approve", "after_run": after, **LONG_SAID}
+        for after in (0, 1, 1)
+    ]
+    record: Any = {**record_with({"run": 1, "started_at": WHEN}), "answers": given}
+    kept = trim_record(record)
+    assert kept["answers"] == [{**given[0], "message": "y" * 200}, *given[1:]]
+    assert trim_record(kept) is kept
+
+
 def test_all_that_is_kept_of_fifty_runs_and_their_answers_fits_into_the_room_for_ends() -> None:
     figures = dict.fromkeys(["input_tokens", "output_tokens", "cache_read_input_tokens", "total_tokens"], 10**9)
     told: Any = {
