@@ -32,7 +32,7 @@ RESERVED_BYTES = 2 << 10
 """How many bytes a note must leave free that may be left out: enough to record the end of the work."""
 
 BYTES_FOR_RUN = 1280
-"""How many bytes must be free when a run is claimed: its start and end take no more.
+"""How many bytes must be free, or can be freed, when a run is claimed: its start and end take no more.
 
 What hosts tell of its cost is not in it: those figures are left out of a record that has no room for them.
 """
@@ -78,5 +78,12 @@ def fit_record(record: Record, reserved: int = 0, previous: Record | None = None
 
 def check_room_for_run(record: Record) -> Record:
     """Returns ``record``; raises ``TooLarge`` if the start and the end of its latest run would not fit."""
-    encode(trim_record(record), DOCUMENT_LIMIT - BYTES_FOR_RUN)
+    limit = DOCUMENT_LIMIT - BYTES_FOR_RUN
+    kept = trim_record(record)
+    try:
+        encode(kept, limit)
+    except errors.TooLarge:
+        from .shortening import shortened
+
+        shortened(kept, limit)
     return record

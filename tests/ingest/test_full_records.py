@@ -257,6 +257,21 @@ def test_a_resume_for_whose_end_there_is_no_room_begins_a_new_session() -> None:
     assert (done.word, done.refused, full.record) == ("created", "too_large", before)
 
 
+def test_a_resume_for_whose_end_earlier_runs_can_be_left_out_is_taken() -> None:
+    full = claimed(LIMIT, 0)
+    ended: Any = {"run": 1, "ended_at": format_time(full.now), "end": "stopped"}
+    latest: Any = {**full.record["runs"][-1], "run": 2}
+    room = LIMIT - BYTES_FOR_RUN // 2 - len(encode({**full.record, "runs": [ended, latest]})) - 100
+    ended["transcript_path"] = "p" * room
+    full.store.change(full.agent_id, lambda record: {**record, "runs": [ended, latest]})
+
+    done = full.claim(1)
+
+    record = full.record
+    assert (done.agent_id, record["runs"][-1]["run"], record["metadata"]) == (full.agent_id, 3, full.metadata)
+    assert len(encode(record)) <= LIMIT
+
+
 def test_an_end_for_which_metadata_leaves_no_room_waits_until_there_is_some() -> None:
     full = Full(0)
     full.store.change(full.agent_id, lambda record: {**record, "metadata": {}})
