@@ -11,12 +11,13 @@ import os
 import re
 from contextlib import suppress
 from itertools import pairwise
+from textwrap import TextWrapper
 
 from .words import Copyable, Prose
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
 _COMMAND = re.compile(r"(.*?(?:^|: |\b(?:type|see) ))((?:gaia-sessions|export|cd|sudo|unset|rm|python3?) .+)")
 """A line that ends with a command to type: the text before it, and the command."""
@@ -29,8 +30,6 @@ _NO_BREAK = re.compile(
 
 _START = re.compile(r" *(?:(?:\S+ {2,})+|[A-Za-z]+: +)?")
 """The beginning of a line that gives the indent of the following lines: columns, or one word and a colon."""
-
-_WORD = re.compile(r"(\s*)(\S+)")
 
 _GLUE = "\0"
 
@@ -81,7 +80,14 @@ def _fill(line: str, width: int, indent: int, root: str) -> str:
     for folder in _folders_with_blanks(root):
         line = line.replace(folder, folder.replace(" ", _GLUE))
     glued = _NO_BREAK.sub(lambda found: found[0].replace(" ", _GLUE), line)
-    return "\n".join(_broken(glued, width, indent)).replace(_GLUE, " ")
+    first = " " * min(_leading_blanks(line), width // 2)
+    lines = _Wrapper(width, first, " " * indent, break_long_words=False).wrap(glued.lstrip(" "))
+    return "\n".join(_moved_left(line, width) for line in lines)
+
+
+def _moved_left(line: str, width: int) -> str:
+    """``line`` without those blanks before it for which it is too wide."""
+    return line[min(max(0, cells(line) - width), _leading_blanks(line)) :]
 
 
 def _folders_with_blanks(root: str) -> Iterable[str]:
@@ -93,45 +99,37 @@ def _folders_with_blanks(root: str) -> Iterable[str]:
     return sorted((folder for folder in folders | above if " " in folder), key=len, reverse=True)
 
 
-def _broken(text: str, width: int, indent: int) -> Iterator[str]:
-    line, used, is_first = "", 0, True
-    for blanks, unit in _units(text, width - indent):
-        size = cells(unit.replace(_GLUE, " "))
-        if used + len(blanks) + size <= width:
-            line += blanks + unit
-            used += len(blanks) + size
-            continue
-        if line:
-            yield line
-            is_first = False
-        start = blanks[: width // 2] if is_first else " " * indent
-        start = start[: max(0, width - size)]
-        line, used = start + unit, len(start) + size
-    yield line
+class _Wrapper(TextWrapper):
+    """It fills lines with the words of a text, and with the parts of those that are too long for a line."""
+
+    def _split(self, text: str) -> list[str]:
+        room = self.width - len(self.subsequent_indent)
+        words = [[word] if cells(word) <= room else _parts(word) for word in re.findall(r"\s+|\S+", text)]
+        return [_Unit(part.replace(_GLUE, " ")) for parts in words for part in parts]
 
 
-def _units(text: str, room: int) -> Iterator[tuple[str, str]]:
-    """What is not broken of ``text``, each with the blanks before it: its words, or parts of those too long."""
-    for blanks, word in _WORD.findall(text.rstrip()):
-        first, *others = [word] if cells(word) <= room else _parts(word)
-        yield blanks, first
-        yield from (("", part) for part in others)
+class _Unit(str):
+    """What is not broken; its length is that on a terminal."""
+
+    __slots__ = ()
+
+    def __len__(self) -> int:
+        return cells(str(self))
 
 
 def _parts(word: str) -> list[str]:
     """``word`` between its wide characters, each with what is joined to it, as signs and the closing of a bracket."""
-    if word.isascii():
+    if word.isascii() or word.isspace():
         return [word]
     from unicodedata import category, east_asian_width
 
-    starts, was_wide = [0], False
-    for place, char in enumerate(word):
-        is_wide = east_asian_width(char) in "FW"
-        is_beside_wide = place > 0 and (is_wide or was_wide)
-        if is_beside_wide and category(char) not in _JOINED and word[place - 1] != _JOINER:
-            starts.append(place)
-        was_wide = is_wide
-    return [word[start:end] for start, end in pairwise([*starts, len(word)])]
+    wide = [east_asian_width(char) in "FW" for char in word]
+    ends = [
+        place
+        for place in range(1, len(word))
+        if (wide[place - 1] or wide[place]) and category(word[place]) not in _JOINED and word[place - 1] != _JOINER
+    ]
+    return [word[start:end] for start, end in pairwise([0, *ends, len(word)])]
 
 
 def _hanging_indent(line: str, width: int) -> int:
