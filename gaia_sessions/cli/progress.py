@@ -11,9 +11,9 @@ from gaia_sessions.session.clock import parse_time
 from gaia_sessions.system import utc_now
 
 from . import output
+from .render.columns import cells
 from .render.plain import agent_and_purpose
 from .render.words import duration, safe, state_text
-from .render.wrapped import cells
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gaia_sessions.cli.render.wrapped import cells
+from gaia_sessions.cli.render.columns import cells
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.system import utc_now

@@ -8,7 +8,7 @@ from __future__ import annotations
 from gaia_sessions.session.state import COMPLETED
 from gaia_sessions.session.totals import BY_AGENT, BY_PHASE
 
-from .figures_table import table
+from .columns import table
 from .words import WHY_STOPPED, Hint, Prose, safe, share_text, short_duration
 
 TYPE_CHECKING = False

@@ -5,15 +5,14 @@ Owns who gives way to the purpose, which is always there.
 
 from __future__ import annotations
 
-from rich.cells import set_cell_size
 from rich.console import Console
 from rich.segment import Segment, Segments
 from rich.style import Style
 
 from . import plain
+from .columns import GAP, cells, cut, fit
 from .short_ids import shorten_ids
 from .words import left_text, overlap_text, safe, seen_text
-from .wrapped import cells as cell_len
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,10 +40,11 @@ _STYLES = {
 COLUMNS = ("id", "state", "share", "left", "agent", "purpose", "seen")
 """The columns, in their order."""
 
-GAP = 2
 _LONGEST_STATE = 19
 _LEAST_ID, _LEAST_STATE, _LEAST_PURPOSE = 8, 9, 12
 _NARROWEST_WITH_AGENT = 70
+_GIVING_WAY = (("agent", 0), ("state", _LEAST_STATE), ("id", _LEAST_ID), ("seen", 0), ("left", 0), ("share", 0))
+"""The columns that give way to the least purpose, in this order, each with its least width; 0 if it goes."""
 
 
 def session_table(lines: Sequence[Line], now: datetime, others: Iterable[str], terminal: TextIO, columns: int) -> str:
@@ -69,53 +69,35 @@ def drawn(segments: Iterable[Segment], terminal: TextIO, columns: int) -> str:
 
 
 def _segments(lines: Sequence[Line], short_ids: Sequence[str], now: datetime, room: int) -> Iterator[Segment]:
-    rows = [_cells(line, now, room) for line in lines]
-    longest = {name: _longest(name, [row.get(name, "") for row in rows]) for name in COLUMNS}
-    ids = [cut_middle(name, max(_LEAST_ID, room // 4)) for name in short_ids]
-    longest["id"] = _longest("id", ids)
-    widths = fit_columns(longest, room)
+    most = max(_LEAST_ID, room // 4)
+    rows = [
+        {"id": cut_middle(name, most), **_cells(line, now, room)} for line, name in zip(lines, short_ids, strict=True)
+    ]
+    widths = fit_columns({name: _longest(name, [row.get(name, "") for row in rows]) for name in COLUMNS}, room)
     heading = (" " * GAP).join(cut(name, width) for name, width in widths.items())
     yield Segment(heading.rstrip() + "\n", Style.parse("dim"))
-    for agent_id, row in zip(ids, rows, strict=True):
-        start = cut_middle(agent_id, widths["id"]).ljust(widths["id"]) + " " * GAP
+    for row in rows:
+        start = cut_middle(row["id"], widths["id"]).ljust(widths["id"]) + " " * GAP
         yield from _problem_row(start, row, room) if "problem" in row else _row(start, row, widths)
         yield Segment.line()
 
 
-def _longest(heading: str, cells: Sequence[str]) -> int:
+def _longest(heading: str, texts: Sequence[str]) -> int:
     """The cells that a column takes; 0 if there is nothing in it."""
-    longest = max(map(cell_len, cells))
+    longest = max(map(cells, texts))
     return max(longest, len(heading)) if longest else 0
 
 
 def fit_columns(longest: Mapping[str, int], room: int) -> dict[str, int]:
     """The width of each column that is shown, in order; at ``longest`` nothing is cut, and 0 is for an empty column.
 
-    The agent gives way to the purpose first, and goes below 70 columns; then the state and the ids are cut for it, and
-    where there is still less room three further columns go, the share last.
+    The agent gives way to the whole purpose first, down to a sixth of the room, and is not shown below 70 columns.
     """
-    widths = {"share": 0, **longest, "state": min(longest["state"], most_of_state(room)), "agent": 0, "purpose": 0}
-
-    if room >= _NARROWEST_WITH_AGENT:
-        widths["agent"] = min(longest["agent"], max(room // 6, cells_left(widths, room) - GAP - longest["purpose"]))
-    for name, least in (
-        ("agent", 0),
-        ("state", _LEAST_STATE),
-        ("id", _LEAST_ID),
-        ("seen", 0),
-        ("left", 0),
-        ("share", 0),
-    ):
-        missing = min(_LEAST_PURPOSE, longest["purpose"]) - cells_left(widths, room)
-        if missing > 0:
-            widths[name] = min(widths[name], max(least, widths[name] - missing)) if least else 0
-    widths["purpose"] = max(0, min(longest["purpose"], cells_left(widths, room)))
-    return {name: widths[name] for name in COLUMNS if widths[name]}
-
-
-def cells_left(widths: Mapping[str, int], room: int) -> int:
-    """What the columns that are shown leave of ``room``, each with the gap behind it."""
-    return room - sum(width + GAP for width in widths.values() if width)
+    agent = longest["agent"] if room >= _NARROWEST_WITH_AGENT else 0
+    most = {**longest, "state": min(longest["state"], most_of_state(room)), "agent": agent}
+    to_least_purpose = [(name, least, _LEAST_PURPOSE) for name, least in _GIVING_WAY]
+    widths = fit(most, room, "purpose", [("agent", room // 6, longest["purpose"]), *to_least_purpose])
+    return {name: width for name, width in widths.items() if width}
 
 
 def most_of_state(room: int) -> int:
@@ -137,10 +119,10 @@ def _cells(line: Line, now: datetime, room: int) -> dict[str, str]:
     }
 
 
-def _row(start: str, cells: Mapping[str, str], widths: Mapping[str, int]) -> Iterator[Segment]:
-    state, *others = [cut(cells[name], width) for name, width in widths.items() if name != "id"]
+def _row(start: str, row: Mapping[str, str], widths: Mapping[str, int]) -> Iterator[Segment]:
+    state, *others = [cut(row[name], width) for name, width in widths.items() if name != "id"]
     yield Segment(start)
-    yield Segment(state, state_style(cells["state"]))
+    yield Segment(state, state_style(row["state"]))
     yield Segment("".join(" " * GAP + text for text in others).rstrip())
 
 
@@ -149,18 +131,11 @@ def state_style(state: str) -> Style:
     return Style.parse(_STYLES.get(state.partition(":")[0], ""))
 
 
-def _problem_row(start: str, cells: Mapping[str, str], room: int) -> Iterator[Segment]:
-    status = cells["status"]
+def _problem_row(start: str, row: Mapping[str, str], room: int) -> Iterator[Segment]:
+    status = row["status"]
     yield Segment(start)
     yield Segment(status, state_style(status))
-    yield Segment(cut(f": {cells['problem']}", max(0, room - len(start + status))).rstrip())
-
-
-def cut(text: str, room: int) -> str:
-    """``text`` in exactly ``room`` cells, with an ellipsis if it does not fit."""
-    if (length := cell_len(text)) <= room:
-        return text + " " * (room - length)
-    return set_cell_size(text, room - 1) + "…" if room else ""
+    yield Segment(cut(f": {row['problem']}", max(0, room - len(start + status))).rstrip())
 
 
 def cut_middle(agent_id: str, room: int) -> str:

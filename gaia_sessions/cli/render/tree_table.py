@@ -8,11 +8,11 @@ from __future__ import annotations
 from rich.segment import Segment
 from rich.style import Style
 
+from .columns import GAP, cells, cut, fit
 from .plain import NO_PURPOSE, problem_text, state_cell, tree_notes
-from .tables import GAP, cells_left, cut, cut_middle, drawn, most_of_state, short_ids_of, state_style
+from .tables import cut_middle, drawn, most_of_state, short_ids_of, state_style
 from .trees import DEEPEST, branches, heading
 from .words import safe
-from .wrapped import cells as cell_len
 from .wrapped import wrap_line
 
 TYPE_CHECKING = False
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 _NAME = "agent: purpose"
 _COLUMNS = (_NAME, "state", "tokens", "id")
 _LEAST_NAME, _LEAST_AGENT = 20, 8
+_GIVING_WAY = (("tokens", 0, _LEAST_NAME), ("state", 0, _LEAST_NAME))
 _BRANCH = 3
 """Cells."""
 
@@ -41,26 +42,18 @@ def tree_table(tree: Sequence[TreeLine], others: Iterable[str], terminal: TextIO
 def _segments(tree: Sequence[TreeLine], short_ids: Sequence[str], room: int) -> Iterator[Segment]:
     rows = [{**_cells(line), "id": name} for (_, line), name in zip(tree, short_ids, strict=True)]
     titles = {title: title for title in _COLUMNS}
-    widths = fit_tree({title: max(cell_len(row.get(title, "")) for row in [titles, *rows]) for title in _COLUMNS}, room)
+    longest = {title: max(cells(row.get(title, "")) for row in [titles, *rows]) for title in _COLUMNS}
+    longest |= {_NAME: room, "state": min(longest["state"], most_of_state(room)), "id": min(longest["id"], room // 2)}
+    widths = fit(longest, room, _NAME, _GIVING_WAY)
     deepest = min(DEEPEST, max(0, widths[_NAME] - _LEAST_NAME) // _BRANCH)
     for row, (_, line), drawn_before in zip(rows, tree, branches([level for level, _ in tree], deepest), strict=True):
         row[_NAME] = drawn_before + _name(line, widths[_NAME] - len(drawn_before))
-    widths[_NAME] = min(widths[_NAME], max(cell_len(row[_NAME]) for row in [titles, *rows]))
+    widths[_NAME] = min(widths[_NAME], max(cells(row[_NAME]) for row in [titles, *rows]))
     yield from _row(titles, widths, Style.parse("dim"))
     for (level, line), row in zip(tree, rows, strict=True):
         if level == 0:
             yield from (Segment(wrap_line(text, room) + "\n", Style.parse("bold")) for text in heading(line))
         yield from _row(row, widths, None if line.get("selected", True) else Style.parse("dim"))
-
-
-def fit_tree(longest: Mapping[str, int], room: int) -> dict[str, int]:
-    """The width of each column; 0 for one that is not shown, because the name would have no room."""
-    widths = {**longest, "state": min(longest["state"], most_of_state(room)), "id": min(longest["id"], room // 2)}
-    del widths[_NAME]
-    for title in ("tokens", "state"):
-        if cells_left(widths, room) < _LEAST_NAME:
-            widths[title] = 0
-    return {_NAME: max(0, cells_left(widths, room)), **widths}
 
 
 def _cells(line: Line) -> dict[str, str]:
@@ -77,8 +70,8 @@ def _name(line: Line, room: int) -> str:
     if line["purpose"] == NO_PURPOSE:
         return notes + agent
     purpose = f": {safe(line['purpose'])}"
-    most = max(_LEAST_AGENT, room // 3, room - cell_len(notes + purpose))
-    return notes + (agent if cell_len(agent) <= most else cut(agent, most)) + purpose
+    most = max(_LEAST_AGENT, room // 3, room - cells(notes + purpose))
+    return notes + (agent if cells(agent) <= most else cut(agent, most)) + purpose
 
 
 def _row(row: Mapping[str, str], widths: Mapping[str, int], style: Style | None) -> Iterator[Segment]:

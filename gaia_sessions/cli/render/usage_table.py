@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gaia_sessions.errors import plural
 
-from .figures_table import table
+from .columns import table
 from .words import Hint, safe
 
 TYPE_CHECKING = False

@@ -13,6 +13,7 @@ from contextlib import suppress
 from itertools import pairwise
 from textwrap import TextWrapper
 
+from .columns import cells
 from .words import Copyable, Prose
 
 TYPE_CHECKING = False
@@ -50,21 +51,10 @@ def wrap_line(line: str, width: int, root: str = "") -> str:
     if isinstance(line, Prose):
         return _fill(line, width, min(line.indent, width // 2), root)
     before, copied = _split_copyable(line)
-    if not copied:
-        return _fill(line, width, _hanging_indent(line, width), root)
-    if not before.strip():
+    if copied and not before.strip():
         return line
-    indent = _hanging_indent(before, width)
-    return f"{_fill(before.rstrip(), width, indent, root)}\n{' ' * (_leading_blanks(before) + 2)}{copied}"
-
-
-def cells(text: str) -> int:
-    """How many columns ``text`` takes on a terminal."""
-    if text.isascii():
-        return len(text)
-    from rich.cells import cell_len
-
-    return cell_len(text)
+    filled = _fill(before, width, _hanging_indent(before, width), root)
+    return f"{filled}\n{' ' * (_leading_blanks(before) + 2)}{copied}" if copied else filled
 
 
 def _split_copyable(line: str) -> tuple[str, str]:

@@ -17,7 +17,7 @@ from gaia_sessions.api.listing import summarize
 from gaia_sessions.api.showing import View
 from gaia_sessions.api.standing import Standing
 from gaia_sessions.api.sums import total_of
-from gaia_sessions.cli.render import decisions, one_session, plain, reports, tables, tree_table, trees
+from gaia_sessions.cli.render import columns, decisions, one_session, plain, reports, tables, tree_table, trees
 from gaia_sessions.cli.render.short_ids import shorten_ids
 from gaia_sessions.cli.render.words import (
     Copyable,
@@ -580,7 +580,7 @@ def test_a_short_id_is_the_beginning_or_the_end_of_one_session_only(ids: list[st
     ],
 )
 def test_a_text_is_cut_by_the_cells_it_takes(text: str, room: int, shown: str) -> None:
-    assert tables.cut(text, room) == shown
+    assert columns.cut(text, room) == shown
 
 
 def test_an_id_that_does_not_fit_keeps_both_its_ends() -> None:
