@@ -30,9 +30,10 @@ _LOG_FILES = frozenset(name + ending for name in LOG_NAMES for ending in (".log"
 _LONGEST_ERROR = 200
 
 
-def settings(inspection: Inspection) -> Finding:
+def settings(inspection: Inspection) -> list[Finding]:
     """Hooks ignore a faulty setting; commands refuse to run with it."""
-    return setting_faults(inspection.faults)
+    found = [problem("settings", text, fix) for _, text, fix in setting_faults(inspection.faults)]
+    return found or [ok("settings", "all valid")]
 
 
 def locks(inspection: Inspection) -> Finding:

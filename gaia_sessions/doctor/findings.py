@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
+from itertools import groupby
 from typing import TypedDict
 
 from gaia_sessions.errors import well_formed
@@ -15,7 +16,7 @@ from gaia_sessions.system.project_root import VARIABLE_PREFIX
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from gaia_sessions.config.sources import Fault
 
@@ -43,22 +44,22 @@ class Finding(TypedDict):
 
 
 def ok(name: str, found: str) -> Finding:
-    return _finding(name, OK, found)
+    return finding(name, OK, found)
 
 
 def not_checked(name: str, found: str) -> Finding:
-    return _finding(name, NOT_CHECKED, found)
+    return finding(name, NOT_CHECKED, found)
 
 
 def warning(name: str, found: str, fix: str | None = None) -> Finding:
-    return _finding(name, WARNING, found, fix)
+    return finding(name, WARNING, found, fix)
 
 
 def problem(name: str, found: str, fix: str | None, *, fixable: bool = False) -> Finding:
-    return _finding(name, PROBLEM, found, fix, fixable=fixable)
+    return finding(name, PROBLEM, found, fix, fixable=fixable)
 
 
-def _finding(name: str, state: str, found: str, fix: str | None = None, *, fixable: bool = False) -> Finding:
+def finding(name: str, state: str, found: str, fix: str | None = None, *, fixable: bool = False) -> Finding:
     command = fix if fix is not None and well_formed(fix) == fix else None  # as text it would name another file
     return {"name": name, "state": state, "found": well_formed(found), "fix": command, "fixable": fixable}
 
@@ -105,13 +106,9 @@ def edit_command(path: str) -> str:
     return f'"${{EDITOR:-vi}}" {shell_command(os.path.realpath(path) if os.path.islink(path) else path)}'
 
 
-def setting_faults(faults: list[Fault]) -> Finding:
-    """The finding about the ``faults`` in the settings of gaia-sessions: those of one file are told together."""
-    if not faults:
-        return ok("settings", "all valid")
-    told: dict[str, list[str]] = {}
-    for fault in faults:
-        of_origin = told.setdefault(fault.origin, [])
-        of_origin.append(f"{fault.problem if of_origin else fault} ({fault.hint})")
-    message = "; ".join(text for texts in told.values() for text in texts)
-    return problem("settings", message, " && ".join(dict.fromkeys(_fix_of(fault) for fault in faults)))
+def setting_faults(faults: list[Fault]) -> Iterator[tuple[str, str, str]]:
+    """What is wrong with the settings of gaia-sessions, for each origin: the origin, the sentence and the command."""
+    for origin, of_origin in groupby(faults, lambda fault: fault.origin):
+        first, *others = of_origin
+        texts = [f"{first} ({first.hint})", *(f"{fault.problem} ({fault.hint})" for fault in others)]
+        yield origin, "; ".join(texts), _fix_of(first)

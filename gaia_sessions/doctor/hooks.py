@@ -1,163 +1,264 @@
-"""The check of the hooks: whether hosts call each of them once, and what else prevents it.
+"""The check of the hooks: what keeps hosts from calling each of them once, with its code, its sentence and its command.
 
-Owns which of the warnings of ``install`` are a problem, and the commands; ``hooks status`` shows the same. The hooks of
-other programs are not judged here, and those in a user's own settings may send their events in other projects. Faults
-in the settings of gaia-sessions have a check of their own.
+``hooks install``, ``hooks status`` and ``doctor`` show this one list. The hooks of other programs are not judged here,
+and those in a user's own settings may send their events in other projects.
 """
 
 from __future__ import annotations
 
 import os
+from datetime import timedelta
 
 from gaia_sessions.config import origin_of, project_file
-from gaia_sessions.errors import BadSetting, StoreFailure
-from gaia_sessions.hosts import CODEX
+from gaia_sessions.errors import StoreFailure
+from gaia_sessions.hook import ALLOW_REPORT, ENFORCE
+from gaia_sessions.hosts import CLAUDE_CODE, CODEX
 from gaia_sessions.hosts.settings import USER
-from gaia_sessions.install import warnings
-from gaia_sessions.install.executable import hook_program
-from gaia_sessions.install.installed_file import ABSENT, ELSEWHERE, options_of
-from gaia_sessions.install.status import hook_status
-from gaia_sessions.system.project_root import find_root, working_directory
+from gaia_sessions.install.executable import hook_program, unfit_python
+from gaia_sessions.install.installed_file import ABSENT, read_files
+from gaia_sessions.install.places import HOSTS, UNKNOWN_HOME, Places
+from gaia_sessions.install.scopes import files_with_hooks, is_unread_from_here
+from gaia_sessions.install.status import InstalledHooks
+from gaia_sessions.session.clock import parse_time
 
-from .findings import edit_command, not_checked, ok, own_command, problem, shell_command, undo_command, warning
+from .findings import NOT_CHECKED, PROBLEM, WARNING, finding, ok, own_command, setting_faults, undo_command
+from .hook_files import (
+    BROKEN_MIXED_ENTRY,
+    COMMAND_NOT_ALLOWED,
+    DUPLICATE_NOTE,
+    INSTALLED_TWICE,
+    MIXED_ENTRY,
+    TOO_MANY,
+    command_for_root,
+    file_findings,
+    install_command,
+    install_options,
+    told,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Collection, Iterator
+    from datetime import datetime
+    from typing import TypedDict
 
+    from gaia_sessions.config import Config
+    from gaia_sessions.config.sources import Fault
+    from gaia_sessions.hosts.settings import HostSettings
     from gaia_sessions.install.installed_file import InstallState
-    from gaia_sessions.install.status import HookStatus
-    from gaia_sessions.install.warnings import InstallWarning
+    from gaia_sessions.install.status import LastEvents
 
     from .findings import Finding
+    from .hook_files import HookFinding
     from .inspection import Inspection
 
-_NO_PROBLEM = frozenset([warnings.REWRITER, warnings.MIXED_ENTRY, warnings.ROOT_ELSEWHERE])
-_FIXED_BY_REINSTALL = frozenset([warnings.MISSING_SCRIPT, warnings.MISSING_INTERPRETER])
+    class HookStatus(TypedDict):
+        """The status of the hooks of one project.
+
+        enabled: whether the settings let the hooks do anything.
+        plugin: whether Claude Code enables the plugin.
+        last_received: by event, the time at which it was last received, according to the log.
+        heard_from: the same for each host by name.
+        """
+
+        root: str
+        enabled: bool
+        plugin: bool
+        installed: list[InstallState]
+        last_received: dict[str, str]
+        heard_from: dict[str, dict[str, str]]
+        warnings: list[HookFinding]
+
+
+NOT_LOOKED_AT = "not_looked_at"
+OLD_PYTHON = "old_python"
+BAD_SETTING = "bad_setting"
+ROOT_ELSEWHERE = "root_elsewhere"
+NOT_READ_HERE = "not_read_here"
+HOOKS_OFF = "hooks_off"
+NEVER_FIRED = "never_fired"
+LIMITS_NOT_HELD = "limits_not_held"
+NOT_INSTALLED = "not_installed"
+
+LEFT_BY_UNINSTALL = frozenset([BROKEN_MIXED_ENTRY, MIXED_ENTRY, NOT_LOOKED_AT])
+"""What an uninstall leaves, or did not look at."""
+
+_LAX_NOTE = "lack --enforce, so they end the session of an agent that the others keep at its todos"
+_EVENT_DUE_AFTER = timedelta(days=1)
 
 
 def hooks(inspection: Inspection) -> list[Finding]:
     """The state of the hooks in the settings of every host; ``hooks status`` shows it in detail."""
-    status = hook_status(inspection.root, inspection.environ, inspection.now, (inspection.config, inspection.faults))
-    states = [f"{found['host']} ({found['scope']}): {found['state']}" for found in _present(status)]
+    places = Places(inspection.root, inspection.environ)
+    status = hook_status(places, inspection.now, (inspection.config, inspection.faults))
+    present = [found for found in status["installed"] if found["state"] != ABSENT]
+    states = [f"{found['host']} ({found['scope']}): {found['state']}" for found in present]
     states += ["the plugin is enabled"] * status["plugin"]
-    return hook_findings(status, inspection.environ) or [ok("hooks", "; ".join(states))]
+    return [
+        finding("hooks", found["state"], found["message"], found["fix"])
+        for found in status["warnings"]
+        if found["code"] != BAD_SETTING  # which has a check of its own
+    ] or [ok("hooks", "; ".join(states))]
 
 
-def hook_findings(status: HookStatus, environ: Mapping[str, str]) -> list[Finding]:
-    """What is wrong with the hooks, or may be, each with its command; what one command fixes is one finding."""
-    found: dict[str, Finding] = {}
-    for finding in _findings(status, environ):
-        first = found.setdefault(finding["fix"] or finding["found"], finding)
-        if first is not finding:
-            first["found"] += f"; {finding['found']}"
-    return list(found.values())
+def hook_status(
+    places: Places,
+    now: datetime,
+    settings: tuple[Config, list[Fault]],
+    hosts: Collection[HostSettings] = tuple(HOSTS.values()),
+) -> HookStatus:
+    """The status at ``now`` of the hooks of ``hosts``; settings: those of gaia-sessions and the faults in them."""
+    hooks = InstalledHooks(places, hosts)
+    config, faults = settings
+    found = [
+        *_of_homes(hooks),
+        *_of_plugin(hooks),
+        *_of_settings(faults),
+        *(one for file, state in hooks.files.items() for one in file_findings(places, file, state)),
+        *_of_root(hooks),
+        *_of_folders(hooks),
+        *(_of_silence(hooks, now) if config.hooks else _of_switch(hooks)),
+        *(_of_limits(hooks, config) if config.hooks else ()),
+        *_of_several(hooks),
+        *_of_none(hooks),
+    ]
+    # an installation does not change these files, so nothing else is said of them
+    left_alone = {one["file"] for one in found if one["code"] == TOO_MANY}
+    return {
+        "root": places.root,
+        "enabled": config.hooks,
+        "plugin": hooks.plugin,
+        "installed": [*hooks.files.values()],
+        "last_received": hooks.last_received,
+        "heard_from": hooks.last_events,
+        "warnings": [one for one in found if one["code"] == TOO_MANY or one["file"] not in left_alone],
+    }
 
 
-def _findings(status: HookStatus, environ: Mapping[str, str]) -> Iterator[Finding]:
-    by_file = {installed["file"]: installed for installed in status["installed"]}
-    # an installation refuses to change these, so nothing else is said of them
-    left_alone = {found["file"] for found in status["warnings"] if found["code"] == warnings.TOO_MANY}
-    for found in status["warnings"]:
-        if found["file"] in left_alone and found["code"] != warnings.TOO_MANY:
+def _of_homes(hooks: InstalledHooks) -> Iterator[HookFinding]:
+    for host in hooks.hosts:
+        if not hooks.places.knows(host, USER):
+            yield told(NOT_LOOKED_AT, NOT_CHECKED, f"your own settings of {host.name}: HOME {UNKNOWN_HOME}")
+
+
+def _of_plugin(hooks: InstalledHooks) -> Iterator[HookFinding]:
+    """The ``python3`` that a client starts for the plugin, with the PATH of this process."""
+    if hooks.plugin and (python := unfit_python(hooks.places.variables)):
+        message = f"the plugin records nothing: it needs Python 3.11 as python3, found {python}"
+        advice = "disable the plugin, and install the hooks in its place"
+        fix = command_for_root(hooks.places, "hooks", "install")
+        yield told(OLD_PYTHON, PROBLEM, f"{message}; {advice}", fix=fix)
+
+
+def _of_settings(faults: list[Fault]) -> Iterator[HookFinding]:
+    """The faults in the settings of gaia-sessions, which hooks ignore."""
+    for origin, text, fix in setting_faults(faults):
+        yield told(BAD_SETTING, PROBLEM, text, origin if os.path.isabs(origin) else None, fix)
+
+
+def _of_root(hooks: InstalledHooks) -> Iterator[HookFinding]:
+    places = hooks.places
+    if hooks.own and not places.is_hooks_root:
+        message = f"hooks started here keep their sessions in {places.hooks_root}"
+        advice = f"for {places.root}, set GAIA_SESSIONS_ROOT to it where the host is started"
+        yield told(ROOT_ELSEWHERE, WARNING, f"{message}; {advice}")
+
+
+def _of_folders(hooks: InstalledHooks) -> Iterator[HookFinding]:
+    """Each host whose clients, started here, read none of the files with the hooks."""
+    places = hooks.places
+    for host in hooks.hosts:
+        own = [file for file in hooks.own if file.host is host]
+        everywhere = any(file.scope == USER for file in own) or (hooks.plugin and host.name == CLAUDE_CODE)
+        if not own or everywhere or not is_unread_from_here(places, host):
             continue
-        if found["code"] != warnings.BAD_SETTING:
-            yield _finding(status, environ, found, by_file.get(found["file"] or ""))
-    for installed in _present(status):
-        if installed["file"] in left_alone:
+        if not files_with_hooks(read_files(Places(places.root, places.variables, places.here), host)):
+            message = f"{host.name} started in {places.here} may not read the hooks in {own[0].path}"
+            advice = f"start it in {places.project}, or install with --here"
+            fix = own_command(places.variables, "hooks", "install", "--here", *install_options(own[0]))
+            yield told(NOT_READ_HERE, PROBLEM, f"{message}; {advice}", own[0].path, fix)
+
+
+def _of_switch(hooks: InstalledHooks) -> Iterator[HookFinding]:
+    """That the hooks are off by our settings."""
+    if hooks.own:
+        root, variables = hooks.places.root, hooks.places.variables
+        fix = undo_command(origin_of("hooks", root, variables) or project_file(root))
+        message = "the hooks are installed, but they are off by the setting hooks.enabled"
+        yield told(HOOKS_OFF, PROBLEM, message, fix=fix)
+
+
+def _of_silence(hooks: InstalledHooks, now: datetime) -> Iterator[HookFinding]:
+    """Each file whose host sent no event, as far as the log goes back, although one is due."""
+    for file in hooks.own:
+        host, since = file.host.name, hooks.files[file]["changed_at"]
+        if host in hooks.last_events or not since or not _is_event_due(since, hooks.last_events, now):
             continue
-        where = f"the hooks of {installed['host']} in {installed['file']}"
-        if installed["missing"]:
-            message = f"{where} are not called for {', '.join(installed['missing'])}"
-            yield problem("hooks", message, _install(status, environ, installed))
-        elif installed["state"] == ELSEWHERE:
-            message = f"{where} are not as this installation writes them: {shell_command(*installed['command'])}"
-            yield warning("hooks", message, _install(status, environ, installed))
-    if not _present(status) and not status["plugin"]:
-        yield _first_install(status["root"], environ)
+        if file.scope == USER or not hooks.places.is_hooks_root:  # it may send its events elsewhere
+            why = "no event was received in this project yet"
+            yield told(NEVER_FIRED, NOT_CHECKED, f"whether {host} calls the hooks in {file.path}: {why}", file.path)
+        else:
+            trust = "the hooks there with /hooks" if host == CODEX else "its folder"
+            advice = f"start it in {os.path.dirname(os.path.dirname(file.path))}, and trust {trust}"
+            yield told(NEVER_FIRED, PROBLEM, f"the hooks of {host} in {file.path} never ran: {advice}", file.path)
 
 
-def _present(status: HookStatus) -> list[InstallState]:
-    """The files with the hooks, and those that may have them since they cannot be read."""
-    return [installed for installed in status["installed"] if installed["state"] != ABSENT]
+def _is_event_due(since: str, last_events: LastEvents, now: datetime) -> bool:
+    """Whether a conversation should have started by now: after a day, or once another host was used."""
+    latest = max((at for events in last_events.values() for at in events.values()), default="")
+    return latest >= since or now - parse_time(since) > _EVENT_DUE_AFTER
 
 
-def _finding(
-    status: HookStatus, environ: Mapping[str, str], found: InstallWarning, installed: InstallState | None
-) -> Finding:
-    path = found["file"]
-    message = found["message"] if path is None or path in found["message"] else f"{found['message']} ({path})"
-    if found["code"] == warnings.NEVER_FIRED and installed:
-        if _is_due_here(status, installed):
-            return problem("hooks", _start_advice(installed), None)
-        why = "no event was received in this project yet"
-        return not_checked("hooks", f"whether {installed['host']} calls the hooks in {installed['file']}: {why}")
-    if found["code"] in (warnings.LIMITS_NOT_HELD, warnings.COMMAND_NOT_ALLOWED) and installed:
-        wanted: InstallState = {**installed}
-        wanted["enforce" if found["code"] == warnings.LIMITS_NOT_HELD else "allow_report"] = True
-        return warning("hooks", message, _install(status, environ, wanted))
-    if found["code"] == warnings.NOT_LOOKED_AT:
-        return not_checked("hooks", message)
-    if found["code"] in _NO_PROBLEM or (found["code"] == warnings.INSTALLED_TWICE and path is None):
-        return warning("hooks", message)
-    return problem("hooks", message, _fix_command(status, environ, found, installed))
+def _of_limits(hooks: InstalledHooks, config: Config) -> Iterator[HookFinding]:
+    """Each file whose hooks could hold the limits that are set, and do not, or would not let an agent."""
+    names = ", ".join(config.enforced_settings)
+    holding = {file.host.name for file in hooks.own if ENFORCE in file.command}
+    for file in hooks.own if names else []:
+        if file.host.enforced and file.host.name not in holding:
+            message = f"the settings {names} are set, and the hooks of {file.host.name} do not hold them"
+            yield told(LIMITS_NOT_HELD, WARNING, message, file.path, install_command(hooks.places, file, ENFORCE))
+        elif config.limits_completion_check and ENFORCE in file.command and ALLOW_REPORT not in file.command:
+            message = (
+                "agents are kept at work until they close their todos, and would be asked for a permission to do so; "
+                f"install the hooks with {ALLOW_REPORT} {ENFORCE}"
+            )
+            fix = install_command(hooks.places, file, ALLOW_REPORT)
+            yield told(COMMAND_NOT_ALLOWED, WARNING, message, file.path, fix)
 
 
-def _is_due_here(status: HookStatus, installed: InstallState) -> bool:
-    """Whether the hooks send their events here: a user's own may send theirs in other projects."""
-    is_elsewhere = any(warning["code"] == warnings.ROOT_ELSEWHERE for warning in status["warnings"])
-    return not is_elsewhere and installed["scope"] != USER
+def _of_several(hooks: InstalledHooks) -> Iterator[HookFinding]:
+    """Each host that has the hooks from several places, with the command that takes the surplus ones out."""
+    for host in hooks.hosts:
+        own = [file for file in hooks.own if file.host is host]
+        lax = [file for file in own if ENFORCE not in file.command]
+        surplus = None
+        if len({os.path.realpath(file.path) for file in own}) > 1:
+            is_lax = 0 < len(lax) < len(own)
+            surplus = lax[-1] if is_lax else own[-1]
+            note = f"those in {surplus.path} {_LAX_NOTE}" if is_lax else DUPLICATE_NOTE
+            message = f"the hooks are in {' and '.join(file.path for file in own)}; {note}"
+        elif own and hooks.plugin and host.name == CLAUDE_CODE:
+            surplus = own[0] if lax else None
+            note = DUPLICATE_NOTE if lax else f"those of the plugin {_LAX_NOTE}: disable it"
+            message = f"the plugin is enabled, and the settings contain the hooks too; {note}"
+        else:
+            continue
+        if surplus is None:
+            yield told(INSTALLED_TWICE, WARNING, message)
+        else:
+            words = "hooks", "uninstall", "--host", host.name, f"--{surplus.scope}"
+            yield told(INSTALLED_TWICE, PROBLEM, message, surplus.path, command_for_root(hooks.places, *words))
 
 
-def _start_advice(installed: InstallState) -> str:
-    """What a person has to do, because no command can."""
-    trusted = ", and trust the hooks there with /hooks" if installed["host"] == CODEX else ", and trust its folder"
-    folder = os.path.dirname(os.path.dirname(installed["file"]))
-    return f"the hooks of {installed['host']} in {installed['file']} never ran: start it in {folder}{trusted}"
-
-
-def _fix_command(
-    status: HookStatus, environ: Mapping[str, str], found: InstallWarning, installed: InstallState | None
-) -> str:
-    if installed and found["code"] == warnings.NOT_READ_HERE:
-        return own_command(environ, "hooks", "install", "--here", *_install_options(installed))
-    if found["code"] == warnings.HOOKS_OFF:
-        return undo_command(origin_of("hooks", status["root"], environ) or project_file(status["root"]))
-    is_second = found["code"] == warnings.INSTALLED_TWICE
-    if installed and is_second and _is_elsewhere_too(status, installed):
-        words = ["hooks", "uninstall", "--host", installed["host"], f"--{installed['scope']}"]
-        return own_command(environ, "--root", status["root"], *words)
-    if found["code"] == warnings.OLD_PYTHON:
-        return own_command(environ, "hooks", "install")
-    if installed and (is_second or found["code"] in _FIXED_BY_REINSTALL):
-        return _install(status, environ, installed)
-    return edit_command(found["file"] or project_file(status["root"]))
-
-
-def _is_elsewhere_too(status: HookStatus, installed: InstallState) -> bool:
-    """Whether the host has the hooks from another place too; otherwise one file has an entry twice."""
-    others = [other for other in status["installed"] if other["host"] == installed["host"] and other["command"]]
-    return len(others) > 1 or status["plugin"]
-
-
-def _install(status: HookStatus, environ: Mapping[str, str], installed: InstallState) -> str:
-    return own_command(environ, "--root", status["root"], "hooks", "install", *_install_options(installed))
-
-
-def _install_options(installed: InstallState) -> list[str]:
-    return ["--host", installed["host"], f"--{installed['scope']}", *options_of(installed)]
-
-
-def _first_install(root: str, environ: Mapping[str, str]) -> Finding:
-    """That there are no hooks, with the command that installs them for ``root``, or what keeps it from doing so."""
+def _of_none(hooks: InstalledHooks) -> Iterator[HookFinding]:
+    """That there are no hooks, with the command that installs them, or what keeps it from doing so."""
+    if hooks.plugin or any(state["state"] != ABSENT for state in hooks.files.values()):
+        return
     message = "no hooks are installed here, so what agents do is not recorded"
     try:
         hook_program()
     except StoreFailure as error:
-        return warning("hooks", f"{message}, and {error.reason}: {error.hint}", None)
-    try:
-        is_found = find_root(None, environ, working_directory()) == root
-    except BadSetting:
-        is_found = False
-    command = own_command(environ, *([] if is_found else ["--root", root]), "hooks", "install")
-    return warning("hooks", f"{message}; to install them for Claude Code:", command)
+        yield told(NOT_INSTALLED, WARNING, f"{message}, and {error.reason}: {error.hint}")
+    else:
+        fix = command_for_root(hooks.places, "hooks", "install")
+        yield told(NOT_INSTALLED, WARNING, f"{message}; to install them for Claude Code:", fix=fix)

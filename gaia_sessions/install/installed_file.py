@@ -1,7 +1,6 @@
 """One settings file of a host, read once: which entries of ours are in it, and what they amount to.
 
-``plan``, ``notices``, ``warnings`` and ``status`` all say what is read here. A file that does not parse is refused by
-name.
+``plan`` and ``status`` say what is read here, and so does ``doctor``. A file that does not parse is refused by name.
 """
 
 from __future__ import annotations

@@ -10,12 +10,11 @@ from __future__ import annotations
 import os
 
 from gaia_sessions.errors import InvalidInput, SettingsUnreadable, StoreFailure, UsageError
-from gaia_sessions.hosts import CLAUDE_CODE
-from gaia_sessions.hosts.settings import USER
+from gaia_sessions.hosts import CLAUDE_CODE, CODEX
+from gaia_sessions.hosts.settings import PROJECT, USER
 from gaia_sessions.store import external_file
 from gaia_sessions.store.directory import translate_errors
 
-from . import notices
 from .entries import is_as_installed, with_hooks, without_hooks
 from .hook_command import command_for
 from .installed_file import InstalledFile, read_files
@@ -45,7 +44,7 @@ if TYPE_CHECKING:
 
         by_hand: the entries that a person had written for our hooks, and that are gone.
         rules: the permissions that an installation adds; withdrawn: those that are removed.
-        remarks: codes of ``notices``.
+        remarks: codes of what a person should know of an installation, of those below.
         elsewhere: the other scopes in which the host has the hooks, after an uninstall.
         start_in: the folder in which a client must be started to read the file; None for a user's own settings.
         """
@@ -69,6 +68,7 @@ if TYPE_CHECKING:
 
 
 INSTALL, UNINSTALL = "install", "uninstall"
+TRUST_HOOKS, TRUST_FOLDER, MACHINE_PATHS = "trust_hooks", "trust_folder", "machine_paths"
 
 
 class InstallRequest:
@@ -180,7 +180,12 @@ def _plan_install(places: Places, request: InstallRequest, file: InstalledFile) 
     result["by_hand"] = _by_hand(file)
     result["rules"] = rules
     result["withdrawn"] = [rule for rule in own_rules(file.text) if rule not in rules]
-    result["remarks"] = notices.install_notices(places, file, report=request.report)
+    remarks = {
+        TRUST_HOOKS: file.host.name == CODEX,
+        TRUST_FOLDER: request.report and file.scope != USER,
+        MACHINE_PATHS: file.scope == PROJECT,
+    }
+    result["remarks"] = [code for code, is_due in remarks.items() if is_due]
     result["start_in"] = None if file.scope == USER else places.project
     return Plan(file, _content(file, text), result)
 
@@ -189,7 +194,7 @@ def _plan_uninstall(places: Places, file: InstalledFile, elsewhere: list[str]) -
     text = with_rules(without_hooks(file.text), [])
     result = _new_result(places, file, UNINSTALL)
     result["by_hand"], result["withdrawn"] = _by_hand(file), own_rules(file.text)
-    result["remarks"], result["elsewhere"] = notices.common_notices(places, file), elsewhere
+    result["elsewhere"] = elsewhere
     return Plan(file, _content(file, text), result)
 
 

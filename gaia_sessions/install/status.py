@@ -1,108 +1,65 @@
-"""Where the hooks are installed, when each event was last received, and what to warn of.
-
-``hooks status`` and ``doctor`` both show this.
-"""
+"""The hooks as they are: in the settings of hosts, as a plugin, and in the log of what was received."""
 
 from __future__ import annotations
 
 import json
 import os
-from collections import Counter
 
 from gaia_sessions.errors import InvalidInput, StoreFailure
 from gaia_sessions.hosts import CLAUDE_CODE
 from gaia_sessions.hosts.settings import USER
 from gaia_sessions.store import external_file, hook_log_reader
 
-from . import warnings
 from .installed_file import LIMIT, read_files
 from .json_text import as_object
-from .places import HOSTS, Places
+from .places import HOSTS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from datetime import datetime
-    from typing import TypedDict
+    from collections.abc import Collection
 
-    from gaia_sessions.config import Config
-    from gaia_sessions.config.sources import Fault
+    from gaia_sessions.hosts.settings import HostSettings
     from gaia_sessions.jsonio.strict import Json
 
-    from .installed_file import InstalledFile, InstallState
-    from .warnings import InstallWarning, LastEvents
+    from .installed_file import InstalledFile
+    from .places import Places
 
-    class HookStatus(TypedDict):
-        """The status of the hooks of one project.
+    LastEvents = dict[str, dict[str, str]]
+    """For each host by name, the time of the last occurrence of each event."""
 
-        enabled: whether the settings let the hooks do anything.
-        plugin: whether Claude Code enables the plugin.
-        last_received: by event, the time at which it was last received, according to the log.
-        heard_from: the same for each host by name.
-        """
-
-        root: str
-        enabled: bool
-        plugin: bool
-        installed: list[InstallState]
-        last_received: dict[str, str]
-        heard_from: dict[str, dict[str, str]]
-        warnings: list[InstallWarning]
-
-
-_MOST_ALIKE = 20
 _PLUGIN_PREFIX = "gaia-sessions@"
 
 _DIRECT = "direct"
 """What the log has in the place of an event for a direct call."""
 
 
-def hook_status(
-    root: str, variables: Mapping[str, str], now: datetime, settings: tuple[Config, list[Fault]]
-) -> HookStatus:
-    """The status at ``now`` for the project whose sessions are at ``root``.
+class InstalledHooks:
+    """What is installed for ``hosts`` at ``places``, read once.
 
-    settings: those of gaia-sessions and the faults in them, which are warnings.
+    files: the settings of each host, from the user's to the narrowest scope, with what they amount to.
+    own: those of them that have hooks of ours. plugin: whether Claude Code enables the plugin.
+    last_events: when each event was last received, by host.
     """
-    places = Places(root, variables)
-    files = [file for host in HOSTS.values() for file in read_files(places, host)]
-    installed = [file.state() for file in files]
-    last_events = _last_events(root)
-    settings_in_force, faults = settings
-    plugin = _has_plugin(places, [file for file in files if file.host.name == CLAUDE_CODE])
-    found_warnings = [
-        *warnings.home_warnings(places, HOSTS.values()),
-        *(warnings.plugin_warnings(variables) if plugin else ()),
-        *warnings.own_setting_warnings(faults),
-        *warnings.file_warnings(files),
-        *warnings.entry_warnings(files),
-        *warnings.root_warnings(files, places),
-        *warnings.visibility_warnings(files, places, plugin=plugin),
-        *warnings.usage_warnings(installed, last_events, now, enabled=settings_in_force.hooks),
-        *warnings.limit_warnings(installed, settings_in_force),
-        *warnings.settings_warnings(files, plugin=plugin),
-    ]
-    return {
-        "root": root,
-        "enabled": settings_in_force.hooks,
-        "plugin": plugin,
-        "installed": installed,
-        "last_received": _merged_last_events(last_events),
-        "heard_from": last_events,
-        "warnings": _first_of_each(found_warnings),
-    }
 
+    __slots__ = ("files", "hosts", "last_events", "own", "places", "plugin")
 
-def _first_of_each(found: list[InstallWarning]) -> list[InstallWarning]:
-    """At most so many warnings of one code about one file: it may have thousands of entries."""
-    counts: Counter[tuple[str, str | None]] = Counter()
-    first = []
-    for warning in found:
-        key = warning["code"], warning["file"]
-        counts[key] += 1
-        if counts[key] <= _MOST_ALIKE:
-            first.append(warning)
-    return first
+    def __init__(self, places: Places, hosts: Collection[HostSettings]) -> None:
+        self.places = places
+        self.hosts = hosts
+        self.files = {file: file.state() for host in hosts for file in read_files(places, host)}
+        self.own = [file for file in self.files if file.own]
+        self.plugin = HOSTS[CLAUDE_CODE] in hosts and _has_plugin(
+            places, [file for file in self.files if file.host.name == CLAUDE_CODE]
+        )
+        self.last_events = _last_events(places.root)
+
+    @property
+    def last_received(self) -> dict[str, str]:
+        """For each event, when it was last received from any host."""
+        last: dict[str, str] = {}
+        for events in self.last_events.values():
+            last.update({event: max(last.get(event, at), at) for event, at in events.items()})
+        return dict(sorted(last.items()))
 
 
 def _has_plugin(places: Places, files: list[InstalledFile]) -> bool:
@@ -134,10 +91,3 @@ def _last_events(root: str) -> LastEvents:
             of_host = last.setdefault(host, {})
             of_host[event] = max(of_host.get(event, at), at)
     return {host: dict(sorted(events.items())) for host, events in sorted(last.items())}
-
-
-def _merged_last_events(last_events: LastEvents) -> dict[str, str]:
-    last: dict[str, str] = {}
-    for events in last_events.values():
-        last.update({event: max(last.get(event, at), at) for event, at in events.items()})
-    return dict(sorted(last.items()))

@@ -16,7 +16,7 @@ import pytest
 from gaia_sessions.cli.commands.hooks import command
 from gaia_sessions.cli.render import hook_status, hooks
 from gaia_sessions.install import installed_file as states
-from gaia_sessions.install import notices
+from gaia_sessions.install import plan
 from gaia_sessions.install.executable import hook_program
 from gaia_sessions.install.places import HOSTS
 from gaia_sessions.store import hook_log
@@ -151,6 +151,7 @@ def test_json_has_all_of_it(gaia: Gaia, settings: Path) -> None:
         "elsewhere": [],
         "start_in": str(settings.parent.parent),
         "diff": "",
+        "warnings": [],
     }
 
 
@@ -402,7 +403,7 @@ def test_from_a_linked_worktree_its_own_settings_are_written(
     answer = gaia("hooks", "install", "--json").json
 
     assert (answer["file"], answer["root"]) == (f"{tree}/.claude/settings.local.json", f"{project}/.claude/session")
-    assert "root_elsewhere" not in answer["remarks"]
+    assert "root_elsewhere" not in [one["code"] for one in answer["warnings"]]
     found = [row["file"] for row in gaia("hooks", "status", "--json").json["installed"] if row["state"] == "complete"]
     assert found == [answer["file"]]
     monkeypatch.setenv("CLAUDE_PROJECT_DIR", str(tree))
@@ -419,10 +420,9 @@ def test_a_root_that_hooks_would_not_use_is_remarked(
     elsewhere = str(tmp_path / "elsewhere")
     assert "GAIA_SESSIONS_ROOT" not in gaia("hooks", "install").out.decode()
     output = gaia("hooks", "install", "--root", elsewhere, "--local").out.decode()
-    assert f"  Hooks keep their sessions in {elsewhere} only where" in output
-    assert "GAIA_SESSIONS_ROOT" in output
-    output = gaia("hooks", "status", "--root", elsewhere).out.decode()
-    assert f"warning: hooks started here keep their sessions in {project}/.claude/session" in output
+    told = f"warning: hooks started here keep their sessions in {project}/.claude/session; for {elsewhere}, set GAIA_"
+    assert told in output
+    assert told in gaia("hooks", "status", "--root", elsewhere).out.decode()
     monkeypatch.setenv("GAIA_SESSIONS_ROOT", elsewhere)
     assert "warning" not in gaia("hooks", "status", "--root", elsewhere).out.decode()
     monkeypatch.setenv("GAIA_SESSIONS_ROOT", str(tmp_path / "third"))
@@ -440,8 +440,7 @@ def test_what_was_allowed_and_is_no_longer_is_said(gaia: Gaia, settings: Path) -
 
 def test_every_state_and_every_remark_has_words() -> None:
     assert set(hook_status._STATE_TEXTS) == set(states.STATES)
-    codes = {code for name, code in vars(notices).items() if name == str(code).upper()}
-    assert set(hooks._NOTES) == codes - {"codex", "local", "project", "user"}  # those that the module imports
+    assert set(hooks._REMARKS) == {plan.TRUST_HOOKS, plan.TRUST_FOLDER, plan.MACHINE_PATHS}
 
 
 def test_status_is_content_whatever_stands_there(gaia: Gaia, settings: Path) -> None:
@@ -529,11 +528,12 @@ def test_from_a_subfolder_the_folder_to_start_a_client_in_is_named(
     monkeypatch.chdir(deep)
     answer = gaia("hooks", "install", "--json", "--host", host).json
     assert (Path(answer["file"]).parent.parent, answer["start_in"]) == (project, str(project))
-    assert ("start_there" in answer["remarks"]) == (host != "codex"), "Codex reads it from below"
-    advice = f"does not read this file: start it in {project}, or install with --here."
+    codes = [found["code"] for found in answer["warnings"]]
+    assert codes == ["not_read_here"] * (host != "codex"), "Codex reads it from below"
+    advice = f"may not read the hooks in {answer['file']}; start it in {project}, or install with --here"
     assert (advice in gaia("hooks", "install", "--host", host).out.decode()) == (host != "codex")
     monkeypatch.chdir(project)
-    assert "start_there" not in gaia("hooks", "install", "--json", "--host", host).json["remarks"]
+    assert gaia("hooks", "install", "--json", "--host", host).json["warnings"] == []
 
 
 def test_here_writes_beside_the_subfolder_for_the_sessions_of_clients_started_there(
@@ -549,7 +549,7 @@ def test_here_writes_beside_the_subfolder_for_the_sessions_of_clients_started_th
         f"{deep}/.claude/session",
         str(deep),
     )
-    assert {"start_there", "root_elsewhere"} & {*answer["remarks"]} == set()
+    assert answer["warnings"] == []
     assert gaia("hooks", "uninstall", "--here", "--json").json["file"] == answer["file"]
     assert not (deep / ".claude").exists()
     assert (

@@ -83,61 +83,6 @@ def test_settings_in_which_no_hook_can_be_installed_are_a_problem(project: Path,
     assert look(project)["state"] == "warning", "only now it is known that they are not installed"
 
 
-def test_an_event_that_is_missing_is_fixed_by_installing_again(project: Path) -> None:
-    document: Any = json.loads(settings(project).read_bytes())
-    del document["hooks"]["SubagentStop"]
-    settings(project).write_text(json.dumps(document), encoding="utf-8")
-    finding = look(project)
-    assert (finding["state"], "not called for SubagentStop" in finding["found"]) == ("problem", True)
-    typed(finding["fix"] or "")
-    assert look(project)["state"] == "ok"
-
-
-def test_hooks_installed_twice_are_taken_out_once(project: Path) -> None:
-    typed(f"gaia-sessions --root {project}/.claude/session hooks install --user")
-    finding = look(project)
-    assert finding["state"] == "problem"
-    assert "nothing is counted twice, but an event may start two hooks" in finding["found"]
-    typed(finding["fix"] or "")
-    assert look(project)["state"] == "ok"
-
-
-def test_an_entry_twice_in_one_file_is_fixed_by_installing_again(project: Path) -> None:
-    document: Any = json.loads(settings(project).read_bytes())
-    document["hooks"]["Stop"] *= 2
-    settings(project).write_text(json.dumps(document), encoding="utf-8")
-    finding = look(project)
-    assert (finding["state"], "more than one gaia-sessions entry" in finding["found"]) == ("problem", True)
-    typed(finding["fix"] or "")
-    assert look(project)["state"] == "ok"
-
-
-def test_what_an_earlier_version_allowed_is_added_to_by_installing_again(project: Path) -> None:
-    typed(f"gaia-sessions --root {project}/.claude/session hooks install --allow-report")
-    assert look(project)["state"] == "ok"
-    document: Any = json.loads(settings(project).read_bytes())
-    document["permissions"]["allow"].pop()
-    settings(project).write_text(json.dumps(document), encoding="utf-8")
-    finding = look(project)
-    told = "sub-agents would be asked for a permission each time they keep todos: these hooks are of an earlier version"
-    assert (finding["state"], finding["found"]) == ("warning", f"{told} ({settings(project)})")
-    assert "hooks install --host claude-code --local --allow-report" in str(finding["fix"])
-    typed(finding["fix"] or "")
-    assert look(project)["state"] == "ok"
-
-
-def test_agents_that_are_kept_at_their_todos_are_allowed_to_close_them(
-    project: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("GAIA_SESSIONS_LIMITS_COMPLETION_CHECK", "on")
-    typed(f"gaia-sessions --root {project}/.claude/session hooks install --enforce")
-    finding = look(project)
-    assert (finding["state"], "kept at work until they close" in finding["found"]) == ("warning", True)
-    assert str(finding["fix"]).endswith("--local --allow-report --enforce")
-    typed(finding["fix"] or "")
-    assert look(project)["state"] == "ok"
-
-
 @table("what", ["entries start", "rules allow"])
 def test_where_too_many_of_ours_stand_a_person_takes_them_out_as_an_installation_would_say(
     tmp_path: Path, what: str
@@ -200,30 +145,6 @@ def test_another_checkout_that_misses_events_is_replaced(project: Path, tmp_path
     assert look(project)["state"] == "ok"
 
 
-def test_a_checkout_that_moved_away_is_found_whatever_it_was_called_and_replaced(project: Path) -> None:
-    put(project, "SubagentStop", "/usr/bin/python3 /gone/away/hooks/every_event.py")
-    finding = look(project)
-    assert finding["state"] == "problem"
-    assert "names /gone/away/hooks/every_event.py, which does not exist; Python then exits with 2" in finding["found"]
-    typed(finding["fix"] or "")
-    assert look(project)["state"] == "ok"
-    assert b"/gone/away" not in settings(project).read_bytes()
-
-
-def test_a_command_of_somebodys_own_is_a_warning_until_its_script_is_gone(project: Path, tmp_path: Path) -> None:
-    script = tmp_path / "gaia" / "hooks" / "every_event.py"
-    script.parent.mkdir(parents=True)
-    script.write_bytes(b"")
-    document: Any = json.loads(settings(project).read_bytes())
-    document["hooks"]["Stop"].append({"hooks": [{"type": "command", "command": f"beep; python3 {script}"}]})
-    settings(project).write_text(json.dumps(document), encoding="utf-8")
-    assert look(project)["state"] == "warning"
-    assert f"beep ; python3 {script} starts gaia-sessions and something else" in look(project)["found"]
-    script.unlink()
-    finding, _ = look_at_all(project)
-    assert (finding["state"], finding["fix"]) == ("problem", f'"${{EDITOR:-vi}}" {settings(project)}')
-
-
 def test_the_fix_keeps_the_options(project: Path) -> None:
     (Path(sys.executable).parent / "gaia-sessions").stat()
     typed(f"gaia-sessions --root {project}/.claude/session hooks install --allow-report --enforce")
@@ -238,15 +159,6 @@ def test_the_fix_keeps_the_options(project: Path) -> None:
 def test_a_setting_that_means_nothing_is_the_matter_of_another_check(project: Path) -> None:
     (project / ".claude" / "gaia-sessions.toml").write_text("nonsense = 1\n", encoding="utf-8")
     assert (look(project)["state"], "nonsense" in look(project)["found"]) == ("ok", False)
-
-
-def test_what_only_the_user_may_change_is_opened_for_them(project: Path) -> None:
-    document = {**json.loads(settings(project).read_bytes()), "disableAllHooks": True}
-    settings(project).write_text(json.dumps(document), encoding="utf-8")
-    assert look(project)["fix"] == f'"${{EDITOR:-vi}}" {settings(project)}'
-    settings(project).write_text("{", encoding="utf-8")
-    finding = look(project)
-    assert (finding["state"], finding["fix"]) == ("problem", f'"${{EDITOR:-vi}}" {settings(project)}')
 
 
 def installed_at(project: Path, at: str) -> None:

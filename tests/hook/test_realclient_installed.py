@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gaia_sessions.config import load_with_faults
+from gaia_sessions.doctor.hooks import hook_status
 from gaia_sessions.hook.texts import find_program
 from gaia_sessions.install import plan
 from gaia_sessions.install.executable import hook_program
 from gaia_sessions.install.places import HOSTS, Places
-from gaia_sessions.install.status import hook_status
 from gaia_sessions.system import utc_now
 from tests.hook.test_realclient import VERSIONS, client, delegation, script
 
@@ -84,7 +84,7 @@ def test_what_is_installed_is_heard_and_what_is_allowed_is_not_asked_for(install
     assert phases == ["investigating", "planning", "completed"]
     assert [run["end"] for run in installed.host.record()["runs"]] == ["stopped"]
     root, variables = str(installed.host.root), {"HOME": str(installed.host.folder)}
-    heard = hook_status(root, variables, utc_now(), load_with_faults(root, variables))["last_received"]
+    heard = hook_status(Places(root, variables), utc_now(), load_with_faults(root, variables))["last_received"]
     expected = {"SessionStart", "PreToolUse", "SubagentStart", "SubagentStop", "PostToolUse", "SessionEnd"}
     assert expected <= set(heard), (installed.run / "debug.log").read_text(encoding="utf-8")[-4000:]
 

@@ -14,11 +14,10 @@ import pytest
 
 from gaia_sessions.cli.render.hook_status import status_lines
 from gaia_sessions.config import load_with_faults
-from gaia_sessions.doctor.hooks import hook_findings
+from gaia_sessions.doctor import hook_files, hooks
+from gaia_sessions.doctor.hooks import hook_status
 from gaia_sessions.errors import UsageError
-from gaia_sessions.install import warnings
 from gaia_sessions.install.places import HOSTS
-from gaia_sessions.install.status import hook_status
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.store import hook_log
 from gaia_sessions.system import utc_now
@@ -27,10 +26,11 @@ from tests.install.settings_files import PROGRAM, SCRIPT
 from tests.table import table
 
 if TYPE_CHECKING:
+    from gaia_sessions.doctor.hooks import HookStatus
     from gaia_sessions.install.installed_file import InstallState
-    from gaia_sessions.install.status import HookStatus
 
 LATER, EARLIER = "2026-01-08T18:05:31.000000Z", "2026-01-08T18:05:30.000000Z"
+OF_STATE = {hook_files.MISSING_EVENTS, hook_files.OTHER_COMMAND, hooks.NOT_INSTALLED}
 REWRITES = {"type": "command", "command": "rewrite.sh"}
 
 
@@ -39,11 +39,16 @@ def look(setup: Setup) -> HookStatus:
 
 
 def look_at(setup: Setup, now: datetime) -> HookStatus:
-    return hook_status(setup.root, os.environ, now, load_with_faults(setup.root, os.environ))
+    return hook_status(setup.places, now, load_with_faults(setup.root, os.environ))
+
+
+def told(setup: Setup) -> list[Any]:
+    """The warnings but for those that say the state of a file."""
+    return [warned for warned in look(setup)["warnings"] if warned["code"] not in OF_STATE]
 
 
 def codes(setup: Setup) -> list[str]:
-    return [warned["code"] for warned in look(setup)["warnings"]]
+    return [warned["code"] for warned in told(setup)]
 
 
 def row(setup: Setup) -> InstallState:
@@ -72,7 +77,8 @@ def test_nothing_installed_is_nothing_to_warn_of(setup: Setup) -> None:
     assert {installed["state"] for installed in found["installed"]} == {"absent"}
     where = [(installed["host"], installed["scope"]) for installed in found["installed"]]
     assert where == [(host.name, scope) for host in HOSTS.values() for scope in host.files]
-    assert (found["last_received"], found["warnings"], found["enabled"], found["plugin"]) == ({}, [], True, False)
+    assert (found["last_received"], found["enabled"], found["plugin"]) == ({}, True, False)
+    assert [warned["code"] for warned in found["warnings"]] == [hooks.NOT_INSTALLED]
 
 
 def test_looking_writes_nothing(setup: Setup, away_from_home: Path) -> None:
@@ -116,22 +122,10 @@ def test_limits_that_are_set_and_not_held_are_a_warning(setup: Setup, monkeypatc
     monkeypatch.setenv("GAIA_SESSIONS_LIMITS_ROUNDS", "60")
     monkeypatch.setenv("GAIA_SESSIONS_GUARD_MODE", "block")
     setup.install()
-    [found] = look(setup)["warnings"]
-    assert found["code"] == warnings.LIMITS_NOT_HELD
+    [found] = told(setup)
+    assert found["code"] == hooks.LIMITS_NOT_HELD
     assert found["message"].startswith("the settings limits.rounds, guard.mode are set, and the hooks of claude-code")
     setup.install(enforce=True)
-    assert codes(setup) == []
-
-
-def test_agents_that_are_kept_at_their_todos_and_may_not_close_them_are_a_warning(
-    setup: Setup, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("GAIA_SESSIONS_LIMITS_COMPLETION_CHECK", "on")
-    setup.install(enforce=True)
-    [found] = look(setup)["warnings"]
-    assert (found["code"], found["file"]) == (warnings.COMMAND_NOT_ALLOWED, str(setup.file))
-    assert found["message"].endswith("a permission to do so; install the hooks with --allow-report --enforce")
-    setup.install(enforce=True, report=True)
     assert codes(setup) == []
 
 
@@ -146,7 +140,7 @@ def test_events_that_are_wired_and_those_that_are_not_are_named(setup: Setup) ->
     edit(setup, lambda said: said["hooks"].pop("Stop"))
     found = row(setup)
     assert ("Stop" in found["wired"], found["missing"]) == (False, ["Stop"])
-    lines = [*status_lines(look(setup), [], utc_now(), verbose=True)]
+    lines = [*status_lines(look(setup), utc_now(), verbose=True)][2:]  # after what is wrong, and the command
     assert [line for line in lines if line.lstrip().startswith(("events", "missing events")) or line[:4] == "    "] == [
         "  events: SessionStart, UserPromptSubmit, PreToolUse, PostToolUse,",
         "    PostToolUseFailure, SubagentStart, SubagentStop, StopFailure, SessionEnd,",
@@ -200,11 +194,11 @@ def follow_tools(said: Any) -> None:
 def test_what_was_just_installed_is_given_a_day_to_run(setup: Setup) -> None:
     setup.install()
     installed = datetime.fromisoformat(row(setup)["changed_at"] or "")
-    for hours, warned in ((1, []), (23, []), (25, [warnings.NEVER_FIRED])):
+    for hours, warned in ((1, []), (23, []), (25, [hooks.NEVER_FIRED])):
         found = look_at(setup, installed + timedelta(hours=hours))
         assert [warned["code"] for warned in found["warnings"]] == warned
     log_event(setup, format_time(installed + timedelta(minutes=1)), host="codex")
-    assert codes_at(setup, installed + timedelta(hours=1)) == [warnings.NEVER_FIRED], "codex was started since"
+    assert codes_at(setup, installed + timedelta(hours=1)) == [hooks.NEVER_FIRED], "codex was started since"
     log_event(setup, LATER)
     assert codes_at(setup, installed + timedelta(hours=25)) == []
 
@@ -218,7 +212,7 @@ def test_a_call_of_a_script_or_of_a_host_without_support_is_not_reported(setup: 
     setup.install()
     hook_log.append_line(setup.root, "hook", {"at": LATER, **line})
     assert look(setup)["heard_from"] == {}
-    assert "last events" not in "\n".join(status_lines(look(setup), [], utc_now(), verbose=True))
+    assert "last events" not in "\n".join(status_lines(look(setup), utc_now(), verbose=True))
 
 
 def test_a_call_without_an_event_leaves_none_in_the_log() -> None:
@@ -263,7 +257,7 @@ def test_a_line_of_the_log_that_says_no_time_is_passed_over(setup: Setup, at: ob
     log_event(setup, at)  # type: ignore[arg-type]  # see above
 
     assert look(setup)["heard_from"] == {"claude-code": {"Stop": EARLIER}}
-    assert "  Stop: " in "\n".join(status_lines(look(setup), [], utc_now(), verbose=True))
+    assert "  Stop: " in "\n".join(status_lines(look(setup), utc_now(), verbose=True))
 
 
 def test_times_in_another_form_are_ordered_as_the_times_they_are(setup: Setup) -> None:
@@ -297,22 +291,7 @@ def test_another_version_or_path_is_reported_and_what_it_lacks_is_a_warning(setu
     setup.put(json.dumps({"hooks": {"Stop": [{"hooks": [gone]}]}}).encode())
     log_event(setup)
     assert (row(setup)["state"], row(setup)["command"]) == ("elsewhere", gone["command"].split())
-    assert codes(setup) == [warnings.MISSING_INTERPRETER, warnings.MISSING_SCRIPT]
-
-
-def test_settings_that_do_not_parse_are_a_warning_and_no_error(setup: Setup) -> None:
-    setup.put(b"// mine\n{}")
-    assert row(setup)["state"] == "unreadable"
-    [warned] = look(setup)["warnings"]
-    assert (warned["code"], warned["file"]) == (warnings.UNREADABLE_SETTINGS, str(setup.file))
-
-
-def test_two_scopes_are_once_too_often(setup: Setup) -> None:
-    setup.install()
-    setup.scope = "user"
-    setup.install()
-    log_event(setup)
-    assert codes(setup) == [warnings.INSTALLED_TWICE]
+    assert codes(setup) == [hook_files.MISSING_INTERPRETER, hook_files.MISSING_SCRIPT]
 
 
 @table(("own", "users", "surplus"), [(True, False, "user"), (False, True, "own")])
@@ -327,8 +306,8 @@ def test_of_two_scopes_the_one_that_does_not_hold_limits_is_once_too_often(
     setup.install(enforce=users)
     files["user"] = str(setup.file)
     log_event(setup)
-    [found] = look(setup)["warnings"]
-    assert (found["code"], found["file"]) == (warnings.INSTALLED_TWICE, files[surplus])
+    [found] = told(setup)
+    assert (found["code"], found["file"]) == (hook_files.INSTALLED_TWICE, files[surplus])
     assert f"those in {files[surplus]} lack --enforce" in found["message"]
 
 
@@ -358,17 +337,17 @@ def test_every_script_that_is_gone_is_named_once_whatever_its_checkout_was_calle
     gone = {"type": "command", "command": f"python3 /opt/{folder}/hooks/every_event.py"}
     setup.put(json.dumps({"hooks": {"Stop": [{"hooks": [gone]}], "SessionEnd": [{"hooks": [gone]}]}}).encode())
     log_event(setup)
-    [warned] = look(setup)["warnings"]
-    assert (warned["code"], row(setup)["state"]) == (warnings.MISSING_SCRIPT, "elsewhere")
-    assert warned["message"].endswith("which does not exist; Python then exits with 2, which hosts treat as a refusal")
+    [warned] = told(setup)
+    assert (warned["code"], row(setup)["state"]) == (hook_files.MISSING_SCRIPT, "elsewhere")
+    assert "which does not exist; Python then exits with 2, which hosts treat as a refusal" in warned["message"]
 
 
 def test_what_we_wired_is_in_peace_once_its_script_is_gone_and_that_is_reported(setup: Setup) -> None:
     setup.install()
     log_event(setup)
     setup.put((setup.held() or b"").replace(PROGRAM.encode(), b"/gone/bin/gaia-sessions-hook"))
-    [warned] = look(setup)["warnings"]
-    assert (warned["code"], row(setup)["state"]) == (warnings.MISSING_SCRIPT, "elsewhere")
+    [warned] = told(setup)
+    assert (warned["code"], row(setup)["state"]) == (hook_files.MISSING_SCRIPT, "elsewhere")
     assert "the hooks then do nothing" in warned["message"]
     setup.uninstall()
     assert codes(setup) == []
@@ -381,8 +360,8 @@ def test_a_program_whose_interpreter_is_gone_is_reported(setup: Setup, tmp_path:
     setup.install()
     log_event(setup)
     setup.put((setup.held() or b"").replace(f'{PROGRAM}"'.encode(), f'{program}"'.encode()))
-    [warned] = look(setup)["warnings"]
-    assert (warned["code"], "/gone/bin/python3" in warned["message"]) == (warnings.MISSING_INTERPRETER, True)
+    [warned] = told(setup)
+    assert (warned["code"], "/gone/bin/python3" in warned["message"]) == (hook_files.MISSING_INTERPRETER, True)
 
 
 @table("name", ["\0", "\ud800"])
@@ -392,7 +371,7 @@ def test_a_program_that_no_file_can_be_called_is_reported(setup: Setup, name: st
     for words in ([f"/{name}/python", SCRIPT], [f"/{name}/gaia-sessions-hook"], [f"/{name}/hooks/every_event.py"]):
         group = {"hooks": [{"command": words[0], "args": words[1:]}]}
         setup.file.write_text(json.dumps({"hooks": {"PreToolUse": [group]}}), encoding="utf-8")
-        expected = warnings.MISSING_INTERPRETER if words[1:] else warnings.MISSING_SCRIPT
+        expected = hook_files.MISSING_INTERPRETER if words[1:] else hook_files.MISSING_SCRIPT
         assert codes(setup) == [expected]
 
 
@@ -407,25 +386,10 @@ def test_a_path_that_only_a_shell_can_resolve_is_not_called_gone(setup: Setup) -
 def test_a_command_of_somebodys_own_with_the_hook_in_it_is_a_warning(setup: Setup, event: str) -> None:
     mixed = {"type": "command", "command": f"beep && python3 {SCRIPT}"}
     setup.put(json.dumps({"hooks": {event: [{"hooks": [mixed]}]}}).encode())
-    assert (row(setup)["state"], codes(setup)) == ("absent", [warnings.MIXED_ENTRY])
-    assert "mixed_entry" in setup.install()["remarks"]
+    assert (row(setup)["state"], codes(setup)) == ("absent", [hook_files.MIXED_ENTRY])
+    setup.install()
     log_event(setup)
-    assert codes(setup) == [warnings.MIXED_ENTRY]
-
-
-def test_a_mixed_command_whose_script_is_gone_is_reported_apart(setup: Setup) -> None:
-    mixed = {"type": "command", "command": "beep && python3 /gone/hooks/every_event.py"}
-    setup.put(json.dumps({"hooks": {"Stop": [{"hooks": [mixed]}]}}).encode())
-    assert codes(setup) == [warnings.BROKEN_MIXED_ENTRY, warnings.MIXED_ENTRY]
-
-
-def test_an_own_setting_that_means_nothing_is_reported(setup: Setup) -> None:
-    path = setup.project / ".claude" / "gaia-sessions.toml"
-    setup.put(None)
-    path.write_text("hooks.enable = false\n", encoding="utf-8")
-    [warned] = look(setup)["warnings"]
-    assert (warned["code"], warned["file"]) == (warnings.BAD_SETTING, str(path))
-    assert "unknown setting hooks.enable; did you mean hooks.enabled?" in warned["message"]
+    assert codes(setup) == [hook_files.MIXED_ENTRY]
 
 
 def test_what_sub_agents_were_allowed_is_reported(setup: Setup) -> None:
@@ -442,14 +406,7 @@ def test_two_entries_with_a_matcher_that_no_host_takes_are_once_too_often(setup:
     group = {"matcher": matcher, "hooks": [{"command": PROGRAM}]}
     for number in (1, 2):
         setup.file.write_text(json.dumps({"hooks": {"PreToolUse": [group] * number}}), encoding="utf-8")
-        assert codes(setup) == [warnings.INSTALLED_TWICE] * (number - 1)
-
-
-def test_two_entries_in_one_file_are_once_too_often(setup: Setup) -> None:
-    setup.install()
-    log_event(setup)
-    edit(setup, lambda said: said["hooks"]["Stop"].append(said["hooks"]["Stop"][0]))
-    assert codes(setup) == [warnings.INSTALLED_TWICE]
+        assert codes(setup) == [hook_files.INSTALLED_TWICE] * (number - 1)
 
 
 def plugin_by_settings(setup: Setup) -> None:
@@ -468,16 +425,7 @@ def test_the_plugin_beside_the_settings_is_once_too_often(setup: Setup, enable: 
     setup.install()
     log_event(setup)
     enable(setup)
-    assert (look(setup)["plugin"], codes(setup)) == (True, [warnings.INSTALLED_TWICE])
-
-
-def test_the_plugin_beside_settings_that_hold_limits_is_to_be_disabled(setup: Setup) -> None:
-    setup.install(enforce=True)
-    log_event(setup)
-    plugin_by_settings(setup)
-    [found] = look(setup)["warnings"]
-    assert (found["code"], found["file"]) == (warnings.INSTALLED_TWICE, None)
-    assert found["message"].endswith("keep at its todos: disable it")
+    assert (look(setup)["plugin"], codes(setup)) == (True, [hook_files.INSTALLED_TWICE])
 
 
 @table("found", ["3.9.18 at {}/python3", "none on the PATH", "one that does not start at {}/python3"])
@@ -493,10 +441,10 @@ def test_the_plugin_under_a_python_that_is_too_old_records_nothing(
         (folder / "python3").write_text(f"#!/bin/sh\necho {first}\n", encoding="utf-8")
         (folder / "python3").chmod(0o755)
     monkeypatch.setenv("PATH", str(folder))
-    [told] = [one for one in look(setup)["warnings"] if one["code"] == warnings.OLD_PYTHON]
-    assert f"it needs Python 3.11 as python3, found {found.format(folder)}; disable the plugin" in told["message"]
-    [finding] = [one for one in hook_findings(look(setup), os.environ) if told["message"] in one["found"]]
-    assert (finding["state"], finding["fix"]) == ("problem", f"{sys.executable} -P -m gaia_sessions hooks install")
+    [warned] = [one for one in look(setup)["warnings"] if one["code"] == hooks.OLD_PYTHON]
+    assert f"it needs Python 3.11 as python3, found {found.format(folder)}; disable the plugin" in warned["message"]
+    words = f"--root {setup.root} hooks install"
+    assert (warned["state"], warned["fix"]) == ("problem", f"{sys.executable} -P -m gaia_sessions {words}")
 
 
 def test_a_plugin_that_is_switched_off_does_not_count(setup: Setup) -> None:
@@ -521,13 +469,7 @@ def test_hooks_that_are_all_disabled_in_any_file_are_a_warning(setup: Setup, sco
     if not setup.file.exists():
         setup.put(b"{}")
     edit(setup, lambda said: said.update(disableAllHooks=True))
-    assert codes(setup) == [warnings.ALL_HOOKS_DISABLED]
-
-
-def test_the_own_switch_is_reported_instead_of_silence(setup: Setup, monkeypatch: pytest.MonkeyPatch) -> None:
-    setup.install()
-    monkeypatch.setenv("GAIA_SESSIONS_HOOKS", "off")
-    assert (look(setup)["enabled"], codes(setup)) == (False, [warnings.HOOKS_OFF])
+    assert codes(setup) == [hook_files.ALL_HOOKS_DISABLED]
 
 
 @table(
@@ -567,7 +509,7 @@ def test_another_hook_on_delegations_is_a_warning(setup: Setup, matcher: object,
     log_event(setup)
     group = {"hooks": [REWRITES]} if matcher is None else {"matcher": matcher, "hooks": [REWRITES]}
     edit(setup, lambda said: said["hooks"]["PreToolUse"].append(group))
-    assert codes(setup) == [warnings.REWRITER] * rewrites
+    assert codes(setup) == [hook_files.REWRITER] * rewrites
     setup.file.unlink()
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tests.users.conftest import Ended, Machine
 
 HOMELESS = {"HOME": "", "XDG_CONFIG_HOME": "", "XDG_STATE_HOME": ""}
-ALL = "claude-code, codex, qwen-code, gemini-cli"
+ALL = ("claude-code", "codex", "qwen-code", "gemini-cli")
 UNKNOWN = "HOME is not set, and the system knows no home folder for you"
 
 
@@ -45,7 +45,7 @@ def test_the_hooks_of_a_project_are_installed_and_removed(stranger: Stranger, pr
         for action, is_there in (("install", True), ("uninstall", False)):
             done = stranger.does(project, "hooks", action, scope)
             assert (done.code, settings.exists()) == (0, is_there), done
-            assert f"Your own settings were not looked at: {UNKNOWN}." in done.out
+            assert f"not looked at: your own settings of claude-code: {UNKNOWN}" in done.out
             assert stranger.does(project, "hooks", action, scope, "--json").code == 0
 
 
@@ -57,10 +57,12 @@ def test_status_and_doctor_say_what_they_did_not_look_at(stranger: Stranger, pro
     checked = stranger.does(project, "doctor", "--json")
 
     assert status.code == 0, status
-    assert f"your own settings of {ALL}: {UNKNOWN}" in " ".join(status.out.split())
+    expected = [f"your own settings of {host}: {UNKNOWN}" for host in ALL]
+    assert status.out.splitlines()[: len(ALL)] == [f"not looked at: {message}" for message in expected]
     assert [found["scope"] for found in report["installed"] if found["command"]] == ["project"]
-    [told] = [found for found in json.loads(checked.out)["checks"] if UNKNOWN in found["found"]]
-    assert (told["name"], told["state"], told["fix"]) == ("hooks", "not_checked", None)
+    told = [found for found in json.loads(checked.out)["checks"] if UNKNOWN in found["found"]]
+    assert [found["found"] for found in told] == expected
+    assert {(found["name"], found["state"], found["fix"]) for found in told} == {("hooks", "not_checked", None)}
 
 
 def test_what_the_variable_of_a_client_names_is_looked_at(stranger: Stranger, project: Path, world: Path) -> None:

@@ -12,17 +12,17 @@ from gaia_sessions.cli.call import declare, declare_group
 from gaia_sessions.cli.render.hooks import json_document, result_lines
 from gaia_sessions.cli.render.words import safe
 from gaia_sessions.cli.settings_options import settings_options
+from gaia_sessions.config import load_with_faults
+from gaia_sessions.doctor.hooks import LEFT_BY_UNINSTALL, hook_status
 from gaia_sessions.errors import well_formed
 from gaia_sessions.hook import ALLOW_REPORT, ENFORCE
+from gaia_sessions.install.places import Places
 from gaia_sessions.install.plan import INSTALL, UNINSTALL, InstallRequest, carry_out
 from gaia_sessions.system import utc_now
 from gaia_sessions.system.project_root import check_links, check_owner
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from gaia_sessions.cli.call import Call
-    from gaia_sessions.install.places import Places
 
 _LONGEST = 1000
 _DRY_RUN = click.option("--dry-run", is_flag=True, help="Write nothing; print the changes as a patch.")
@@ -84,34 +84,35 @@ def status(call: Call, *, verbose: bool) -> None:
     What is wrong with them comes first, each with the command that fixes it.
     """
     from gaia_sessions.cli.render.hook_status import status_lines
-    from gaia_sessions.config import load_with_faults
-    from gaia_sessions.doctor.findings import setting_faults
-    from gaia_sessions.doctor.hooks import hook_findings
-    from gaia_sessions.install.status import hook_status
 
     root = call.session_root()
     check_owner(root)
     check_links(root)
     now = utc_now()
-    settings = load_with_faults(root, os.environ)
-    report = hook_status(root, os.environ, now, settings)
-
-    def lines() -> Iterator[str]:
-        findings = [setting_faults(settings[1]), *hook_findings(report, os.environ)]
-        return status_lines(report, findings, now, verbose=verbose)
-
-    call.print_result(json_document(report), lines)
+    report = hook_status(Places(root, os.environ), now, load_with_faults(root, os.environ))
+    call.print_result(json_document(report), lambda: status_lines(report, now, verbose=verbose))
 
 
 def _carry_out(call: Call, places: Places, request: InstallRequest, *, dry_run: bool) -> None:
-    """Carries ``request`` out and prints the result; a person reads which file is written before it is."""
+    """Carries ``request`` out, and prints the result and what is wrong then with the hooks of that host.
+
+    A person reads which file is written before it is.
+    """
 
     def announce(path: str) -> None:
         if not call.as_json:
             output.print_to_stderr(f"writing {safe(well_formed(path), _LONGEST)}")
 
     result = carry_out(places, request, announce, dry_run=dry_run)
-    call.print_result(json_document(result), lambda: result_lines(result, is_terminal=output.is_stdout_terminal()))
+    warnings = []
+    if not dry_run:
+        settings = load_with_faults(places.root, os.environ)
+        found = hook_status(places, utc_now(), settings, [request.host])["warnings"]
+        warnings = [one for one in found if request.action == INSTALL or one["code"] in LEFT_BY_UNINSTALL]
+    call.print_result(
+        json_document({**result, "warnings": warnings}),
+        lambda: result_lines(result, warnings, is_terminal=output.is_stdout_terminal()),
+    )
 
 
 for _part in (install, uninstall, status):

@@ -7,19 +7,19 @@ import shlex
 from gaia_sessions.doctor.findings import PROBLEM
 from gaia_sessions.hosts import CLAUDE_CODE
 from gaia_sessions.hosts.settings import LOCAL, PROJECT, USER
-from gaia_sessions.install import installed_file, warnings
+from gaia_sessions.install import installed_file
 
-from .doctor import problem_lines
+from .doctor import finding_lines
 from .words import ago, command_to_copy, safe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from datetime import datetime
 
-    from gaia_sessions.doctor.findings import Finding
+    from gaia_sessions.doctor.hook_files import HookFinding
+    from gaia_sessions.doctor.hooks import HookStatus
     from gaia_sessions.install.installed_file import InstallState
-    from gaia_sessions.install.status import HookStatus
 
 _LONGEST = 1000
 _LONGEST_NAME = 60
@@ -37,22 +37,24 @@ _STATE_TEXTS = {
 _SCOPE_TEXTS = {LOCAL: "this project for you", PROJECT: "this project for the team", USER: "all your projects"}
 
 
-def status_lines(hook_status: HookStatus, findings: list[Finding], now: datetime, *, verbose: bool) -> Iterator[str]:
+def warning_lines(found: Iterable[HookFinding]) -> Iterator[str]:
+    """What may keep the hooks from working, and the commands that mend it."""
+    return finding_lines((one["state"], one["message"], one["fix"]) for one in found)
+
+
+def status_lines(hook_status: HookStatus, now: datetime, *, verbose: bool) -> Iterator[str]:
     """What is wrong, then where the hooks are installed and work; with ``verbose`` everything that is known of them."""
-    yield from problem_lines(findings)
-    problems = [finding["found"] for finding in findings if finding["state"] == PROBLEM]
+    yield from warning_lines(hook_status["warnings"])
+    broken = {one["file"] for one in hook_status["warnings"] if one["state"] == PROBLEM}
     installed = [found for found in hook_status["installed"] if found["state"] != installed_file.ABSENT]
     for found in installed:
-        if hook_status["enabled"] and not any(found["file"] in problem for problem in problems):
+        if hook_status["enabled"] and found["file"] not in broken:
             heard = _last_event(hook_status, found["host"], now)
             yield f"{found['host']}: installed in {_SCOPE_TEXTS[found['scope']]}, {heard}"
             if options := installed_file.options_of(found):
                 yield f"  with {' '.join(options)}"
     if hook_status["enabled"] and hook_status["plugin"]:
         yield f"{CLAUDE_CODE}: the plugin is enabled, {_last_event(hook_status, CLAUDE_CODE, now)}"
-    for told in hook_status["warnings"]:
-        if told["code"] == warnings.NOT_LOOKED_AT:
-            yield f"not looked at: {told['message']}"
     if verbose:
         for found in installed:
             yield from _installation_lines(found)

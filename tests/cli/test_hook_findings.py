@@ -1,0 +1,222 @@
+"""What can be wrong with the hooks: ``hooks install``, ``hooks status`` and ``doctor`` say the same of it."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import os
+import pwd
+import re
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from gaia_sessions.doctor import hook_files, hooks
+from tests.commands import gaia
+from tests.install.settings_files import PROGRAM, SCRIPT
+from tests.table import table
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import pytest
+
+    from tests.cli.conftest import Gaia
+
+CODES = {
+    code
+    for module in (hook_files, hooks)
+    for name, code in re.findall('^([A-Z_]+) = "([a-z_]+)"$', inspect.getsource(module), re.MULTILINE)
+    if name == code.upper()
+}
+OURS, EDIT = "gaia-sessions", '"${EDITOR:-vi}"'
+
+
+class Case(NamedTuple):
+    """Files with which something is wrong: ``make`` writes them in a project that is the working directory.
+
+    installing: the options of an installation that leaves it so; common: those of all three commands.
+    fix: the command that is shown; ``OURS`` is one of ours, which ends it.
+    """
+
+    code: str
+    make: Callable[[Any], object]
+    installing: str = ""
+    common: str = ""
+    fix: str | None = None
+
+
+def user_file() -> Path:
+    path = Path.home() / ".claude" / "settings.json"
+    path.parent.mkdir(exist_ok=True)
+    return path
+
+
+def local_file() -> Path:
+    return Path.cwd() / ".claude" / "settings.local.json"
+
+
+def installed(*words: str) -> Any:
+    """The hooks are installed with ``words``; what the settings say then."""
+    done = gaia("hooks", "install", "--json", *words)
+    return json.loads(Path(done.json["file"]).read_bytes())
+
+
+def says(path: Path, document: object) -> None:
+    path.write_text(json.dumps(document), encoding="utf-8")
+
+
+def has(command: str, event: str = "Stop", times: int = 1) -> dict[str, object]:
+    return {"hooks": {event: [{"hooks": [{"type": "command", "command": command}]}] * times}}
+
+
+def without_stop() -> None:
+    said = installed("--user")
+    del said["hooks"]["Stop"]
+    says(user_file(), said)
+
+
+def of_another_folder() -> None:
+    said = json.dumps(installed("--user"))
+    user_file().write_text(said.replace(PROGRAM, "/gone/gaia-sessions-hook"), encoding="utf-8")
+
+
+def with_a_rule_less() -> None:
+    said = installed("--user", "--allow-report")
+    said["permissions"]["allow"].pop()
+    says(user_file(), said)
+
+
+def homeless(patch: pytest.MonkeyPatch) -> None:
+    def nobody(uid: int) -> None:
+        raise KeyError(uid)
+
+    patch.delenv("HOME")
+    patch.setattr(pwd, "getpwuid", nobody)
+
+
+def old_python(patch: pytest.MonkeyPatch) -> None:
+    says(local_file(), {"enabledPlugins": {"gaia-sessions@somewhere": True}})
+    Path("python3").write_text("#!/bin/sh\necho 3.9.18\n", encoding="utf-8")
+    Path("python3").chmod(0o755)
+    patch.setenv("PATH", str(Path.cwd()))
+
+
+def plugin_beside_limits() -> None:
+    says(local_file(), {"enabledPlugins": {"gaia-sessions@somewhere": True}})
+
+
+def in_a_subfolder(patch: pytest.MonkeyPatch) -> None:
+    installed()
+    Path("deep").mkdir()
+    patch.chdir("deep")
+
+
+def never_ran(*words: str) -> None:
+    installed(*words)
+    for path in (local_file(), user_file()):
+        if path.exists():
+            os.utime(path, (1, 1))
+
+
+CASES = [
+    Case("unreadable_settings", lambda _: user_file().write_bytes(b"garbage"), fix=EDIT),
+    Case("too_many", lambda _: says(user_file(), has(PROGRAM, times=150)), fix=EDIT),
+    Case(
+        "too_many",
+        lambda _: says(user_file(), {"permissions": {"allow": ["Bash(gaia-sessions update *)"] * 150}}),
+        fix=EDIT,
+    ),
+    Case("all_hooks_disabled", lambda _: says(user_file(), {"disableAllHooks": True}), fix=EDIT),
+    Case("missing_interpreter", lambda _: says(user_file(), has(f"/gone/python {SCRIPT}")), fix=OURS),
+    Case("missing_script", lambda _: says(user_file(), has("python3 /gone/hooks/every_event.py")), fix=OURS),
+    Case("missing_script", lambda _: of_another_folder(), fix=OURS),
+    Case("installed_twice", lambda _: installed("--user"), fix=OURS),
+    Case("installed_twice", lambda _: installed("--user"), "--enforce", fix=OURS),
+    Case("installed_twice", lambda _: says(user_file(), has(PROGRAM, times=2)), fix=OURS),
+    Case("installed_twice", lambda _: plugin_beside_limits(), fix=OURS),
+    Case("installed_twice", lambda _: plugin_beside_limits(), "--enforce"),
+    Case("missing_events", lambda _: without_stop(), fix=OURS),
+    Case("other_command", lambda _: of_another_folder(), fix=OURS),
+    Case("command_not_allowed", lambda _: with_a_rule_less(), fix=OURS),
+    Case(
+        "command_not_allowed",
+        lambda patch: patch.setenv("GAIA_SESSIONS_LIMITS_COMPLETION_CHECK", "on"),
+        "--enforce",
+        fix=OURS,
+    ),
+    Case("broken_mixed_entry", lambda _: says(local_file(), has("beep; python3 /gone/hooks/every_event.py")), fix=EDIT),
+    Case("mixed_entry", lambda _: says(local_file(), has(f"beep; python3 {SCRIPT}"))),
+    Case("rewriter", lambda _: says(local_file(), has("rewrite.sh", "PreToolUse"))),
+    Case("not_looked_at", homeless),
+    Case("old_python", old_python, fix=f"{sys.executable} -P -m gaia_sessions hooks install"),
+    Case("bad_setting", lambda _: Path(".claude/gaia-sessions.toml").write_bytes(b"hooks.enable = 1"), fix=EDIT),
+    Case(
+        "bad_setting",
+        lambda patch: patch.setenv("GAIA_SESSIONS_MAX_ERRORS", "-1"),
+        fix="unset GAIA_SESSIONS_MAX_ERRORS",
+    ),
+    Case("root_elsewhere", lambda _: None, common="--root /elsewhere/session"),
+    Case("not_read_here", in_a_subfolder, fix=OURS),
+    Case("hooks_off", lambda patch: patch.setenv("GAIA_SESSIONS_HOOKS", "off"), fix="unset GAIA_SESSIONS_HOOKS"),
+    Case("never_fired", lambda _: never_ran()),
+    Case("never_fired", lambda _: never_ran("--user"), "--user"),
+    Case("limits_not_held", lambda patch: patch.setenv("GAIA_SESSIONS_LIMITS_ROUNDS", "60"), fix=OURS),
+    Case("not_installed", lambda _: None, "--dry-run", fix=OURS),
+]
+
+
+def test_each_code_has_a_case() -> None:
+    assert {case.code for case in CASES} == CODES
+
+
+@table("case", CASES)
+def test_install_status_and_doctor_say_the_same_of_the_same_files(
+    terminal: Gaia, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, case: Case
+) -> None:
+    with monkeypatch.context() as patch:
+        project = tmp_path / str(CASES.index(case))
+        (project / ".claude").mkdir(parents=True)
+        patch.chdir(project)
+        patch.setenv("HOME", str(project.parent))
+        patch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+        patch.delenv("GAIA_SESSIONS_ROOT")
+        user_file().unlink(missing_ok=True)
+        case.make(patch)
+        common = shlex.split(case.common)
+        commands = (
+            ["hooks", "install", *common, *shlex.split(case.installing)],
+            ["hooks", "status", *common],
+            ["doctor", *common],
+        )
+
+        by_install, by_status, by_doctor = (json.loads(gaia(*words, "--json").out) for words in commands)
+
+        found = [one for one in by_status["warnings"] if one["code"] == case.code]
+        fixes = [*dict.fromkeys(one["fix"] for one in found)]
+        by_install = [one for one in by_install["warnings"] if one["code"] == case.code]
+        # An installation tells of its own host, and that none is installed is over then.
+        assert by_install == {"not_looked_at": found[:1], "not_installed": []}.get(case.code, found)
+        for one in found:
+            of_doctor = [check for check in by_doctor["checks"] if check["found"] == one["message"]]
+            assert [(check["state"], check["fix"]) for check in of_doctor] == [(one["state"], one["fix"])]
+            assert_is_shown(one, commands if one in by_install else commands[1:], terminal)
+        if case.fix == OURS:
+            for fix in fixes:
+                program, *words = shlex.split(fix)
+                assert (program, gaia(*words).code) == (OURS, 0)
+            assert case.code not in [one["code"] for one in gaia("hooks", "status", "--json").json["warnings"]]
+        else:
+            assert fixes == [f"{EDIT} {found[0]['file']}" if case.fix == EDIT else case.fix]
+
+
+def assert_is_shown(found: Any, commands: tuple[list[str], ...], terminal: Gaia) -> None:
+    """Each of ``commands`` shows the sentence, and the command below it on a line of its own."""
+    label = {"not_checked": "not looked at"}.get(found["state"], found["state"])
+    for words in commands:
+        lines = gaia(*words).lines
+        below = lines[lines.index(f"{label}: {found['message']}") :]
+        if found["fix"]:
+            assert f"    {found['fix']}" in below
+            assert f"    {found['fix']}" in terminal(*words).lines
