@@ -140,13 +140,8 @@ def test_events_that_are_wired_and_those_that_are_not_are_named(setup: Setup) ->
     edit(setup, lambda said: said["hooks"].pop("Stop"))
     found = row(setup)
     assert ("Stop" in found["wired"], found["missing"]) == (False, ["Stop"])
-    lines = [*status_lines(look(setup), utc_now(), verbose=True)][2:]  # after what is wrong, and the command
-    assert [line for line in lines if line.lstrip().startswith(("events", "missing events")) or line[:4] == "    "] == [
-        "  events: SessionStart, UserPromptSubmit, PreToolUse, PostToolUse,",
-        "    PostToolUseFailure, SubagentStart, SubagentStop, StopFailure, SessionEnd,",
-        "    PermissionRequest",
-        "  missing events: Stop",
-    ]
+    lines = [*status_lines(look(setup), utc_now(), verbose=True)]
+    assert [f"  events: {', '.join(found['wired'])}", "  missing events: Stop"] == lines[-2:]
 
 
 def test_an_entry_of_an_earlier_version_that_is_waited_for_is_reported_and_replaced(setup: Setup) -> None:

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 _LONGEST = 1000
 _LONGEST_NAME = 60
-_WIDTH = 80
 
 _STATE_TEXTS = {
     installed_file.COMPLETE: "installed",
@@ -72,18 +71,6 @@ def _installation_lines(found: InstallState) -> Iterator[str]:
     yield f"{found['host']}, {found['scope']}: {_STATE_TEXTS[found['state']]}: {safe(found['file'], _LONGEST)}"
     if found["command"]:
         yield command_to_copy(shlex.join(found["command"]), before="  starts: ")
-    yield from _event_lines("events", found["wired"])
-    yield from _event_lines("missing events", found["missing"])
-
-
-def _event_lines(name: str, events: list[str]) -> Iterator[str]:
-    """``events`` in lines that fit a terminal; nothing if there are none."""
-    line = f"  {name}:"
-    for place, event in enumerate(events):
-        word = safe(event, _LONGEST_NAME) + ("," if place < len(events) - 1 else "")
-        if len(line) + 1 + len(word) > _WIDTH:
-            yield line
-            line = "   "
-        line += f" {word}"
-    if events:
-        yield line
+    for name, events in (("events", found["wired"]), ("missing events", found["missing"])):
+        if events:
+            yield f"  {name}: {', '.join(safe(event, _LONGEST_NAME) for event in events)}"
