@@ -11,7 +11,7 @@ import re
 from gaia_sessions.errors import InvalidInput
 
 from .hook_command import arguments_of, is_own_hook, new_handler, words_of
-from .json_edit import append_value, remove_element, with_member, without_value
+from .json_edit import remove_element, with_value, without_value
 from .json_text import as_object
 
 TYPE_CHECKING = False
@@ -82,9 +82,7 @@ def with_hooks(text: JsonText, host: HostSettings, words: list[str]) -> JsonText
         return text
     text = without_hooks(text)
     for event, group in wanted:
-        text, hooks = with_member(text, text.start, HOOKS, {})
-        text, groups = with_member(text, hooks, event, [])
-        text = append_value(text, groups, group)
+        text = with_value(text, (HOOKS, event), group)
     return text
 
 
@@ -141,9 +139,9 @@ def _event_of(entry: tuple[str, Group]) -> str:
 
 def _without_entry(text: JsonText, entry: HookEntry) -> JsonText:
     path: list[str | int] = [HOOKS, entry.event, entry.group_number]
-    group, handlers = text.value_at(path), text.value_at([*path, HOOKS])
+    *_, (group, _), (handlers, number) = text.way_to([*path, HOOKS, entry.number])
     if len(_handlers(entry.group)) > 1 or text.has_comments(group) or text.has_comments(handlers):
-        return remove_element(text, handlers, entry.number)
+        return remove_element(text, handlers, number)
     return without_value(text, path)
 
 

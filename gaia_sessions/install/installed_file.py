@@ -15,8 +15,8 @@ from gaia_sessions.store import external_file
 
 from .entries import HOOKS, all_entries
 from .hook_command import arguments_of, command_for, is_mixed_entry, is_own_hook, wanted_entry_of, words_of
-from .json_edit import with_member
-from .json_text import as_object, parse
+from .json_edit import find_array
+from .json_text import parse
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -96,12 +96,9 @@ class InstalledFile:
 
     def why_no_hooks(self) -> SessionsError | None:
         """Why no hooks can be installed in it; None if they can."""
-        if HOOKS not in as_object(self.text.value):
-            return self.error
         try:
-            text, start = with_member(self.text, self.text.start, HOOKS, {})
-            for event in {*self.host.wired_events()} & as_object(as_object(text.value)[HOOKS]).keys():
-                with_member(text, start, event, [])
+            for event in self.host.wired_events():
+                find_array(self.text, (HOOKS, event))
         except InvalidInput as problem:
             return SettingsUnreadable(self.path, problem.problem, problem.where)
         return self.error

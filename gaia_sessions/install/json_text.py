@@ -9,21 +9,20 @@ from __future__ import annotations
 
 import json
 import re
+from typing import NamedTuple
 
 from gaia_sessions.errors import InvalidInput
-from gaia_sessions.jsonio.strict import MAX_DEPTH
+from gaia_sessions.jsonio.strict import MAX_DEPTH, depth_of
 from gaia_sessions.jsonio.syntax_errors import explain, place, refuse_constant
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from gaia_sessions.jsonio.strict import Json
 
-    Path = Sequence[str | int]
-    """The keys and numbers that lead from the whole text to a value in it."""
-
 BLANKS = " \t\r\n"
+LINE_ENDS = ("\r", "\n")
 BYTE_ORDER_MARK = "\ufeff"
 """The byte order mark that some editors write first."""
 
@@ -32,29 +31,25 @@ _TEXT_OR_COMMENT = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"?|//[^\n\r]*|/\*.*?(?:\*
 _MOST_DIGITS = 300
 
 
-class Element:
+class Element(NamedTuple):
     """An element of an array, or a member of an object, which begins with its ``key`` at ``start``.
 
     value_start, end: the positions where ``value`` begins and ends.
     """
 
-    __slots__ = ("end", "key", "start", "value", "value_start")
-
-    def __init__(self, key: str | None, start: int, value_start: int, end: int, value: Json) -> None:
-        self.key = key
-        self.start = start
-        self.value_start = value_start
-        self.end = end
-        self.value = value
+    key: str | None
+    start: int
+    value_start: int
+    end: int
+    value: Json
 
 
 class JsonText:
     """A JSON text that parses; immutable. ``plain`` is the text with blanks in the place of comments."""
 
-    __slots__ = ("_elements_cache", "comments", "plain", "start", "text", "value")
+    __slots__ = ("comments", "plain", "start", "text", "value")
 
     def __init__(self, text: str, *, comments: bool) -> None:
-        self._elements_cache: dict[int, tuple[list[Element], int]] = {}
         self.text = text
         self.comments = comments
         self.plain = _TEXT_OR_COMMENT.sub(_blank_comment, text) if comments else text
@@ -65,11 +60,6 @@ class JsonText:
 
     def elements(self, start: int) -> tuple[list[Element], int]:
         """The elements of the object or array at ``start``, and the position of its closing bracket."""
-        if start not in self._elements_cache:
-            self._elements_cache[start] = self._elements_from(start)
-        return self._elements_cache[start]
-
-    def _elements_from(self, start: int) -> tuple[list[Element], int]:
         at = self._past_blanks(start + 1)
         found: list[Element] = []
         while self.plain[at] not in "]}":
@@ -90,14 +80,16 @@ class JsonText:
             raise InvalidInput(f"the same key twice in an object: {key!a}", place(self.text, found[1].start))
         return found[0] if found else None
 
-    def value_at(self, path: Path) -> int:
-        """The position of the value at ``path``, which leads to one."""
+    def way_to(self, path: Sequence[str | int]) -> list[tuple[int, int]]:
+        """For each step of ``path``, which leads to a value: where its container begins, and the number in there."""
+        way: list[tuple[int, int]] = []
         start = self.start
         for step in path:
             elements, _ = self.elements(start)
-            found = elements[step] if isinstance(step, int) else next(one for one in elements if one.key == step)
-            start = found.value_start
-        return start
+            number = step if isinstance(step, int) else [element.key for element in elements].index(step)
+            way.append((start, number))
+            start = elements[number].value_start
+        return way
 
     def has_comments(self, start: int) -> bool:
         """Whether the object or array at ``start`` contains a comment outside its elements."""
@@ -137,27 +129,19 @@ def parse(data: bytes, *, comments: bool) -> JsonText:
     if not text.strip(BLANKS + BYTE_ORDER_MARK):
         text = BYTE_ORDER_MARK * text.startswith(BYTE_ORDER_MARK) + "{}\n"
     found = JsonText(text, comments=comments)
-    _check_depth(found.value)
-    return found
-
-
-def _check_depth(value: Json) -> None:
-    level = [value]
-    for _ in range(MAX_DEPTH):
-        level = [inner for one in level for inner in _values_in(one)]
-    if any(isinstance(one, list | dict) for one in level):
+    if depth_of(found.value) > MAX_DEPTH:
         raise InvalidInput(f"nested deeper than {MAX_DEPTH}")
-
-
-def _values_in(value: Json) -> Iterable[Json]:
-    if isinstance(value, dict):
-        return value.values()
-    return value if isinstance(value, list) else ()
+    return found
 
 
 def as_object(value: Json) -> dict[str, Json]:
     """``value`` if it is an object, else an empty one."""
     return value if isinstance(value, dict) else {}
+
+
+def ends_in_line_comment(text: str) -> bool:
+    """Whether what is written behind ``text`` would be part of a comment."""
+    return any(found.end() == len(text) and found[0].startswith("//") for found in _TEXT_OR_COMMENT.finditer(text))
 
 
 def _blank_comment(found: re.Match[str]) -> str:

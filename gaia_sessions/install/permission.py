@@ -13,7 +13,7 @@ from gaia_sessions.errors import InvalidInput, StoreFailure
 from gaia_sessions.hook.texts import AGENT_COMMANDS, agent_command, find_program
 
 from .entries import MOST_OWN, by_hand
-from .json_edit import append_value, with_member, without_value
+from .json_edit import with_value, without_value
 from .json_text import as_object
 
 TYPE_CHECKING = False
@@ -58,9 +58,7 @@ def with_rules(text: JsonText, wanted: list[str]) -> JsonText:
         return text
     text = without_rules(text)
     for rule in wanted:
-        text, permissions = with_member(text, text.start, _PERMISSIONS, {})
-        text, rules = with_member(text, permissions, _ALLOW, [])
-        text = append_value(text, rules, rule)
+        text = with_value(text, (_PERMISSIONS, _ALLOW), rule)
     return text
 
 

@@ -170,7 +170,7 @@ def _dumps_by_stdlib(value: object, indent: int | None) -> str:
 def _check_value(value: object, text: str) -> None:
     """Raises ``InvalidInput`` for nesting and strings; looks at each string only if ``text`` has an escape."""
     may_be_invalid = "\\" in text and "\\u" in text  # a search for one character is much faster than for two
-    if may_be_invalid or (not _is_surely_shallow(text) and _depth(value) > MAX_DEPTH):
+    if may_be_invalid or (not _is_surely_shallow(text) and depth_of(value) > MAX_DEPTH):
         for problem, where in _problems(value):
             raise errors.InvalidInput(problem, where)
 
@@ -183,7 +183,7 @@ def _is_surely_shallow(text: str) -> bool:
 _CONTAINERS = frozenset([list, dict])
 
 
-def _depth(value: object) -> int:
+def depth_of(value: object) -> int:
     """How deep the containers in ``value`` are nested; most are flat, which is found out by functions in C."""
     depth, level = 0, [value] if type(value) in _CONTAINERS else []
     while level and depth <= MAX_DEPTH:

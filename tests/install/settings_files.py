@@ -122,6 +122,7 @@ ROWS: dict[str, Row] = {
     "a command of somebody's own with ours in it": Row(to_json({"hooks": {"Stop": [{"hooks": [MIXED]}]}})),
     "all switched off": Row(to_json({"disableAllHooks": True})),
     "comments": Row(COMMENTED, host="qwen-code"),
+    "comments, carriage returns": Row(COMMENTED.replace(b"\n", b"\r\n"), host="qwen-code"),
     "comments, for another host": Row(COMMENTED, host="gemini-cli"),
     "a comment in an empty object": Row(b"{ // nothing yet\n}\n", host="gemini-cli"),
     "a comment after the last member": Row(b'{\n  "a": 1 // one\n}', host="qwen-code"),

@@ -4,30 +4,30 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from gaia_sessions.hosts import CLAUDE_CODE
 from gaia_sessions.install.entries import with_hooks, without_hooks
-from gaia_sessions.install.json_edit import append_value, remove_element
+from gaia_sessions.install.json_edit import append_value, remove_element, with_value
 from gaia_sessions.install.json_text import JsonText, parse
-from gaia_sessions.install.permission import with_rules
+from gaia_sessions.install.permission import with_rules, without_rules
 from gaia_sessions.install.places import HOSTS
 from tests.table import table
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 BLANKS = st.sampled_from(["", "", " ", "  ", "\n", "\n  ", "\r\n\t", "\n\n    "])
-COMMENTS = st.sampled_from(["", "", "", " ", "\n  ", " // one, two: {\n", "/* [ */", "/* a\n b */", "//\n"])
+COMMENTS = st.sampled_from(
+    ["", "", "", " ", "\n  ", " // one, two: {\n", " // \r\n\t", "/* [ */", "/* a\n b */", "//\n"]
+)
 KEYS = st.text('abc{}[],:"\\/é\u2028', max_size=4)
 LEAVES = st.one_of(st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False, allow_infinity=False), KEYS)
 VALUES = st.recursive(
     LEAVES, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(KEYS, inner, max_size=4), max_leaves=12
 )
-STRING_OR_COMMENT = re.compile(r'"(?:[^"\\]|\\.)*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
+STRING_OR_COMMENT = re.compile(r'"(?:[^"\\]|\\.)*"|//[^\r\n]*|/\*.*?\*/', re.DOTALL)
 WORDS = ["/opt/bin/gaia-sessions-hook"]
 RULES = ["Bash(/opt/bin/gaia-sessions update *)", "Bash(/opt/bin/gaia-sessions todo *)"]
 
@@ -66,34 +66,35 @@ EITHER = st.one_of(
 
 
 @given(EITHER, VALUES)
-def test_what_is_put_in_is_last_and_the_rest_is_what_it_was(text: JsonText, value: Any) -> None:
+def test_what_is_put_in_is_one_block_and_goes_without_a_trace(text: JsonText, value: Any) -> None:
+    """Only blanks between empty brackets are not kept."""
     key = None if isinstance(text.value, list) else "new"
+    elements, close = text.elements(text.start)
+    spot = len(text.text[:close].rstrip(" \t\r\n"))
+    end = elements[-1].end if elements else spot
+    is_kept = bool(elements) or text.has_comments(text.start)
 
     changed = append_value(text, text.start, value, key)
 
     assert members(changed) == [*members(text), (key, value) if key else value]
+    assert changed.text.startswith(text.text[:end] + "," * bool(elements) + text.text[end:spot])
+    assert changed.text.endswith(text.text[spot if is_kept else close :])
+
+    back = remove_element(changed, text.start, len(elements))
+
+    assert back.text == (text.text if is_kept else text.text[:spot] + text.text[close:])
 
 
 def plain(text: JsonText) -> Any:
     """The value of ``text`` by the standard library, which takes no comments."""
-    return json.loads(STRING_OR_COMMENT.sub(lambda found: found[0] if found[0].startswith('"') else " ", text.text))
+    whole = text.text.removeprefix("\ufeff")
+    return json.loads(STRING_OR_COMMENT.sub(lambda found: found[0] if found[0].startswith('"') else " ", whole))
 
 
 def members(text: JsonText) -> list[Any]:
     """The elements of an array, the keys and values of an object."""
     value = plain(text)
     return value if isinstance(value, list) else list(value.items())
-
-
-@given(EITHER, VALUES)
-def test_what_was_put_in_beside_others_goes_without_a_trace(text: JsonText, value: Any) -> None:
-    key = None if isinstance(text.value, list) else "new"
-    count = len(text.elements(text.start)[0])
-
-    back = remove_element(append_value(text, text.start, value, key), text.start, count)
-
-    assert plain(back) == plain(text)
-    assert back.text == text.text or count == 0
 
 
 @given(EITHER, st.data())
@@ -148,41 +149,52 @@ def emptied(value: Any) -> Any:
     return {key: part for key, part in left.items() if part or key not in ("permissions", "hooks")}
 
 
-@given(settings_files(), st.booleans())
-def test_installing_and_uninstalling_gives_the_same_bytes_whatever_the_layout(data: bytes, enforce: bool) -> None:  # noqa: FBT001
-    text = parse(data, comments=False)
-    words = [*WORDS, "--enforce"] if enforce else WORDS
-    there = with_rules(with_hooks(text, HOSTS[CLAUDE_CODE], words), RULES)
-    assert with_rules(with_hooks(there, HOSTS[CLAUDE_CODE], words), RULES) is there
+Change = Callable[[JsonText], JsonText]
+THINGS: list[tuple[Change, Change]] = [
+    (lambda text: with_hooks(text, HOSTS[CLAUDE_CODE], WORDS), without_hooks),
+    (lambda text: with_hooks(text, HOSTS[CLAUDE_CODE], [*WORDS, "--enforce"]), without_hooks),
+    (lambda text: with_hooks(text, HOSTS["qwen-code"], WORDS), without_hooks),
+    (lambda text: with_rules(text, RULES), without_rules),
+]
+ANY_SETTINGS = st.one_of(
+    settings_files().map(lambda data: parse(data, comments=False)), texts(SETTINGS, COMMENTS, comments=True)
+)
+HOOKS_AND_RULES = st.tuples(st.sampled_from(THINGS[:-1]), st.just(THINGS[-1])).flatmap(st.permutations)
 
-    left = with_rules(without_hooks(parse(there.text.encode(), comments=False)), [])
 
-    value = json.loads(data.decode("utf-8-sig"))
-    assert left.value == emptied(value)
-    assert left.text.encode() == data or emptied(value) != value or value == {}
+@given(ANY_SETTINGS, HOOKS_AND_RULES, st.booleans())
+def test_what_is_installed_goes_in_any_order_and_leaves_the_same_bytes_whatever_the_layout(
+    text: JsonText,
+    things: list[tuple[Change, Change]],
+    last_goes_first: bool,  # noqa: FBT001
+) -> None:
+    there = text
+    for put_in, _ in things:
+        there = put_in(there)
+    assert all(put_in(there) is there for put_in, _ in things), "again, nothing is changed"
 
-
-@given(texts(SETTINGS, COMMENTS, comments=True))
-def test_the_same_between_comments(text: JsonText) -> None:
-    there = with_hooks(text, HOSTS["qwen-code"], WORDS)
-
-    left = without_hooks(there)
+    left = parse(there.text.encode(), comments=text.comments)
+    for _, take_out in reversed(things) if last_goes_first else things:
+        left = take_out(left)
 
     value = plain(text)
-    hooks = value.get("hooks", {"Stop": [{}]})
-    is_filled = value != {} and hooks != {} and all(hooks.get(event, [{}]) for event in WIRED)
-    assert left.text == text.text or not is_filled
+    assert emptied(plain(left)) == emptied(value)
+    if emptied(value) == value != {}:
+        assert left.text == text.text
+        rest = iter(there.text)
+        assert all(sign in rest for sign in text.text), "all of it stayed, in its order"
+    elif not text.comments:
+        assert plain(left) == emptied(value)
 
 
 def on(text: str) -> JsonText:
     return parse(text.encode(), comments=True)
 
 
-SPLICES: list[tuple[str, str, Callable[[JsonText], JsonText]]] = [
-    ('{"a":1}', '{"a":1,"k":[2]}', lambda text: append_value(text, 0, [2], "k")),
-    ('{"a": 1}', '{"a": 1, "k": [2]}', lambda text: append_value(text, 0, [2], "k")),
+SPLICES: list[tuple[str, str, Change]] = [
+    ('{"a":1}', '{"a":1, "k": [2]}', lambda text: append_value(text, 0, [2], "k")),
     ("[1, 2]", "[1, 2, 3]", lambda text: append_value(text, 0, 3)),
-    ("[1,2]", "[1,2,3]", lambda text: append_value(text, 0, 3)),
+    ("[\n\t1\n]", "[\n\t1,\n\t3\n]", lambda text: append_value(text, 0, 3)),
     ("{}", '{\n  "k": 1\n}', lambda text: append_value(text, 0, 1, "k")),
     ("{\r\n}", '{\r\n  "k": 1\r\n}', lambda text: append_value(text, 0, 1, "k")),
     (
@@ -190,15 +202,17 @@ SPLICES: list[tuple[str, str, Callable[[JsonText], JsonText]]] = [
         '{\n\t"a": [\n\t\t{\n\t\t\t"b": 1\n\t\t}\n\t]\n}',
         lambda text: append_value(text, 8, {"b": 1}),
     ),
+    ('{\n  "a": [1]\n}', '{\n  "a": [1,\n    2]\n}', lambda text: append_value(text, 9, 2)),
     ('{\n  "a": 1 // one\n}', '{\n  "a": 1, // one\n  "k": 2\n}', lambda text: append_value(text, 0, 2, "k")),
     ('{\n  "a": 1, // one\n  "b": 2\n}', '{\n  // one\n  "b": 2\n}', lambda text: remove_element(text, 0, 0)),
-    ("[1, // one\n 2]", "[1 // one\n]", lambda text: remove_element(text, 0, 1)),
-    ("[1 // one\n, 2]", "[// one\n2]", lambda text: remove_element(text, 0, 0)),
+    ("[1, // one\n 2]", "[1 // one\n ]", lambda text: remove_element(text, 0, 1)),
+    ("[1 // one\n, 2]", "[// one\n 2]", lambda text: remove_element(text, 0, 0)),
     ("[ 1 ]", "[]", lambda text: remove_element(text, 0, 0)),
     ("[ 1 /* x */ ]", "[ /* x */ ]", lambda text: remove_element(text, 0, 0)),
+    ('{"a": {}, "k": 1}', '{"a": { "b": {"c": [2]} }, "k": 1}', lambda text: with_value(text, ("a", "b", "c"), 2)),
 ]
 
 
 @table(("text", "wanted", "change"), SPLICES)
-def test_a_change_looks_like_its_neighbours(text: str, wanted: str, change: Callable[[JsonText], JsonText]) -> None:
+def test_a_change_can_be_read_beside_its_neighbours(text: str, wanted: str, change: Change) -> None:
     assert change(on(text)).text == wanted
