@@ -10,6 +10,7 @@ from gaia_sessions.errors import TooLarge
 
 from .record import encode
 from .runs import has_ended, is_send, may_be_at_work, untold_answers, without_keys
+from .updates import with_latest_moves
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 _SHORTEST = 40
 """Characters of a detail; those that rules compare are shorter."""
+
+_LATEST_MOVES = 10
 
 
 def without_earlier_runs(record: Record, newest: int) -> Record:
@@ -100,8 +103,8 @@ def _with_short_texts(record: Record) -> Record:
 
 
 def _with_latest_run_only(record: Record) -> Record:
-    """With the latest run, those at work, and no answers that hold no more: the events have all."""
-    record = without_earlier_runs(record, 1)
+    """With the latest run, those at work, the latest moves, and no answers that hold no more: the events have all."""
+    record = with_latest_moves(without_earlier_runs(record, 1), _LATEST_MOVES)
     return {key: value for key, value in record.items() if key != "answers"} if "answers" in record else record  # type: ignore[return-value]
 
 

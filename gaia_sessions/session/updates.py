@@ -100,12 +100,16 @@ def _with_move(
     if is_final(phase):
         changed = with_stated_end(changed, summary, now)
     move: Move = {"from_phase": record["phase"], "to_phase": phase, "timestamp": format_time(now)}
-    history = [*record["history"], move]
-    changed["history"] = history[-MAX_HISTORY:]
-    dropped = record.get("history_dropped", 0) + len(history) - len(changed["history"])
-    if dropped:
-        changed["history_dropped"] = dropped
-    return changed
+    return with_latest_moves({**changed, "history": [*record["history"], move]}, MAX_HISTORY)
+
+
+def with_latest_moves(record: Record, newest: int) -> Record:
+    """With the ``newest`` moves, and how many were dropped before them."""
+    dropped = len(record["history"]) - newest
+    if dropped <= 0:
+        return record
+    kept = record["history"][dropped:]
+    return {**record, "history": kept, "history_dropped": record.get("history_dropped", 0) + dropped}
 
 
 def with_metadata(record: Record, metadata: dict[str, Json]) -> Record:

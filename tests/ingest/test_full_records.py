@@ -176,9 +176,9 @@ def limit(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> in
     return int(request.param)
 
 
-@table("free", [0, 1, 500, 2000])
-def test_a_session_full_of_metadata_is_woken_often_and_ends(limit: int, free: int) -> None:
-    full = Full(free, limit)
+@table(("free", "is_of_before"), [(0, False), (1, False), (500, False), (2000, False), (0, True), (500, True)])
+def test_a_session_full_of_metadata_is_woken_often_and_ends(limit: int, free: int, *, is_of_before: bool) -> None:
+    full = Full(free, limit, is_of_before=is_of_before)
     for number in range(10):
         full.tell("stop", has_message=True, marker_phase="approval", last_message=f"{number} {'x' * 3990}")
         assert full.record["runs"][-1]["end"] == "stopped"
