@@ -96,11 +96,13 @@ def _with_move(
     record: Record, phase: str, now: datetime, summary: str | None, check: Callable[[str, str], None]
 ) -> Record:
     check(record["phase"], phase)
+    record = with_latest_moves(record, MAX_HISTORY - 1)
     changed: Record = {**without_question(record), "phase": phase, "resume_ready": is_resumable(phase)}
     if is_final(phase):
         changed = with_stated_end(changed, summary, now)
     move: Move = {"from_phase": record["phase"], "to_phase": phase, "timestamp": format_time(now)}
-    return with_latest_moves({**changed, "history": [*record["history"], move]}, MAX_HISTORY)
+    changed["history"] = [*record["history"], move]
+    return changed
 
 
 def with_latest_moves(record: Record, newest: int) -> Record:
