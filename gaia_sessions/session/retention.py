@@ -57,33 +57,30 @@ def trim_record(record: Record) -> Record:
     return with_short_earlier_texts(record, MAX_EARLIER_LENGTH)
 
 
-def fit_record(record: Record, reserved: int = 0, previous: Record | None = None) -> tuple[Record, bytes]:
+def fit_record(
+    record: Record, reserved: int = 0, previous: Record | None = None, *, spare: int = 0
+) -> tuple[Record, bytes]:
     """The record as it is stored, and its bytes; of one that does not fit, what was kept about runs is left out.
 
-    With ``reserved`` it is not: so many bytes must stay free, unless the record is no larger than ``previous``.
+    spare: bytes that must stay free then. With ``reserved`` nothing is left out: so many bytes must stay free, unless
+    the record is no larger than ``previous``.
     Raises ``TooLarge``, and ``InvalidInput`` like ``encode``.
     """
     record = trim_record(record)
+    limit = DOCUMENT_LIMIT - spare
     try:
-        return record, encode(record, DOCUMENT_LIMIT - reserved)
+        return record, encode(record, limit - reserved)
     except errors.TooLarge as error:
-        if reserved and previous is not None and error.size <= min(len(encode(previous)), DOCUMENT_LIMIT):
-            return record, encode(record, DOCUMENT_LIMIT)
+        if reserved and previous is not None and error.size <= min(len(encode(previous)), limit):
+            return record, encode(record, limit)
         if reserved or has_newer_schema(record):
             raise
     from .shortening import shortened
 
-    return shortened(record, DOCUMENT_LIMIT)
+    return shortened(record, limit)
 
 
 def check_room_for_run(record: Record) -> Record:
     """Returns ``record``; raises ``TooLarge`` if the start and the end of its latest run would not fit."""
-    limit = DOCUMENT_LIMIT - BYTES_FOR_RUN
-    kept = trim_record(record)
-    try:
-        encode(kept, limit)
-    except errors.TooLarge:
-        from .shortening import shortened
-
-        shortened(kept, limit)
+    fit_record(record, spare=BYTES_FOR_RUN)
     return record
