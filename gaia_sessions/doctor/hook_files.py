@@ -9,7 +9,7 @@ import os
 from itertools import islice
 
 from gaia_sessions.errors import BadSetting
-from gaia_sessions.hook import ALLOW_REPORT, ENFORCE
+from gaia_sessions.hook import ALLOW_REPORT, ENFORCE, argument_words
 from gaia_sessions.hook.texts import TODOS, UPDATE
 from gaia_sessions.install import hook_command
 from gaia_sessions.install.entries import MOST_OWN, by_hand, matches
@@ -91,7 +91,8 @@ def install_command(places: Places, file: InstalledFile, *more: str) -> str:
 
 
 def install_options(file: InstalledFile, *more: str) -> list[str]:
-    options = [option for option in (ALLOW_REPORT, ENFORCE) if option in (*file.command, *more)]
+    words = (*file.command, *more)
+    options = argument_words(reports=ALLOW_REPORT in words, enforce=ENFORCE in words)
     return ["--host", file.host.name, f"--{file.scope}", *options]
 
 
