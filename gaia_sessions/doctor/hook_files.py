@@ -97,15 +97,13 @@ def install_options(file: InstalledFile, *more: str) -> list[str]:
 
 
 def file_findings(places: Places, file: InstalledFile, state: InstallState) -> Iterator[HookFinding]:
-    """All that is told of ``file`` by itself."""
+    """What is told of ``file`` by itself."""
     path, edit = file.path, edit_command(file.path)
     if state["problem"]:
         yield told(UNREADABLE_SETTINGS, PROBLEM, f"{state['problem']}; its host may ignore the whole file", path, edit)
     for what, own in (("entries start", file.own), ("rules allow", own_rules(file.text))):
         if len(own) > MOST_OWN:
             yield told(TOO_MANY, PROBLEM, by_hand(what), path, edit)
-    if as_object(file.text.value).get("disableAllHooks") is True:
-        yield told(ALL_HOOKS_DISABLED, PROBLEM, f"disableAllHooks is true in {path}: no hook runs", path, edit)
     install = install_command(places, file)
     for code, severity, message in (*_of_program(file), *_of_entries(file, state)):
         yield told(code, severity, message, path, install)
@@ -116,6 +114,14 @@ def file_findings(places: Places, file: InstalledFile, state: InstallState) -> I
     for command in islice(mixed, _MOST_ALIKE):
         message = f"{command} starts gaia-sessions and something else; install and uninstall do not change it"
         yield told(MIXED_ENTRY, WARNING, message, path)
+
+
+def rest_findings(file: InstalledFile) -> Iterator[HookFinding]:
+    """What is told of the rest of ``file`` where its host has hooks of ours, in this file or in another."""
+    path = file.path
+    if as_object(file.text.value).get("disableAllHooks") is True:
+        message = f"disableAllHooks is true in {path}: no hook runs"
+        yield told(ALL_HOOKS_DISABLED, PROBLEM, message, path, edit_command(path))
     for command in islice(_commands_on_delegations(file), _MOST_ALIKE):
         message = (
             f"{command} may rewrite delegations, and of two hooks that do, only the last to finish takes effect: "

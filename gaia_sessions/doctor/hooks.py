@@ -33,6 +33,7 @@ from .hook_files import (
     file_findings,
     install_command,
     install_options,
+    rest_findings,
     told,
 )
 
@@ -115,6 +116,7 @@ def hook_status(
         *_of_plugin(hooks),
         *_of_settings(faults),
         *(one for file, state in hooks.files.items() for one in file_findings(places, file, state)),
+        *_of_rest(hooks),
         *_of_root(hooks),
         *_of_folders(hooks),
         *(_of_silence(hooks, now) if config.hooks else _of_switch(hooks)),
@@ -154,6 +156,14 @@ def _of_settings(faults: list[Fault]) -> Iterator[HookFinding]:
     """The faults in the settings of gaia-sessions, which hooks ignore."""
     for origin, text, fix in setting_faults(faults):
         yield told(BAD_SETTING, PROBLEM, text, origin if os.path.isabs(origin) else None, fix)
+
+
+def _of_rest(hooks: InstalledHooks) -> Iterator[HookFinding]:
+    """What else stands in the files of each host that has hooks of ours: without them it is not our affair."""
+    present = {file.host.name for file in hooks.own} | ({CLAUDE_CODE} if hooks.plugin else set())
+    for file in hooks.files:
+        if file.host.name in present:
+            yield from rest_findings(file)
 
 
 def _of_root(hooks: InstalledHooks) -> Iterator[HookFinding]:

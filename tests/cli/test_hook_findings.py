@@ -12,6 +12,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import pytest
+
 from gaia_sessions.doctor import hook_files, hooks
 from tests.commands import gaia
 from tests.install.settings_files import PROGRAM, SCRIPT
@@ -19,8 +21,6 @@ from tests.table import table
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    import pytest
 
     from tests.cli.conftest import Gaia
 
@@ -220,3 +220,31 @@ def assert_is_shown(found: Any, commands: tuple[list[str], ...], terminal: Gaia)
         if found["fix"]:
             assert f"    {found['fix']}" in below
             assert f"    {found['fix']}" in terminal(*words).lines
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home with a project that is the working directory."""
+    (tmp_path / "project" / ".claude").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "project")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("GAIA_SESSIONS_ROOT")
+    return tmp_path
+
+
+def warnings() -> list[Any]:
+    return gaia("hooks", "status", "--json").json["warnings"]  # type: ignore[no-any-return]
+
+
+def test_settings_of_a_host_without_our_hooks_are_its_own_affair(home: Path) -> None:
+    for name in (".claude", ".qwen"):
+        (home / name).mkdir()
+        says(home / name / "settings.json", {"disableAllHooks": True, **has("rewrite.sh", "PreToolUse")})
+
+    assert [one["code"] for one in warnings()] == ["not_installed"]
+    gaia("hooks", "install")
+    of_claude_code = str(home / ".claude" / "settings.json")
+    assert [(one["code"], one["file"]) for one in warnings()] == [
+        ("all_hooks_disabled", of_claude_code),
+        ("rewriter", of_claude_code),
+    ]
