@@ -11,6 +11,7 @@ from itertools import islice
 from gaia_sessions.errors import BadSetting
 from gaia_sessions.hook import ALLOW_REPORT, ENFORCE, argument_words
 from gaia_sessions.hook.texts import TODOS, UPDATE
+from gaia_sessions.hosts import CLAUDE_CODE
 from gaia_sessions.install import hook_command
 from gaia_sessions.install.entries import MOST_OWN, by_hand, matches
 from gaia_sessions.install.executable import interpreter_of
@@ -86,14 +87,21 @@ def command_for_root(places: Places, *words: str) -> str:
 
 
 def install_command(places: Places, file: InstalledFile, *more: str) -> str:
-    """The command that installs the hooks in ``file`` again, with their options and ``more``."""
+    """The command that installs the hooks in ``file`` again, with their options and ``more``.
+
+    An installation refuses some files: the command is then the one that opens it.
+    """
+    if file.why_no_hooks():
+        return edit_command(file.path)
     return command_for_root(places, "hooks", "install", *install_options(file, *more))
 
 
 def install_options(file: InstalledFile, *more: str) -> list[str]:
+    """Those of an installation like that in ``file``, and ``more``; without what its host does not have."""
     words = (*file.command, *more)
-    options = argument_words(reports=ALLOW_REPORT in words, enforce=ENFORCE in words)
-    return ["--host", file.host.name, f"--{file.scope}", *options]
+    reports = ALLOW_REPORT in words and file.host.name == CLAUDE_CODE
+    enforce = ENFORCE in words and bool(file.host.enforced)
+    return ["--host", file.host.name, f"--{file.scope}", *argument_words(reports=reports, enforce=enforce)]
 
 
 def file_findings(places: Places, file: InstalledFile, state: InstallState) -> Iterator[HookFinding]:

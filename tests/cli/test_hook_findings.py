@@ -248,3 +248,24 @@ def test_settings_of_a_host_without_our_hooks_are_its_own_affair(home: Path) -> 
         ("all_hooks_disabled", of_claude_code),
         ("rewriter", of_claude_code),
     ]
+
+
+@pytest.mark.usefixtures("home")
+def test_where_an_installation_is_refused_the_command_opens_the_file() -> None:
+    said = has("/gone/hooks/every_event.py", "SessionEnd")
+    says(local_file(), {"hooks": {**said["hooks"], "Stop": "x"}})  # type: ignore[dict-item]  # it is one
+
+    told = {one["code"]: one["fix"] for one in warnings()}
+
+    assert told == dict.fromkeys(["unreadable_settings", "missing_script", "missing_events"], f"{EDIT} {local_file()}")
+
+
+def test_a_command_has_no_option_that_its_host_does_not_have(home: Path) -> None:
+    (home / ".codex").mkdir()
+    says(home / ".codex" / "hooks.json", has(f"{PROGRAM} --host codex --allow-report --enforce"))
+
+    [(code, fix)] = [(one["code"], one["fix"]) for one in warnings()]
+
+    assert (code, fix) == ("missing_events", f"{OURS} hooks install --host codex --user")
+    assert gaia(*shlex.split(fix)[1:]).code == 0
+    assert warnings() == []
