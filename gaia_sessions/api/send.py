@@ -76,7 +76,7 @@ def messages_of(given: object, role: str, what: str) -> list[NewMessage]:
     """What was ``given``, a text of ``role`` or messages, as messages. ``what`` it is stands in ``InvalidInput``."""
     now = utc_now()
     if isinstance(given, str):
-        return [message_of({"role": role, "content": well_formed(given).replace("\0", "")}, 1, now)]
+        return [message_of({"role": role, "content": well_formed(given.replace("\0", ""))}, 1, now)]
     if isinstance(given, bytes | dict) or not hasattr(given, "__iter__"):
         raise InvalidInput(f"{what} must be a text or a list of messages, not {json_type_of(given)}")
     return [message_of(message, place, now) for place, message in enumerate(given, 1)]

@@ -55,8 +55,11 @@ class SessionsError(Exception):
 
 
 def well_formed(text: str) -> str:
-    """``text`` with everything escaped that UTF-8 cannot encode, since messages name files and those hold any bytes."""
-    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+    """``text`` with everything escaped that our JSON refuses, since messages name files and those hold any bytes.
+
+    That is what UTF-8 cannot encode, and NUL.
+    """
+    return text.encode("utf-8", "backslashreplace").decode("utf-8").replace("\0", "\\x00")
 
 
 def plural(number: int, noun: str, nouns: str | None = None) -> str:

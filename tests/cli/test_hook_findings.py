@@ -269,3 +269,13 @@ def test_a_command_has_no_option_that_its_host_does_not_have(home: Path) -> None
     assert (code, fix) == ("missing_events", f"{OURS} hooks install --host codex --user")
     assert gaia(*shlex.split(fix)[1:]).code == 0
     assert warnings() == []
+
+
+@pytest.mark.usefixtures("home")
+def test_a_character_that_no_json_of_ours_has_is_shown_escaped() -> None:
+    says(local_file(), has(f"beep \0; {PROGRAM}"))
+
+    [one] = [one for one in warnings() if one["code"] == "mixed_entry"]
+
+    assert one["message"].startswith("beep \\x00 ; ")
+    assert one["message"] in [check["found"] for check in json.loads(gaia("doctor", "--json").out)["checks"]]
