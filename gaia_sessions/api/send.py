@@ -86,7 +86,8 @@ def error_text(error: BaseException) -> str:
     """What Python prints of ``error`` below its traceback, as a record has it."""
     from traceback import format_exception_only
 
-    return visible_line(well_formed("".join(format_exception_only(error))), MAX_MESSAGE_LENGTH)
+    printed = "".join(format_exception_only(error)).replace("\0", " ")
+    return visible_line(well_formed(printed), MAX_MESSAGE_LENGTH)
 
 
 class Said:
