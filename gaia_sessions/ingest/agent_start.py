@@ -8,19 +8,17 @@ from __future__ import annotations
 
 from gaia_sessions.session import runs
 from gaia_sessions.session.clock import format_time, parse_time
-from gaia_sessions.session.ids import new_agent_id
 from gaia_sessions.session.phases import is_final
-from gaia_sessions.session.record import new_record
 from gaia_sessions.session.schema import DENIED, ENDED_WITH_HOST
 from gaia_sessions.session.updates import with_question
-from gaia_sessions.store import create_under_new_id
 from gaia_sessions.system import gone_runs
 
-from . import EventResult, id_bytes
-from .join import change_run, entry_of_event, find_run, read_or_none
+from . import EventResult
+from .join import change_run, find_run, read_or_none
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from datetime import datetime
 
     from gaia_sessions.session.host_events import Event
@@ -184,28 +182,19 @@ def _has_live_run(record: Record) -> bool:
 
 
 def _continue_in_new_session(store: Store, event: Event, earlier: Record, terms: Terms) -> EventResult:
-    from gaia_sessions.session.lineage import with_parent
-    from gaia_sessions.store.above import continuing_anyway
+    from .delegate import begin_session
 
-    from .parent_session import KeptParent
-
-    new_id = new_agent_id(terms.now, id_bytes(event))
-    new = new_record(new_id, earlier["agent_name"], earlier["purpose"], {}, terms.now)
-    new |= continuing_anyway(store, earlier)
-
+    event = {**event, "agent_name": earlier["agent_name"], "purpose": earlier["purpose"]}
+    begun = first_start(first_fields(event, terms.now), terms.now)
     # whoever started the agent is above its later work too, and can cancel it
     above = read_or_none(store, earlier["parent_id"]) if "parent_id" in earlier else None
-    with KeptParent(store, above, terms.timeout) as parent:
-        fields = first_fields(event, terms.now)
-        kept = create_started_session(store, event, terms, with_parent(new, parent), fields)
+    kept = begin_session(store, event, terms, begun, above=above, earlier=earlier)
     return EventResult("continued", record=kept, resumed=earlier if runs.untold_answers(earlier) else None)
 
 
-def create_started_session(store: Store, event: Event, terms: Terms, new: Record, fields: Run) -> Record:
-    """Stores ``new`` with its first run, which has ``fields``: the agent of ``event`` is at work on it."""
-    record = runs.with_start({**new, "runs": [{"run": 1}]}, {"run": 1}, fields, terms.now)
-    entry = entry_of_event(event, record, record["runs"][0], record["revision"])
-    return create_under_new_id(store, record, terms.now, id_bytes(event), entry)
+def first_start(fields: Run, now: datetime) -> Callable[[Record], Record]:
+    """What gives a new session its first run, which has ``fields``: its agent is at work."""
+    return lambda new: runs.with_start({**new, "runs": [{"run": 1}]}, {"run": 1}, fields, now)
 
 
 def first_fields(event: Event, now: datetime) -> Run:

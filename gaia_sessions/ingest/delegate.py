@@ -241,35 +241,50 @@ def create_session(
     store: Store, event: Event, terms: Terms, *, earlier: Record | None = None, refused: str | None = None
 ) -> EventResult:
     """A new session for the delegation; ``earlier`` is the one whose work it continues."""
-    now = terms.now
-    new = new_record(new_agent_id(now, id_bytes(event)), event["agent_name"], event["purpose"], {}, now)
-    if earlier:
-        from gaia_sessions.store.above import continuing_anyway  # most agents go on with nothing
+    fields: Run = {**run_fields_of(event), **({} if earlier else _mentioned_fields(store, event))}
+    above = None
+    if "parent_host_agent_id" in event or "parent_id" in event:  # rarely: a main agent has no session
+        from .parent_session import parent_of
 
-        new |= continuing_anyway(store, earlier)
-    mentioned_fields: Run = {} if earlier else _mentioned_fields(store, event)
-
-    def begin(new: Record) -> Record:
-        record = runs.with_claimed_run(new, {**run_fields_of(event), **mentioned_fields}, now)
-        entry = entry_of_event(event, record, record["runs"][0], record["revision"])
-        return create_under_new_id(store, record, now, id_bytes(event), entry)
-
-    kept = _begin_below_parent(store, event, terms, new, begin)
+        above = parent_of(store, event)
+    kept = begin_session(
+        store, event, terms, lambda new: runs.with_claimed_run(new, fields, terms.now), above=above, earlier=earlier
+    )
     word = "continued" if earlier else "created"
     return EventResult(word, record=kept, resumed=earlier, reason=refused if earlier else None, refused=refused)
 
 
-def _begin_below_parent(
-    store: Store, event: Event, terms: Terms, new: Record, begin: Callable[[Record], Record]
+def begin_session(
+    store: Store,
+    event: Event,
+    terms: Terms,
+    with_first_run: Callable[[Record], Record],
+    *,
+    above: Record | None = None,
+    earlier: Record | None = None,
 ) -> Record:
-    if "parent_host_agent_id" not in event and "parent_id" not in event:  # nearly always: a main agent has no session
-        return begin(new)
+    """Stores a session of the agent and for the purpose that ``event`` names, with its first run, and returns it.
+
+    ``above`` is its parent's; it continues the work of ``earlier``. Raises ``LockTimeout``.
+    """
+    new = new_record(new_agent_id(terms.now, id_bytes(event)), event["agent_name"], event["purpose"], {}, terms.now)
+    if earlier:
+        from gaia_sessions.store.above import continuing_anyway  # most agents go on with nothing
+
+        new |= continuing_anyway(store, earlier)
+    if above is None:
+        return _create(store, event, terms, with_first_run(new))
     from gaia_sessions.session.lineage import with_parent
 
-    from .parent_session import KeptParent, parent_of
+    from .parent_session import KeptParent
 
-    with KeptParent(store, parent_of(store, event), terms.timeout) as parent:
-        return begin(with_parent(new, parent))
+    with KeptParent(store, above, terms.timeout) as parent:
+        return _create(store, event, terms, with_first_run(with_parent(new, parent)))
+
+
+def _create(store: Store, event: Event, terms: Terms, record: Record) -> Record:
+    entry = entry_of_event(event, record, record["runs"][0], record["revision"])
+    return create_under_new_id(store, record, terms.now, id_bytes(event), entry)
 
 
 def run_fields_of(event: Event) -> Run:

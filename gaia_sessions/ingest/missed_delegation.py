@@ -10,13 +10,13 @@ from __future__ import annotations
 from gaia_sessions.errors import SessionsError
 from gaia_sessions.session import runs
 from gaia_sessions.session.host_events import FAIL, RETURNED, START, STOP
-from gaia_sessions.session.ids import new_agent_id
-from gaia_sessions.session.record import NO_PURPOSE, has_newer_schema, new_record
+from gaia_sessions.session.record import NO_PURPOSE, has_newer_schema
 from gaia_sessions.session.run_reopening import with_agent_in_conversation
 from gaia_sessions.session.updates import Change
 
-from . import EventResult, id_bytes
-from .agent_start import create_started_session
+from . import EventResult
+from .agent_start import first_start
+from .delegate import begin_session
 from .join import changed_run_entry, find_run
 
 TYPE_CHECKING = False
@@ -57,14 +57,9 @@ def record_agent(store: Store, event: Event, terms: Terms) -> None:
         if delegated_id:
             _join(store, delegated_id, event, terms)
         else:
-            _create(store, event, terms)
-
-
-def _create(store: Store, event: Event, terms: Terms) -> None:
-    now, purpose = terms.now, event.get("purpose", NO_PURPOSE)
-    new = new_record(new_agent_id(now, id_bytes(event)), event["agent_name"], purpose, {}, now)
-    run: Run = {key: event[key] for key in _RUN_FIELDS if key in event}  # type: ignore[literal-required, assignment]
-    create_started_session(store, event, terms, new, run)
+            fields: Run = {key: event[key] for key in _RUN_FIELDS if key in event}  # type: ignore[literal-required, assignment]
+            event = {"purpose": NO_PURPOSE, **event}
+            begin_session(store, event, terms, first_start(fields, terms.now))
 
 
 def _session_delegated_elsewhere(store: Store, event: Event) -> str | None:

@@ -8,17 +8,15 @@ since the launch of a workflow and the starts of its first agents come in any or
 from __future__ import annotations
 
 from gaia_sessions.session import runs
-from gaia_sessions.session.ids import new_agent_id
-from gaia_sessions.session.lineage import with_parent
 from gaia_sessions.session.phases import is_final
-from gaia_sessions.session.record import NO_PURPOSE, new_record
+from gaia_sessions.session.record import NO_PURPOSE
 from gaia_sessions.session.retention import check_room_for_run
 from gaia_sessions.session.run_ends import with_earlier_runs_lost, with_end
 from gaia_sessions.session.schema import KILLED
 from gaia_sessions.session.updates import Change
 from gaia_sessions.store.journal import answer_entries
 
-from . import BUSY, KNOWN, NO_KEY, EventResult, id_bytes
+from . import BUSY, KNOWN, NO_KEY, EventResult
 from . import agent_start as starts
 from . import delegate as delegations
 from .join import changed_run_entry
@@ -142,14 +140,10 @@ def _begin_session(
 ) -> EventResult:
     """A new session for an agent of ``workflow``; ``earlier`` is the final one whose work it continues."""
     purpose = event.get("purpose") or (earlier["purpose"] if earlier else NO_PURPOSE)
-    new = new_record(new_agent_id(terms.now, id_bytes(event)), event["agent_name"], purpose, {}, terms.now)
-    if earlier:
-        from gaia_sessions.store.above import continuing_anyway  # most agents go on with nothing
-
-        new |= continuing_anyway(store, earlier)
-    fields = starts.first_fields(event, terms.now)
-    with KeptParent(store, workflow, terms.timeout) as parent:
-        kept = starts.create_started_session(store, event, terms, with_parent(new, parent), fields)
+    event, fields = {**event, "purpose": purpose}, starts.first_fields(event, terms.now)
+    kept = delegations.begin_session(
+        store, event, terms, starts.first_start(fields, terms.now), above=workflow, earlier=earlier
+    )
     return EventResult("continued" if earlier else "created", record=kept)
 
 
