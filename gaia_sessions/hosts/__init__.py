@@ -103,7 +103,7 @@ _GEMINI_EVENTS = ("BeforeTool", "AfterTool", "BeforeAgent", "AfterAgent")
 
 
 class Host:
-    """One host: how its payloads are read, which replies it obeys, and what its files say; nothing here raises.
+    """One host: how its payloads are read, which replies it obeys, and what its files say.
 
     The host's module has these parts, the constants with their names in capitals; ``LATE`` there has the submodule and
     the function of those that are loaded when they are called. What a host has not is None. A submodule may only have

@@ -61,4 +61,4 @@ class HostSettings(NamedTuple):
 
     def wired_events(self) -> list[str]:
         """The events that have an entry, each once."""
-        return list(dict.fromkeys(entry.event for entry in self.entries()))
+        return [*self.events, *self.unawaited]

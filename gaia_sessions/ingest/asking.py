@@ -10,7 +10,7 @@ from gaia_sessions import errors
 from gaia_sessions.errors import CorruptSession, SessionNotFound
 from gaia_sessions.session.permission_requests import renewed, request_at, with_request
 from gaia_sessions.session.retention import RESERVED_BYTES
-from gaia_sessions.session.runs import run_of_agent, updated_run
+from gaia_sessions.session.runs import run_of_agent
 
 from . import KNOWN, NO_KEY, EventResult
 from .join import alive_in_conversation, may_be_of_host, newest_of_agent
@@ -21,22 +21,43 @@ if TYPE_CHECKING:
 
     from gaia_sessions.session.host_events import Event
     from gaia_sessions.session.permission_requests import SeenCalls
-    from gaia_sessions.session.schema import Record, Run
+    from gaia_sessions.session.schema import Run
     from gaia_sessions.store.port import OpenSession, Store
 
     from . import Terms
-    from .join import RunRule
 
 
 def permission_request(store: Store, event: Event, terms: Terms) -> EventResult:
-    """The host asks a person whether a sub-agent may use a tool."""
+    """The host asks a person whether a sub-agent may use a tool.
 
-    def rule(record: Record, run: Run) -> Record:
-        run = renewed(updated_run(record, run), event.get("transcript_path"))
-        request = request_at(terms.now, event["tool_name"], event.get("asked"), event.get("call"))
-        return with_request(record, run, request, _calls_seen(run))
+    ``noted``; ``known``; ``no_key`` if no session has the agent; ``full`` if the record has no room for it. Raises
+    ``LockTimeout``.
+    """
+    record = newest_of_agent(store, event.get("host"), event["host_session_id"], event["host_agent_id"])
+    if record is None:
+        return EventResult(NO_KEY)
+    try:
+        with store.open(record["agent_id"], timeout=terms.timeout) as session:
+            return _note_request(session, event, terms.now)
+    except (SessionNotFound, CorruptSession, errors.NewerSchema):
+        # the index was outdated, or the session cannot be changed
+        return EventResult(NO_KEY)
+    except errors.TooLarge:  # the rest is reserved for the end
+        return EventResult("full", record["agent_id"])
 
-    return _change_session_of_agent(store, event, terms, rule)
+
+def _note_request(session: OpenSession, event: Event, now: datetime) -> EventResult:
+    record = session.record
+    run = run_of_agent(record, event["host_session_id"], event["host_agent_id"])
+    if run is None or not may_be_of_host(run, event):
+        return EventResult(NO_KEY, record=record)
+    alive, run = alive_in_conversation(record, run, event["host_session_id"], now)
+    run = renewed(run, event.get("transcript_path"))
+    request = request_at(now, event["tool_name"], event.get("asked"), event.get("call"))
+    changed = with_request(alive, run, request, _calls_seen(run))
+    if changed is record:
+        return EventResult(KNOWN, record=record)
+    return EventResult("noted", record=session.commit(changed, reserved=RESERVED_BYTES))
 
 
 def _calls_seen(run: Run) -> SeenCalls | None:
@@ -46,34 +67,3 @@ def _calls_seen(run: Run) -> SeenCalls | None:
     from gaia_sessions.hosts import calls_seen
 
     return calls_seen(run)
-
-
-def _change_session_of_agent(store: Store, event: Event, terms: Terms, rule: RunRule) -> EventResult:
-    """``noted``; ``known``; ``no_key`` if no session has the agent.
-
-    ``full`` if the record has only the room that is reserved for the end of the work. Raises ``LockTimeout``.
-    """
-    record = newest_of_agent(store, event.get("host"), event["host_session_id"], event["host_agent_id"])
-    if record is None:
-        return EventResult(NO_KEY)
-    agent_id = record["agent_id"]
-
-    try:
-        with store.open(agent_id, timeout=terms.timeout) as session:
-            return _change_run_of_agent(session, event, terms.now, rule)
-    except (SessionNotFound, CorruptSession, errors.NewerSchema):
-        # the index was outdated, or the session cannot be changed
-        return EventResult(NO_KEY)
-    except errors.TooLarge:  # the rest is reserved for the end
-        return EventResult("full", agent_id)
-
-
-def _change_run_of_agent(session: OpenSession, event: Event, now: datetime, rule: RunRule) -> EventResult:
-    record = session.record
-    run = run_of_agent(record, event["host_session_id"], event["host_agent_id"])
-    if run is None or not may_be_of_host(run, event):
-        return EventResult(NO_KEY, record=record)
-    changed = rule(*alive_in_conversation(record, run, event["host_session_id"], now))
-    if changed is record:
-        return EventResult(KNOWN, record=record)
-    return EventResult("noted", record=session.commit(changed, reserved=RESERVED_BYTES))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from .clock import format_time, is_ahead, parse_time, timedelta
 from .phases import is_final
-from .runs import is_live, with_run, without_keys
+from .runs import is_live, with_run
 from .updates import with_activity
 
 TYPE_CHECKING = False
@@ -92,7 +92,9 @@ def with_request(record: Record, run: Run, request: Asked, seen: SeenCalls | Non
     if any(_is_same(request, one) for one in earlier):
         return record
     requests = sorted([*earlier, request], key=lambda one: parse_time(one["since"]))
-    return _with_requests(record, run, requests[:MOST_REQUESTS], now)
+    first, *others = requests[:MOST_REQUESTS]
+    record = with_run(record, {**run, "waiting": {**first, "others": others} if others else first})  # type: ignore[typeddict-item]  # a request with others
+    return record if is_final(record["phase"]) else with_activity(record, now)
 
 
 def still_asked(run: Run, now: datetime, written_at: datetime | None, seen: SeenCalls | None) -> list[Asked]:
@@ -154,17 +156,6 @@ def _is_same(one: Asked, other: Asked) -> bool:
     if "call" in one and "call" in other:
         return one["call"] == other["call"]
     return "asked" in one and "asked" in other and one["asked"] == other["asked"]
-
-
-def _with_requests(record: Record, run: Run, requests: list[Asked], now: datetime) -> Record:
-    """With these requests of ``run``, and with this sign of life."""
-    if requests:
-        first, *others = requests
-        changed: Run = {**run, "waiting": {**first, "others": others} if others else {**first}}  # type: ignore[typeddict-item]  # a request with others
-    else:
-        changed = without_keys(run, "waiting")
-    record = with_run(record, changed)
-    return record if is_final(record["phase"]) else with_activity(record, now)
 
 
 def request_at(now: datetime, tool: str, asked: str | None, call: str | None) -> Asked:
