@@ -147,8 +147,8 @@ class _Import:
         check_writable(record)
         self._refuse_if_awaited(record)
         taken = _as_imported(record, self._above.proved_cancellation(record), self._source.root, self._now)
-        spare = RESERVED_BYTES if is_open(taken) else 0
-        taken, _ = fit_record(taken, spare)
+        reserved = RESERVED_BYTES if is_open(taken) else 0
+        taken, _ = fit_record(taken, reserved)
         if self._report["dry_run"]:
             self._source.copy(agent_id, None, durable=False)
             for scope in scopes_of(taken):  # what the import would refuse
@@ -157,7 +157,7 @@ class _Import:
             return True
         self._take_documents(taken)  # first: an import that was killed is repeated for what is not here
         try:
-            self._store.take_in(taken, self._source, reserved=spare)
+            self._store.take_in(taken, self._source, reserved=reserved)
         except SessionExists:  # another process has just created it
             return False
         return True

@@ -237,7 +237,7 @@ def outcome_of(asked: Asked) -> str | None:
 
 
 def reserved_for(asked: Asked) -> int:
-    """How many bytes an update must leave free: what people add the room for ends, an end none, which always fits."""
+    """How many bytes an update must leave free: 192 KiB where people add to the record, none for an end, else 2 KiB."""
     if "metadata" in asked or len(asked.get("error", "")) > MAX_MESSAGE_LENGTH:
         return ROOM_FOR_ENDS
     return RESERVED_BYTES if outcome_of(asked) is None else 0

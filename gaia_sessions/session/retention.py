@@ -29,7 +29,7 @@ ROOM_FOR_ENDS = 192 << 10
 """How many bytes people's own data must leave free, for runs, answers and ends: those of real records take 145 KiB."""
 
 RESERVED_BYTES = 2 << 10
-"""How many bytes a note must leave free that may be left out: enough to record the end of the work."""
+"""How many bytes must stay free after every other write but that of an end: enough to record one."""
 
 BYTES_FOR_RUN = 1280
 """How many bytes must be free, or can be freed, when a run is claimed: its start and end take no more.
@@ -60,7 +60,7 @@ def trim_record(record: Record) -> Record:
 def fit_record(
     record: Record, reserved: int = 0, previous: Record | None = None, *, spare: int = 0
 ) -> tuple[Record, bytes]:
-    """The record as it is stored, and its bytes; of one that does not fit, what was kept about runs is left out.
+    """The record as it is stored, and its bytes; one that does not fit loses the least needed parts.
 
     spare: bytes that must stay free then. With ``reserved`` nothing is left out: so many bytes must stay free, unless
     the record is no larger than ``previous``.

@@ -510,7 +510,7 @@ def test_a_run_that_could_begin_can_always_end(sessions: Sessions, cause: str) -
     sessions.add_message(agent_id, "user", "hello")
     record: Any = sessions.store.read(agent_id)
     full: Any = {**record, "metadata": {"filling": ""}}
-    room = DOCUMENT_LIMIT - len(encode(full)) - RESERVED_BYTES  # as much as anybody may fill
+    room = DOCUMENT_LIMIT - len(encode(full)) - RESERVED_BYTES  # as an earlier version allowed
     rewrite(sessions, {**full, "metadata": {"filling": "x" * room}})
 
     begun = begin(sessions, agent_id)
