@@ -1,4 +1,4 @@
-"""Columns on a terminal: what text takes of one, which of a table have room, and tables of names and figures."""
+"""Text in the cells of a terminal: how many it takes, which columns of a table have room, tables of figures."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LEAST_NAME = 12
 
 
 def cells(text: str) -> int:
-    """How many columns ``text`` takes on a terminal."""
+    """How many cells ``text`` takes on a terminal."""
     if text.isascii():
         return len(text)
     from rich.cells import cell_len

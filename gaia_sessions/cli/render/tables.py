@@ -71,7 +71,7 @@ def drawn(segments: Iterable[Segment], terminal: TextIO, columns: int) -> str:
 def _segments(lines: Sequence[Line], short_ids: Sequence[str], now: datetime, room: int) -> Iterator[Segment]:
     most = max(_LEAST_ID, room // 4)
     rows = [
-        {"id": cut_middle(name, most), **_cells(line, now, room)} for line, name in zip(lines, short_ids, strict=True)
+        {"id": cut_middle(name, most), **_texts(line, now, room)} for line, name in zip(lines, short_ids, strict=True)
     ]
     widths = fit_columns({name: _longest(name, [row.get(name, "") for row in rows]) for name in COLUMNS}, room)
     heading = (" " * GAP).join(cut(name, width) for name, width in widths.items())
@@ -105,8 +105,8 @@ def most_of_state(room: int) -> int:
     return max(_LEAST_STATE, min(_LONGEST_STATE, room // 4))
 
 
-def _cells(line: Line, now: datetime, room: int) -> dict[str, str]:
-    """The cells of a session but its id; for one that cannot be read, only the problem."""
+def _texts(line: Line, now: datetime, room: int) -> dict[str, str]:
+    """The text in each column of a session but its id; for one that cannot be read, only the problem."""
     if "problem" in line:
         return {"status": line["status"], "problem": plain.problem_text(line)}
     return {

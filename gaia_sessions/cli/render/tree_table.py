@@ -40,7 +40,7 @@ def tree_table(tree: Sequence[TreeLine], others: Iterable[str], terminal: TextIO
 
 
 def _segments(tree: Sequence[TreeLine], short_ids: Sequence[str], room: int) -> Iterator[Segment]:
-    rows = [{**_cells(line), "id": name} for (_, line), name in zip(tree, short_ids, strict=True)]
+    rows = [{**_texts(line), "id": name} for (_, line), name in zip(tree, short_ids, strict=True)]
     titles = {title: title for title in _COLUMNS}
     longest = {title: max(cells(row.get(title, "")) for row in [titles, *rows]) for title in _COLUMNS}
     longest |= {_NAME: room, "state": min(longest["state"], most_of_state(room)), "id": min(longest["id"], room // 2)}
@@ -56,7 +56,7 @@ def _segments(tree: Sequence[TreeLine], short_ids: Sequence[str], room: int) -> 
         yield from _row(row, widths, None if line.get("selected", True) else Style.parse("dim"))
 
 
-def _cells(line: Line) -> dict[str, str]:
+def _texts(line: Line) -> dict[str, str]:
     if "problem" in line:
         return {"state": line["status"], "tokens": "-"}
     return {"state": state_cell(line), "tokens": f"{line['tokens']:,}" if "tokens" in line else "-"}

@@ -2,7 +2,7 @@
 
 Owns which part of a line is there to be copied, and how far the following lines are indented. A word that is longer
 than the terminal stays whole on a line of its own, so that it can be copied; only beside wide characters, as those of
-Chinese, may a long text without blanks be broken. Loaded only when a line is too long.
+Chinese, may a long text without blanks be broken. Loaded only where a line may be too long.
 """
 
 from __future__ import annotations
