@@ -381,7 +381,6 @@ KEYS_OF_HOST = {
     "error": st.sampled_from(["", "boom"]),
     "tool_name": st.sampled_from(["Bash", "Read"]),
     "call": st.sampled_from(["c1", "c2", "c3"]),
-    "writes": st.booleans(),
     "events": st.just([]),
 }
 

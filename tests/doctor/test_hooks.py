@@ -58,7 +58,7 @@ def test_hooks_that_are_not_installed_are_a_warning(tmp_path: Path, monkeypatch:
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
     (tmp_path / ".claude").mkdir()
     root = f"{tmp_path}/.claude/session"
-    message = "no hooks are installed here, so what agents do is not recorded; to install them for Claude Code:"
+    message = "no hooks are installed here, so what agents do is not recorded"
     expected = {"name": "hooks", "state": "warning", "found": message, "fixable": False}
     assert look(tmp_path) == {**expected, "fix": f"gaia-sessions --root {root} hooks install"}
     monkeypatch.chdir(tmp_path)
@@ -112,7 +112,8 @@ def test_a_command_to_edit_what_is_a_link_shows_where_it_leads(project: Path) ->
     assert look(project)["fix"] == f"\"${{EDITOR:-vi}}\" '{elsewhere}'"
 
 
-def test_hooks_switched_off_name_the_switch(project: Path) -> None:
+def test_hooks_switched_off_name_the_switch_and_not_their_silence(project: Path) -> None:
+    installed_at(project, ago(days=9))
     assert look(project, GAIA_SESSIONS_HOOKS="off")["fix"] == "unset GAIA_SESSIONS_HOOKS"
     own_settings = project / ".claude" / "gaia-sessions.toml"
     own_settings.write_text("[hooks]\nenabled = false\n", encoding="utf-8")

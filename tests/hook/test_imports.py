@@ -111,23 +111,19 @@ def test_empty_input_loads_next_to_nothing(host: Host, hook: str) -> None:
     assert not found.rooms() & {"store", "ingest", "api"}
 
 
-SILENT: dict[str, tuple[str, Prepare, tuple[str, ...]]] = {
-    **{f"another tool, {hook}": (hook, lambda host: host.delegation(tool_name="Bash"), ()) for hook in HOOKS},
-    "a tool of the main agent": ("every_event", lambda host: host.delegation(tool_name="Bash"), ("--track-tools",)),
+SILENT: dict[str, tuple[str, Prepare]] = {
+    **{f"another tool, {hook}": (hook, lambda host: host.delegation(tool_name="Bash")) for hook in HOOKS},
     "a prompt that somebody typed": (
         "every_event",
         lambda host: host.event_payload("UserPromptSubmit", prompt="Go on."),
-        (),
     ),
 }
 
 
-@table(("hook", "prepare", "arguments"), SILENT.values())
+@table(("hook", "prepare"), SILENT.values())
 @own_host
-def test_what_concerns_no_agent_opens_no_store(
-    host: Host, hook: str, prepare: Prepare, arguments: tuple[str, ...]
-) -> None:
-    found = loaded(host, hook, prepare(host), *arguments, most=MOST_FOR_SILENCE)
+def test_what_concerns_no_agent_opens_no_store(host: Host, hook: str, prepare: Prepare) -> None:
+    found = loaded(host, hook, prepare(host), most=MOST_FOR_SILENCE)
 
     assert is_quiet(found)
 

@@ -35,8 +35,6 @@ BESIDES: dict[str, Any] = {
     "has_message": True,
     "tool_name": "Edit",
     "call": "c1",
-    "writes": True,
-    "tracked": True,
     "error": "boom",
     "usage": {"total_tokens": 7},
 }

@@ -53,6 +53,12 @@ def test_a_request_marks_the_run_and_moves_no_phase(phase: str) -> None:
     assert ask(record, MAKE) == {**record, "runs": [run], "last_updated": format_time(ASKED)}
 
 
+@table("phase", ["completed", "failed", "abandoned"])
+def test_a_request_of_work_that_ended_is_no_activity(phase: str) -> None:
+    record = record_with(AT_WORK, phase=phase)
+    assert ask(record, MAKE) == {**record, "runs": [{**AT_WORK, "waiting": MAKE}]}
+
+
 def test_all_of_several_requests_count_in_whatever_order_they_are_heard() -> None:
     record = record_with(AT_WORK)
     for order in permutations([MAKE, EDIT, TEST]):
