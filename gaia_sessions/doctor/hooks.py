@@ -109,38 +109,38 @@ def hook_status(
     hosts: Collection[HostSettings] = tuple(HOSTS.values()),
 ) -> HookStatus:
     """The status at ``now`` of the hooks of ``hosts``; settings: those of gaia-sessions and the faults in them."""
-    hooks = InstalledHooks(places, hosts)
+    installed = InstalledHooks(places, hosts)
     config, faults = settings
     found = [
-        *_of_homes(hooks),
-        *_of_plugin(hooks),
+        *_of_homes(installed),
+        *_of_plugin(installed),
         *_of_settings(faults),
-        *(one for file, state in hooks.files.items() for one in file_findings(places, file, state)),
-        *_of_rest(hooks),
-        *_of_root(hooks),
-        *_of_folders(hooks),
-        *(_of_silence(hooks, now) if config.hooks else _of_switch(hooks)),
-        *(_of_limits(hooks, config) if config.hooks else ()),
-        *_of_several(hooks),
-        *_of_none(hooks),
+        *(one for file, state in installed.files.items() for one in file_findings(places, file, state)),
+        *_of_rest(installed),
+        *_of_root(installed),
+        *_of_folders(installed),
+        *(_of_silence(installed, now) if config.hooks else _of_switch(installed)),
+        *(_of_limits(installed, config) if config.hooks else ()),
+        *_of_several(installed),
+        *_of_none(installed),
     ]
     # an installation does not change these files, so nothing else is said of them
     left_alone = {one["file"] for one in found if one["code"] == TOO_MANY}
     return {
         "root": places.root,
         "enabled": config.hooks,
-        "plugin": hooks.plugin,
-        "installed": [*hooks.files.values()],
-        "last_received": hooks.last_received,
-        "heard_from": hooks.last_events,
+        "plugin": installed.plugin,
+        "installed": [*installed.files.values()],
+        "last_received": installed.last_received,
+        "heard_from": installed.last_events,
         "warnings": [one for one in found if one["code"] == TOO_MANY or one["file"] not in left_alone],
     }
 
 
 def _of_homes(hooks: InstalledHooks) -> Iterator[HookFinding]:
-    for host in hooks.hosts:
-        if not hooks.places.knows(host, USER):
-            yield told(NOT_LOOKED_AT, NOT_CHECKED, f"your own settings of {host.name}: HOME {UNKNOWN_HOME}")
+    unknown = ", ".join(host.name for host in hooks.hosts if not hooks.places.knows(host, USER))
+    if unknown:
+        yield told(NOT_LOOKED_AT, NOT_CHECKED, f"your own settings of {unknown}: HOME {UNKNOWN_HOME}")
 
 
 def _of_plugin(hooks: InstalledHooks) -> Iterator[HookFinding]:
@@ -178,7 +178,7 @@ def _of_folders(hooks: InstalledHooks) -> Iterator[HookFinding]:
     """Each host whose clients, started here, read none of the files with the hooks."""
     places = hooks.places
     for host in hooks.hosts:
-        own = [file for file in hooks.own if file.host is host]
+        own = hooks.own_of(host)
         everywhere = any(file.scope == USER for file in own) or (hooks.plugin and host.name == CLAUDE_CODE)
         if not own or everywhere or not is_unread_from_here(places, host):
             continue
@@ -225,12 +225,11 @@ def _of_limits(hooks: InstalledHooks, config: Config) -> Iterator[HookFinding]:
     holding = {file.host.name for file in hooks.own if ENFORCE in file.command}
     for file in hooks.own if names else []:
         if file.host.enforced and file.host.name not in holding:
-            message = f"the settings {names} are set, and the hooks of {file.host.name} do not hold them"
+            message = f"limits are set that the hooks of {file.host.name} do not hold: {names}"
             yield told(LIMITS_NOT_HELD, WARNING, message, file.path, install_command(hooks.places, file, ENFORCE))
         elif config.limits_completion_check and ENFORCE in file.command and ALLOW_REPORT not in file.command:
             message = (
-                "agents are kept at work until they close their todos, and would be asked for a permission to do so; "
-                f"install the hooks with {ALLOW_REPORT} {ENFORCE}"
+                "agents are kept at work until they close their todos, and would be asked for a permission to do so"
             )
             fix = install_command(hooks.places, file, ALLOW_REPORT)
             yield told(COMMAND_NOT_ALLOWED, WARNING, message, file.path, fix)
@@ -239,7 +238,7 @@ def _of_limits(hooks: InstalledHooks, config: Config) -> Iterator[HookFinding]:
 def _of_several(hooks: InstalledHooks) -> Iterator[HookFinding]:
     """Each host that has the hooks from several places, with the command that takes the surplus ones out."""
     for host in hooks.hosts:
-        own = [file for file in hooks.own if file.host is host]
+        own = hooks.own_of(host)
         lax = [file for file in own if ENFORCE not in file.command]
         surplus = None
         if len({os.path.realpath(file.path) for file in own}) > 1:
@@ -271,4 +270,4 @@ def _of_none(hooks: InstalledHooks) -> Iterator[HookFinding]:
         yield told(NOT_INSTALLED, WARNING, f"{message}, and {error.reason}: {error.hint}")
     else:
         fix = command_for_root(hooks.places, "hooks", "install")
-        yield told(NOT_INSTALLED, WARNING, f"{message}; to install them for Claude Code:", fix=fix)
+        yield told(NOT_INSTALLED, WARNING, message, fix=fix)

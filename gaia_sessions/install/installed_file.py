@@ -15,7 +15,7 @@ from gaia_sessions.store import external_file
 
 from .entries import HOOKS, all_entries
 from .hook_command import arguments_of, command_for, is_mixed_entry, is_own_hook, wanted_entry_of, words_of
-from .json_edit import find_array
+from .json_edit import find_place
 from .json_text import parse
 
 TYPE_CHECKING = False
@@ -98,7 +98,7 @@ class InstalledFile:
         """Why no hooks can be installed in it; None if they can."""
         try:
             for event in self.host.wired_events():
-                find_array(self.text, (HOOKS, event))
+                find_place(self.text, (HOOKS, event))
         except InvalidInput as problem:
             return SettingsUnreadable(self.path, problem.problem, problem.where)
         return self.error

@@ -1,7 +1,7 @@
 """Changes to a JSON text that keep every other byte.
 
-A value is added on lines of its own behind its neighbours, or on the one line of a text that has no other. Taking it
-out again gives the same bytes wherever it had neighbours or a comment beside it. Comments stay in place.
+A value is added on lines of its own behind its neighbours, or in the line of a text that has only one. Taking it out
+again gives the same bytes wherever it had neighbours or a comment beside it. Comments stay in place.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def with_value(text: JsonText, path: Sequence[str], value: Json) -> JsonText:
 
     Raises ``InvalidInput`` if there is something else on the path.
     """
-    start, missing = find_array(text, path)
+    start, missing = find_place(text, path)
     if not missing:
         return append_value(text, start, value)
     key, *inner = missing
@@ -37,7 +37,7 @@ def with_value(text: JsonText, path: Sequence[str], value: Json) -> JsonText:
     return append_value(text, start, value, key)
 
 
-def find_array(text: JsonText, path: Sequence[str]) -> tuple[int, Sequence[str]]:
+def find_place(text: JsonText, path: Sequence[str]) -> tuple[int, Sequence[str]]:
     """Where the array at ``path`` begins, or the last object that is there, and the keys that are not in it.
 
     Raises ``InvalidInput`` if there is something else on the path.

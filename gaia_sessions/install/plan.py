@@ -44,9 +44,8 @@ if TYPE_CHECKING:
 
         by_hand: the entries that a person had written for our hooks, and that are gone.
         rules: the permissions that an installation adds; withdrawn: those that are removed.
-        remarks: codes of what a person should know of an installation, of those below.
+        remarks: codes of what a person should know of an installation: some of ``REMARKS``.
         elsewhere: the other scopes in which the host has the hooks, after an uninstall.
-        start_in: the folder in which a client must be started to read the file; None for a user's own settings.
         """
 
         action: str
@@ -63,12 +62,11 @@ if TYPE_CHECKING:
         withdrawn: list[str]
         remarks: list[str]
         elsewhere: list[str]
-        start_in: str | None
         diff: str
 
 
 INSTALL, UNINSTALL = "install", "uninstall"
-TRUST_HOOKS, TRUST_FOLDER, MACHINE_PATHS = "trust_hooks", "trust_folder", "machine_paths"
+TRUST_HOOKS, TRUST_FOLDER, MACHINE_PATHS = REMARKS = "trust_hooks", "trust_folder", "machine_paths"
 
 
 class InstallRequest:
@@ -186,7 +184,6 @@ def _plan_install(places: Places, request: InstallRequest, file: InstalledFile) 
         MACHINE_PATHS: file.scope == PROJECT,
     }
     result["remarks"] = [code for code, is_due in remarks.items() if is_due]
-    result["start_in"] = None if file.scope == USER else places.project
     return Plan(file, _content(file, text), result)
 
 
@@ -229,6 +226,5 @@ def _new_result(places: Places, file: InstalledFile, action: str) -> InstallResu
         "withdrawn": [],
         "remarks": [],
         "elsewhere": [],
-        "start_in": None,
         "diff": "",
     }

@@ -53,6 +53,10 @@ class InstalledHooks:
         )
         self.last_events = _last_events(places.root)
 
+    def own_of(self, host: HostSettings) -> list[InstalledFile]:
+        """The files with hooks of ours that clients of ``host`` may read."""
+        return [file for file in self.own if file.host is host]
+
     @property
     def last_received(self) -> dict[str, str]:
         """For each event, when it was last received from any host."""

@@ -116,7 +116,7 @@ def test_the_whole_answer_where_all_is_well(gaia: Gaia, root: str) -> None:
         assert (finding["state"], finding["fixable"], bool(finding["found"])) == (state, False, True)
         assert finding["fix"] == ("gaia-sessions hooks install" if state == "warning" else None)
     assert gaia("doctor").answer == [
-        "warning: no hooks are installed here, so what agents do is not recorded; to install them for Claude Code:",
+        "warning: no hooks are installed here, so what agents do is not recorded",
         "    gaia-sessions hooks install",
         "not looked at: the log of the hooks: no hook has run yet",
         f"{len(CHECKS) - 2} checks are fine: gaia-sessions doctor --verbose lists them",

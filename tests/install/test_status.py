@@ -124,7 +124,9 @@ def test_limits_that_are_set_and_not_held_are_a_warning(setup: Setup, monkeypatc
     setup.install()
     [found] = told(setup)
     assert found["code"] == hooks.LIMITS_NOT_HELD
-    assert found["message"].startswith("the settings limits.rounds, guard.mode are set, and the hooks of claude-code")
+    assert found["message"].startswith(
+        "limits are set that the hooks of claude-code do not hold: limits.rounds, guard.mode"
+    )
     setup.install(enforce=True)
     assert codes(setup) == []
 

@@ -9,6 +9,7 @@ import click
 
 from gaia_sessions.cli import output
 from gaia_sessions.cli.call import declare, declare_group
+from gaia_sessions.cli.render.hook_status import status_lines
 from gaia_sessions.cli.render.hooks import json_document, result_lines
 from gaia_sessions.cli.render.words import safe
 from gaia_sessions.cli.settings_options import settings_options
@@ -83,8 +84,6 @@ def status(call: Call, *, verbose: bool) -> None:
 
     What is wrong with them comes first, each with the command that fixes it.
     """
-    from gaia_sessions.cli.render.hook_status import status_lines
-
     root = call.session_root()
     check_owner(root)
     check_links(root)
@@ -111,7 +110,7 @@ def _carry_out(call: Call, places: Places, request: InstallRequest, *, dry_run: 
         warnings = [one for one in found if request.action == INSTALL or one["code"] in LEFT_BY_UNINSTALL]
     call.print_result(
         json_document({**result, "warnings": warnings}),
-        lambda: result_lines(result, warnings, is_terminal=output.is_stdout_terminal()),
+        lambda: result_lines(result, warnings, places, is_terminal=output.is_stdout_terminal()),
     )
 
 

@@ -7,19 +7,20 @@ from __future__ import annotations
 
 import json
 
+from gaia_sessions.doctor.hook_files import command_for_root
 from gaia_sessions.errors import well_formed
-from gaia_sessions.hosts import CLAUDE_CODE
 from gaia_sessions.install import plan
 from gaia_sessions.session.visible import visible
 
 from .hook_status import warning_lines
-from .words import Copyable, safe
+from .words import Copyable, command_to_copy, safe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from gaia_sessions.doctor.hook_files import HookFinding
+    from gaia_sessions.install.places import Places
     from gaia_sessions.install.plan import InstallResult
 
 _LONGEST = 1000
@@ -43,7 +44,9 @@ def json_document(value: object) -> object:
     return well_formed(value) if isinstance(value, str) else value
 
 
-def result_lines(result: InstallResult, warnings: list[HookFinding], *, is_terminal: bool) -> Iterator[str]:
+def result_lines(
+    result: InstallResult, warnings: list[HookFinding], places: Places, *, is_terminal: bool
+) -> Iterator[str]:
     """What an installation or an uninstall did, and what is wrong now; for a dry run, only the difference.
 
     At a terminal nothing of the file is shown that it would obey; what a pipe gets is a patch to the byte.
@@ -59,9 +62,9 @@ def result_lines(result: InstallResult, warnings: list[HookFinding], *, is_termi
     else:
         state = "already installed" if is_install else "not installed"
         yield f"{state} in {_path(result['file'])}, nothing changed"
-    host = "" if result["host"] == CLAUDE_CODE else f" --host {result['host']}"
     for scope in result["elsewhere"]:
-        yield f"  installed elsewhere: gaia-sessions hooks uninstall{host} --{scope}"
+        command = command_for_root(places, "hooks", "uninstall", "--host", result["host"], f"--{scope}")
+        yield command_to_copy(command, before="  installed elsewhere: ")
     yield from (f"  {_REMARKS[remark]}" for remark in result["remarks"])
     yield from warning_lines(warnings)
 
