@@ -71,8 +71,12 @@ def fit_record(
     try:
         return record, encode(record, limit - reserved)
     except errors.TooLarge as error:
-        if reserved and previous is not None and error.size <= min(len(encode(previous)), limit):
-            return record, encode(record, limit)
+        if reserved and previous is not None:
+            if error.size <= min(len(encode(previous)), limit):
+                return record, encode(record, limit)
+            hint = f"shorten it, or remove other parts: `gaia-sessions show {record['agent_id']} --json` has them all"
+            what = f"what is stored of {record['agent_id']}"
+            raise errors.TooLarge(what, error.size, limit - reserved, hint) from None
         if reserved or has_newer_schema(record):
             raise
     from .shortening import shortened

@@ -185,8 +185,10 @@ def test_in_a_record_that_is_full_skills_and_todos_are_refused_and_what_becomes_
     before = document(root)
 
     for write in (WRITES["skill"], WRITES["todo"]):
-        with pytest.raises(TooLarge):
+        with pytest.raises(TooLarge) as refused:
             write()
+        told = f"what is stored of {agent_id} is over the limit of {DOCUMENT_LIMIT - ROOM_FOR_ENDS} bytes"
+        assert (str(refused.value), f"`gaia-sessions show {agent_id} --json`" in refused.value.hint) == (told, True)
     assert document(root) == before
     assert Sessions().set_todo_status(agent_id, 1)["status"] == "completed"
     for _ in range(20):
