@@ -103,7 +103,7 @@ def _fix_of(fault: Fault) -> str:
 
 def edit_command(path: str) -> str:
     """The command that opens a file of the user's, which only the user may change; of a link, where it leads."""
-    return f'"${{EDITOR:-vi}}" {shell_command(os.path.realpath(path) if os.path.islink(path) else path)}'
+    return f"${{EDITOR:-vi}} {shell_command(os.path.realpath(path) if os.path.islink(path) else path)}"
 
 
 def setting_faults(faults: list[Fault]) -> Iterator[tuple[str, str, str]]:

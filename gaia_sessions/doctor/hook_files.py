@@ -113,8 +113,10 @@ def file_findings(places: Places, file: InstalledFile, state: InstallState) -> I
         if len(own) > MOST_OWN:
             yield told(TOO_MANY, PROBLEM, by_hand(what), path, edit)
     install = install_command(places, file)
-    for code, severity, message in (*_of_program(file), *_of_entries(file, state)):
-        yield told(code, severity, message, path, install)
+    gone = [*_of_program(file)]
+    for code, severity, message in (*gone, *_of_entries(file, state)):
+        if not gone or code != OTHER_COMMAND:
+            yield told(code, severity, message, path, install)
     for script in _missing_scripts([entry.handler for entry in file.mixed]):
         message = f"a command of your own in {path} names {script}, which does not exist; {_REFUSAL_NOTE}"
         yield told(BROKEN_MIXED_ENTRY, PROBLEM, message, path, edit)
@@ -141,9 +143,12 @@ def rest_findings(file: InstalledFile) -> Iterator[HookFinding]:
 def _of_program(file: InstalledFile) -> Iterator[tuple[str, str, str]]:
     """What cannot be started any more of what our entries name: code, state and message."""
     program = file.command[0] if file.command else ""
-    interpreter = interpreter_of(program) if hook_command.is_own_script(program) else program
-    if interpreter and os.path.isabs(interpreter) and not _can_be_started(interpreter):
-        yield MISSING_INTERPRETER, PROBLEM, f"{file.path} names {interpreter}, which cannot be started"
+    started = [program]
+    if hook_command.is_own_script(program):
+        started = [*started * os.path.isfile(program), interpreter_of(program) or ""]
+    for path in started:
+        if os.path.isabs(path) and not _can_be_started(path):
+            yield MISSING_INTERPRETER, PROBLEM, f"{file.path} names {path}, which cannot be started"
     for is_direct, note in ((False, _REFUSAL_NOTE), (True, _DOES_NOTHING_NOTE)):
         handlers = [entry.handler for entry in file.own]
         alike = [handler for handler in handlers if hook_command.starts_script_directly(handler) == is_direct]

@@ -355,7 +355,7 @@ def test_a_corrupt_session_above_an_open_one_is_only_to_be_mended(
     editor.chmod(0o700)
     (tmp_path / "saved").write_bytes(saved["b"])
     monkeypatch.setenv("EDITOR", str(editor))
-    assert problem["fix"] == f'"${{EDITOR:-vi}}" {path}'
+    assert problem["fix"] == f"${{EDITOR:-vi}} {path}"
     shell(problem["fix"])
     assert found() == {}
 
@@ -373,7 +373,7 @@ def test_what_is_no_answer_in_a_record_is_named_with_its_file(gaia: Gaia, found:
     assert problems["answers"]["found"] == (
         "what is no answer stands among the answers of 1 record, and is not shown: b: maybe; take it out of the file:"
     )
-    assert problems["answers"]["fix"] == f'"${{EDITOR:-vi}}" {file}'
+    assert problems["answers"]["fix"] == f"${{EDITOR:-vi}} {file}"
 
 
 @table(("place", "names"), [(".claude/session", ["corrupt"]), ("sessions", [])])
@@ -493,9 +493,9 @@ def test_a_setting_that_means_nothing_is_found_and_stops_no_other_check(
     checks = json.loads(gaia("doctor", "--json").out)["checks"]
     in_file, in_variable = [check for check in checks if check["state"] == "problem"]
     assert "did you mean idle_minutes?" in in_file["found"]
-    assert (in_file["name"], in_file["fix"]) == ("settings", f'"${{EDITOR:-vi}}" {root}/.config.toml')
+    assert (in_file["name"], in_file["fix"]) == ("settings", f"${{EDITOR:-vi}} {root}/.config.toml")
     assert (in_variable["name"], in_variable["fix"]) == ("settings", "unset GAIA_SESSIONS_MAX_ERRORS")
-    edit = in_file["fix"].replace('"${EDITOR:-vi}"', "sed -i s/minute/minutes/")
+    edit = in_file["fix"].replace("${EDITOR:-vi}", "sed -i s/minute/minutes/")
     shell(f"{edit} && {in_variable['fix']} && gaia-sessions doctor")
 
 
@@ -533,7 +533,7 @@ def test_the_unknown_names_of_a_file_are_told_together_and_as_many_as_are_shown(
     unknown = f"{count} unknown settings: {names}{rest}"
     start = f"{path}: max_errors = 0 (must be a whole number above 0); {unknown} (the settings are {known}"
     assert finding["found"].startswith(start)
-    assert (finding["found"].count(str(path)), finding["fix"]) == (1, f'"${{EDITOR:-vi}}" {path}')
+    assert (finding["found"].count(str(path)), finding["fix"]) == (1, f"${{EDITOR:-vi}} {path}")
     assert f"problem: {finding['found']}" in gaia("doctor").lines
 
 

@@ -30,7 +30,7 @@ CODES = {
     for name, code in re.findall('^([A-Z_]+) = "([a-z_]+)"$', inspect.getsource(module), re.MULTILINE)
     if name == code.upper()
 }
-OURS, EDIT = "gaia-sessions", '"${EDITOR:-vi}"'
+OURS, EDIT = "gaia-sessions", "${EDITOR:-vi}"
 
 
 class Case(NamedTuple):
@@ -77,9 +77,14 @@ def without_stop() -> None:
     says(user_file(), said)
 
 
-def of_another_folder() -> None:
+def of_another_folder(mode: int | None = None) -> None:
+    """With a program that has ``mode``; None if it is gone."""
+    program = Path.cwd() / "gaia-sessions-hook"
     said = json.dumps(installed("--user"))
-    user_file().write_text(said.replace(PROGRAM, "/gone/gaia-sessions-hook"), encoding="utf-8")
+    user_file().write_text(said.replace(PROGRAM, str(program)), encoding="utf-8")
+    if mode is not None:
+        program.write_text("#!/bin/sh\n", encoding="utf-8")
+        program.chmod(mode)
 
 
 def with_a_rule_less() -> None:
@@ -130,6 +135,7 @@ CASES = [
     ),
     Case("all_hooks_disabled", lambda _: says(user_file(), {"disableAllHooks": True}), fix=EDIT),
     Case("missing_interpreter", lambda _: says(user_file(), has(f"/gone/python {SCRIPT}")), fix=OURS),
+    Case("missing_interpreter", lambda _: of_another_folder(0o644), fix=OURS),
     Case("missing_script", lambda _: says(user_file(), has("python3 /gone/hooks/every_event.py")), fix=OURS),
     Case("missing_script", lambda _: of_another_folder(), fix=OURS),
     Case("installed_twice", lambda _: installed("--user"), fix=OURS),
@@ -138,7 +144,7 @@ CASES = [
     Case("installed_twice", lambda _: plugin_beside_limits(), fix=OURS),
     Case("installed_twice", lambda _: plugin_beside_limits(), "--enforce"),
     Case("missing_events", lambda _: without_stop(), fix=OURS),
-    Case("other_command", lambda _: of_another_folder(), fix=OURS),
+    Case("other_command", lambda _: of_another_folder(0o755), fix=OURS),
     Case("command_not_allowed", lambda _: with_a_rule_less(), fix=OURS),
     Case(
         "command_not_allowed",

@@ -370,7 +370,7 @@ def test_settings_whose_hooks_are_null_are_a_problem_for_all_who_look(gaia: Gaia
     settings.write_text('{"hooks": null}', encoding="utf-8")
     expected = [
         f"problem: {settings}: 'hooks' is null, not an object; its host may ignore the whole file",
-        f'    "${{EDITOR:-vi}}" {settings}',
+        f"    ${{EDITOR:-vi}} {settings}",
     ]
     assert gaia("hooks", "status").lines == expected
     doctor = gaia("doctor")
@@ -448,7 +448,7 @@ def test_status_is_content_whatever_stands_there(gaia: Gaia, settings: Path) -> 
     assert (code, err) == (0, "")
     first, second = out.splitlines()
     assert first == f"problem: {settings}: byte 0: not UTF-8; its host may ignore the whole file"
-    assert second == f'    "${{EDITOR:-vi}}" {settings}'
+    assert second == f"    ${{EDITOR:-vi}} {settings}"
     assert "cannot be read" in gaia("hooks", "status", "--verbose").out.decode()
 
 

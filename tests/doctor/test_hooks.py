@@ -77,7 +77,7 @@ def test_installed_and_not_run_yet_is_fine(project: Path) -> None:
 def test_settings_in_which_no_hook_can_be_installed_are_a_problem(project: Path, text: str) -> None:
     settings(project).write_text(text, encoding="utf-8")
     finding = look(project)
-    assert (finding["state"], finding["fix"]) == ("problem", f'"${{EDITOR:-vi}}" {settings(project)}')
+    assert (finding["state"], finding["fix"]) == ("problem", f"${{EDITOR:-vi}} {settings(project)}")
     assert finding["found"].startswith(f"{settings(project)}: ")
     settings(project).write_text("{}", encoding="utf-8")
     assert look(project)["state"] == "warning", "only now it is known that they are not installed"
@@ -99,7 +99,7 @@ def test_where_too_many_of_ours_stand_a_person_takes_them_out_as_an_installation
     settings(project).write_text(json.dumps(document), encoding="utf-8")
     told = f"more than 100 {what} gaia-sessions: take them out by hand"
     finding = look(project)
-    expected = ("problem", f"{told} ({settings(project)})", f'"${{EDITOR:-vi}}" {settings(project)}')
+    expected = ("problem", f"{told} ({settings(project)})", f"${{EDITOR:-vi}} {settings(project)}")
     assert (finding["state"], finding["found"], finding["fix"]) == expected
     assert told in gaia(*words, "--allow-report").err.decode()
 
@@ -109,7 +109,7 @@ def test_a_command_to_edit_what_is_a_link_shows_where_it_leads(project: Path) ->
     elsewhere.write_text("garbage", encoding="utf-8")
     settings(project).unlink()
     settings(project).symlink_to("../of somebody")
-    assert look(project)["fix"] == f"\"${{EDITOR:-vi}}\" '{elsewhere}'"
+    assert look(project)["fix"] == f"${{EDITOR:-vi}} '{elsewhere}'"
 
 
 def test_hooks_switched_off_name_the_switch_and_not_their_silence(project: Path) -> None:
@@ -117,7 +117,7 @@ def test_hooks_switched_off_name_the_switch_and_not_their_silence(project: Path)
     assert look(project, GAIA_SESSIONS_HOOKS="off")["fix"] == "unset GAIA_SESSIONS_HOOKS"
     own_settings = project / ".claude" / "gaia-sessions.toml"
     own_settings.write_text("[hooks]\nenabled = false\n", encoding="utf-8")
-    assert look(project)["fix"] == f'"${{EDITOR:-vi}}" {own_settings}'
+    assert look(project)["fix"] == f"${{EDITOR:-vi}} {own_settings}"
     assert look(project, GAIA_SESSIONS_HOOKS="off")["fix"] == "unset GAIA_SESSIONS_HOOKS"
 
 
@@ -125,7 +125,7 @@ def test_hooks_that_the_user_switched_off_everywhere_name_that_file(project: Pat
     of_user = away_from_home / ".config" / "gaia-sessions" / "config.toml"
     of_user.parent.mkdir(parents=True)
     of_user.write_text("[hooks]\nenabled = false\n", encoding="utf-8")
-    assert look(project)["fix"] == f'"${{EDITOR:-vi}}" {of_user}'
+    assert look(project)["fix"] == f"${{EDITOR:-vi}} {of_user}"
     of_user.write_text("hooks.enabled = 'no idea'\n", encoding="utf-8")
     assert look(project)["state"] == "ok"
 

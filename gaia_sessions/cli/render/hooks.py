@@ -28,10 +28,7 @@ _LONGEST = 1000
 _REMARKS = {
     plan.TRUST_HOOKS: "Codex skips these hooks until you trust them there: type /hooks.",
     plan.TRUST_FOLDER: "Claude Code ignores a project's permissions until you trust its folder: start it there once.",
-    plan.MACHINE_PATHS: (
-        "The entries contain paths of this machine; --local, where the client has it, or --user keeps them out of the "
-        "shared settings."
-    ),
+    plan.MACHINE_PATHS: "The entries contain paths of this machine; --user keeps them out of the shared settings.",
 }
 
 
