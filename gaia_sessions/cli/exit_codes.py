@@ -30,7 +30,7 @@ EXIT_CODES = {
     4: ("conflict", "conflict: exists already, is final, no such move, changed since, newer schema, still open (`rm`)"),
     5: ("lock timeout", "the session stayed locked by another process"),
     6: ("corrupt", "`state.json` is not a valid record; it is kept as it is"),
-    7: ("invalid input", "invalid input: an invalid ID, bad JSON, over 1 MiB"),
+    7: ("invalid input", "invalid input: an invalid ID, bad JSON, no room in the record"),
     8: (
         "I/O error",
         "the system refused the operation, or the sessions belong to another user; nothing was changed",
