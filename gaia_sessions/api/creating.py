@@ -208,11 +208,11 @@ def below_parent(store: Store, record: Record, parent_id: str, now: datetime) ->
 
     Raises ``SessionNotFound``, ``CorruptSession``, ``NewerSchema``, ``TooDeep``, ``TooManyChildren``.
     """
-    from gaia_sessions.session import child_limits, lineage  # few sessions have a parent
+    from gaia_sessions.session import lineage, tree_limits  # few sessions have a parent
 
     parent = store.read(parent_id)
     check_writable(parent)  # of a later version's record nobody here knows its limits
-    most = child_limits.check_depth(parent, store.ancestors(parent))
+    most = tree_limits.check_depth(parent, store.ancestors(parent))
     check_free_place(store, parent_id, record["agent_id"], now)
     if record.get("max_depth", most) > most:
         record = {**record, "max_depth": most}
@@ -221,17 +221,17 @@ def below_parent(store: Store, record: Record, parent_id: str, now: datetime) ->
 
 def check_free_place(store: Store, parent_id: str, agent_id: str, now: datetime) -> None:
     """Raises ``TooManyChildren`` unless one more child of ``parent_id``, ``agent_id``, may be at work."""
-    from gaia_sessions.session import child_limits
+    from gaia_sessions.session import tree_limits
     from gaia_sessions.store.above import Above
 
     children = sorted(store.children([parent_id], open_only=True), key=lambda child: child["agent_id"])
     above = Above(store)
     others = [child for child in children if child["agent_id"] != agent_id]
-    child_limits.check_free_place(parent_id, [one["agent_id"] for one in others if _is_at_work(above, one, now)])
+    tree_limits.check_free_place(parent_id, [one["agent_id"] for one in others if _is_at_work(above, one, now)])
 
 
 def _is_at_work(above: Above, record: Record, now: datetime) -> bool:
-    from gaia_sessions.session.child_limits import is_at_work
+    from gaia_sessions.session.tree_limits import is_at_work
 
     if has_newer_schema(record) or not is_at_work(record, now, dead_runs=gone_runs(record)):
         return False

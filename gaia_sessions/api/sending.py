@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from gaia_sessions.errors import DurabilityUnknown, LockTimeout, RunGone, RunNotAllowed
 from gaia_sessions.hosts.marker import read_marker
-from gaia_sessions.session.child_limits import check_depth_of_work
 from gaia_sessions.session.command_runs import at_work
 from gaia_sessions.session.context import TURNS, context_lines, context_of
 from gaia_sessions.session.retention import RESERVED_BYTES, check_room_for_run
@@ -22,6 +21,7 @@ from gaia_sessions.session.sends import (
     with_send_begun,
 )
 from gaia_sessions.session.transcript import SYSTEM, is_system_prompt, readable, spoken
+from gaia_sessions.session.tree_limits import check_depth_of_work
 from gaia_sessions.session.updates import Change
 from gaia_sessions.store import subagent_events
 from gaia_sessions.store.journal import answer_entries

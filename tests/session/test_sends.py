@@ -11,7 +11,6 @@ import pytest
 from gaia_sessions.errors import AgentAtWork, RunNotAllowed
 from gaia_sessions.jsonio.strict import dump_line
 from gaia_sessions.session import sends
-from gaia_sessions.session.child_limits import is_at_work
 from gaia_sessions.session.client_conversation import Told
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.context import cut
@@ -22,6 +21,7 @@ from gaia_sessions.session.run_ends import with_end
 from gaia_sessions.session.runs import CLAIM_LIFETIME
 from gaia_sessions.session.schema import ENDS, KILLED, LOST, RUN_FAILED, RUN_RETURNED
 from gaia_sessions.session.transcript import LINE_LIMIT, number_messages
+from gaia_sessions.session.tree_limits import is_at_work
 from tests.records import LIMITS, START, WHEN, moved, record_with, unchanged
 from tests.session.conversations import message
 from tests.session.test_policy import decide

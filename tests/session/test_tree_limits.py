@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from gaia_sessions.errors import TooDeep, TooManyChildren
-from gaia_sessions.session.child_limits import check_depth, check_free_place, is_at_work
 from gaia_sessions.session.clock import format_time
+from gaia_sessions.session.tree_limits import check_depth, check_free_place, is_at_work
 from tests.records import START, record_with
 from tests.table import table
 
