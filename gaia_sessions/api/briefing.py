@@ -282,7 +282,7 @@ def _was_begun(record: Record) -> bool:
     run = record["runs"][-1] if record.get("runs") else {}
     if "interruption" not in run:
         return False
-    from gaia_sessions.session.run_reopening import interrupted_phase
+    from gaia_sessions.session.concluded_ends import interrupted_phase
 
     return interrupted_phase(record, run) is not None
 

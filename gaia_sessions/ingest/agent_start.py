@@ -127,7 +127,7 @@ class _StartRule:
 
     def _with_agent_alive(self, record: Record, run: Run) -> Record:
         """With ``run`` in the conversation of the event, and without an end that the start disproves."""
-        from gaia_sessions.session.run_reopening import with_agent_in_conversation, without_concluded_end
+        from gaia_sessions.session.concluded_ends import with_agent_in_conversation, without_concluded_end
 
         if run.get("end") == DENIED:
             record = without_concluded_end(record, run, self.now)

@@ -236,7 +236,7 @@ class _EndRules:
         if not start_fields:
             return record, run
         if run.get("end") == DENIED:
-            from gaia_sessions.session.run_reopening import without_concluded_end
+            from gaia_sessions.session.concluded_ends import without_concluded_end
 
             record = without_concluded_end(record, run, self.now)
             run = runs.updated_run(record, run)

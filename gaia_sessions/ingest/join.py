@@ -90,7 +90,7 @@ def alive_in_conversation(record: Record, run: Run, host_session_id: str, now: d
 
     After "Move to background" another process continues the agent, and its start there may be reported afterwards.
     """
-    from gaia_sessions.session.run_reopening import with_agent_in_conversation  # few agents outlive their conversation
+    from gaia_sessions.session.concluded_ends import with_agent_in_conversation  # few agents outlive their conversation
 
     changed = with_agent_in_conversation(record, run, host_session_id, now)
     changed_run = runs.updated_run(changed, run)

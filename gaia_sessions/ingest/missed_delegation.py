@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from gaia_sessions.errors import SessionsError
 from gaia_sessions.session import runs
+from gaia_sessions.session.concluded_ends import with_agent_in_conversation
 from gaia_sessions.session.host_events import FAIL, RETURNED, START, STOP
 from gaia_sessions.session.record import NO_PURPOSE, has_newer_schema
-from gaia_sessions.session.run_reopening import with_agent_in_conversation
 from gaia_sessions.session.updates import Change
 
 from . import EventResult

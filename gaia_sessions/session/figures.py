@@ -14,10 +14,10 @@ from .budget import reported_tokens
 from .cancellation import abandoned
 from .checks import check_flag, check_integer, check_object, check_string, check_time, object_with, one_of
 from .clock import parse_time, seconds_between
+from .concluded_ends import UNSTOPPED_DETAIL
 from .ids import is_agent_id
 from .phases import OPEN, PHASES, is_final
 from .record import is_open
-from .run_reopening import UNSTOPPED_DETAIL
 from .runs import has_ended, is_send, is_work
 from .state import CANCELLED, ENDED, STATES
 from .updates import MAX_HISTORY

@@ -8,12 +8,12 @@ concluded of the wait leaves that in the run, and gives way to whatever is heard
 from __future__ import annotations
 
 from .clock import is_ahead, parse_time
+from .concluded_ends import seems_over, without_concluded_end
 from .host_events import MAX_MESSAGE_LENGTH, MOST_TASKS
 from .ids import MARKER_OPENING
 from .phases import WORK_RESUMED, is_final, waits_for_approval
 from .record import ANSWER_WORDS, answer_of
 from .run_ends import may_be_rejudged, with_end, with_held_question
-from .run_reopening import seems_over, without_concluded_end
 from .runs import (
     has_ended,
     is_latest,

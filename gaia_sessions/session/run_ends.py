@@ -140,7 +140,7 @@ def with_end_by_wrapper(
     if end == STOPPED:
         fields = with_held_question(record, run, fields)
     if has_ended(run):
-        from .run_reopening import has_concluded_outcome, without_concluded_end  # few runs seemed to have ended
+        from .concluded_ends import has_concluded_outcome, without_concluded_end  # few runs seemed to have ended
 
         is_concluded = has_concluded_outcome(record, run)
         if is_final(record["phase"]) and not is_concluded:
@@ -213,7 +213,7 @@ def with_settled_return(record: Record, run: Run, now: datetime) -> Record:
         return record
     if phase_after(AGENT_FAILED, record["phase"]) == record["phase"]:
         return record
-    from .run_reopening import UNSTOPPED_DETAIL
+    from .concluded_ends import UNSTOPPED_DETAIL
 
     record = with_run(record, {"detail": UNSTOPPED_DETAIL, **run})
     return with_event(with_activity(record, now), AGENT_FAILED, now)

@@ -46,7 +46,7 @@ def with_ending(
         return with_stated_phase(updates.with_activity(record, now), outcome, now, summary)
     if not is_abandoned(outcome) or not record.get("runs"):
         return record
-    from .run_reopening import has_concluded_outcome  # needed only where a host may have abandoned the work
+    from .concluded_ends import has_concluded_outcome  # needed only where a host may have abandoned the work
 
     is_concluded = has_concluded_outcome(record, record["runs"][-1])
     return updates.with_stated_end(record, summary, now) if is_concluded else record

@@ -6,8 +6,8 @@ from datetime import timedelta
 from typing import Any
 
 from gaia_sessions.session.clock import format_time
+from gaia_sessions.session.concluded_ends import with_agent_in_conversation
 from gaia_sessions.session.run_ends import with_end
-from gaia_sessions.session.run_reopening import with_agent_in_conversation
 from gaia_sessions.session.runs import with_start
 from gaia_sessions.session.schema import INTERRUPTIONS
 from gaia_sessions.session.updates import with_phase, with_resume_ready

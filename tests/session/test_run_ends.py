@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gaia_sessions.session.clock import format_time, parse_time
+from gaia_sessions.session.concluded_ends import with_agent_in_conversation
 from gaia_sessions.session.phases import OPEN, OUTCOMES, PHASES, RESUMABLE
 from gaia_sessions.session.record import decode, encode
 from gaia_sessions.session.run_ends import (
@@ -22,7 +23,6 @@ from gaia_sessions.session.run_ends import (
     with_settled_return,
     with_silent_stop,
 )
-from gaia_sessions.session.run_reopening import with_agent_in_conversation
 from gaia_sessions.session.runs import has_ended, with_claimed_run, with_reported_phase, with_start
 from gaia_sessions.session.schema import ENDS
 from gaia_sessions.session.updates import with_next_revision, with_phase, with_stated_end
