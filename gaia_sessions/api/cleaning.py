@@ -20,10 +20,10 @@ from gaia_sessions.session.phases import is_resumable, waits_for_approval
 from gaia_sessions.session.policy import resting_since
 from gaia_sessions.session.record import is_open
 from gaia_sessions.session.transcript import generation_of
+from gaia_sessions.session.verdicts import CLOSING_VERDICTS
 from gaia_sessions.system import utc_now
 
 from . import at
-from .reconcile_rules import CLOSING_VERDICTS
 from .reconciling import close_runs
 from .removal import Judge, Leaving, may_run, remove_each
 from .standing import decide

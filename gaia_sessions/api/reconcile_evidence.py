@@ -16,11 +16,10 @@ from gaia_sessions.session.runs import (
     is_of_command,
     process_of,
 )
+from gaia_sessions.session.verdicts import Evidence
 from gaia_sessions.store.hook_log import MAX_LOGGED_ID_LENGTH
 from gaia_sessions.store.hook_log_reader import LOG_NAMES, read_log
 from gaia_sessions.system import processes
-
-from .reconcile_rules import Evidence
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

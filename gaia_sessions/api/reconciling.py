@@ -15,6 +15,7 @@ from gaia_sessions.session.record import has_newer_schema, is_open
 from gaia_sessions.session.run_ends import with_end
 from gaia_sessions.session.runs import has_ended, is_of_command, run_by_number, updated_run
 from gaia_sessions.session.updates import Change
+from gaia_sessions.session.verdicts import CLOSING_VERDICTS, judge
 from gaia_sessions.store import subagent_events
 from gaia_sessions.store.above import Above
 from gaia_sessions.store.journal import RECONCILE, event_entry
@@ -23,7 +24,6 @@ from gaia_sessions.system import gone_runs, utc_now
 from . import at
 from .cancelling import settled
 from .reconcile_evidence import EvidenceReader
-from .reconcile_rules import CLOSING_VERDICTS, judge
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,10 +34,10 @@ if TYPE_CHECKING:
     from gaia_sessions.ingest.consumption import CountedRun
     from gaia_sessions.session.cancellation import Cancellation
     from gaia_sessions.session.schema import Record, Run
+    from gaia_sessions.session.verdicts import Evidence, Judged
     from gaia_sessions.store.port import Entry, RecordOrError, Store
 
     from .at import Place
-    from .reconcile_rules import Evidence, Judged
 
     class SkippedSession(TypedDict):
         """A session, and why it was left alone, by a code or in words."""

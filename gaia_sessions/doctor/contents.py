@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import os
 
-from gaia_sessions.api.reconcile_rules import CLOSING_VERDICTS, UNSURE
 from gaia_sessions.errors import SessionsError, StoreFailure, plural
 from gaia_sessions.ingest.deferred import has_waited_too_long
 from gaia_sessions.session import index_keys
 from gaia_sessions.session.figures import read_figures
+from gaia_sessions.session.verdicts import CLOSING_VERDICTS, UNSURE
 from gaia_sessions.store import atomic, documents, figures_file, index, index_repair, reading, record_repair
 from gaia_sessions.store import root as roots
 from gaia_sessions.store.sweep import LEFTOVER_AGE

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import gaia_sessions
-from gaia_sessions.api.reconcile_rules import Evidence, judge
 from gaia_sessions.api.reconciling import close_runs
 from gaia_sessions.doctor.all_checks import examine
 from gaia_sessions.hosts import HOOK, PRE_DELEGATE, SUBAGENT_STOP
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.record import encode
+from gaia_sessions.session.verdicts import Evidence, judge
 from gaia_sessions.store import hook_log
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.store.hook_log_reader import LOG_NAMES

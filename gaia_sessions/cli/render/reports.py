@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import shlex
 
-from gaia_sessions.api.reconcile_rules import CLOSING_VERDICTS
 from gaia_sessions.errors import plural
+from gaia_sessions.session.verdicts import CLOSING_VERDICTS
 
 from .plain import left_out_line
 from .words import duration, safe

@@ -9,16 +9,16 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from gaia_sessions.session.clock import format_time, is_ahead, is_within
-from gaia_sessions.session.runs import is_claimed, may_be_at_work, started_or_claimed_at
-from gaia_sessions.session.schema import DENIED, ENDED_WITH_HOST, ENDS, LOST
+from .clock import format_time, is_ahead, is_within
+from .runs import is_claimed, may_be_at_work, started_or_claimed_at
+from .schema import DENIED, ENDED_WITH_HOST, ENDS, LOST
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from gaia_sessions.session.run_ends import ReportedEnd
-    from gaia_sessions.session.schema import Run
+    from .run_ends import ReportedEnd
+    from .schema import Run
 
     Judged = tuple[str, str]
     """A verdict, and the evidence for it in words."""
