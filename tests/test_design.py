@@ -35,7 +35,7 @@ def test_every_name_that_the_design_seeks_in_a_file_is_in_it(name: str, path: st
 NAMED_ALIKE = ("cli/commands/", "cli/render/", "doctor/", *(f"hosts/{folder}/" for folder in HOST_FOLDERS))
 """Rooms whose files are named after subjects of others."""
 
-AT_TWO_LEVELS = {"app_sessions", "run", "send"}
+AT_TWO_LEVELS = {"app_sessions", "own_runs", "run", "send"}
 
 
 def test_the_name_of_a_file_serves_one_module_unless_the_design_says_why() -> None:

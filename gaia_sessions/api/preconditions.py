@@ -9,7 +9,7 @@ from __future__ import annotations
 from gaia_sessions.errors import Cancelled, RunGone
 from gaia_sessions.hosts.evidence import written_at
 from gaia_sessions.session.clock import format_time
-from gaia_sessions.session.command_runs import at_work, check_may_be_continued
+from gaia_sessions.session.own_runs import at_work, check_may_be_continued
 from gaia_sessions.session.phases import is_abandoned
 from gaia_sessions.session.record import is_open
 from gaia_sessions.session.run_ends import with_end_of_gone_host

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from gaia_sessions.errors import DurabilityUnknown, LockTimeout, RunGone, RunNotAllowed
 from gaia_sessions.hosts.marker import read_marker
-from gaia_sessions.session.command_runs import at_work
 from gaia_sessions.session.context import TURNS, context_lines, context_of
+from gaia_sessions.session.own_runs import at_work
 from gaia_sessions.session.retention import RESERVED_BYTES, check_room_for_run
 from gaia_sessions.session.rounds import last_answer
 from gaia_sessions.session.runs import has_ended

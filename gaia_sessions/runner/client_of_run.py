@@ -16,8 +16,8 @@ from gaia_sessions.errors import SessionsError, well_formed
 from gaia_sessions.hosts.clients import client_class, is_conversation_id
 from gaia_sessions.session.budget import consumed_tokens
 from gaia_sessions.session.client_conversation import Told, conversation_to_go_on, standing_of
-from gaia_sessions.session.command_runs import EXITED, CommandEnd
 from gaia_sessions.session.host_events import MAX_MESSAGE_LENGTH
+from gaia_sessions.session.own_runs import EXITED, CommandEnd
 from gaia_sessions.session.runs import is_send
 
 from .supervise import (
@@ -122,12 +122,12 @@ class ClientOfRun:
 
     def note(self) -> None:
         """Notes in the record what its main agent used so far, unless that was done just now."""
-        from gaia_sessions.api import running
+        from gaia_sessions.api import own_runs
 
         figures = self._client.figures() if self._client else {}
         if figures != self._noted and time.monotonic() >= self._noted_at + _SECONDS_BETWEEN_NOTES:
             with suppress(SessionsError):  # its end will have it
-                at.write(self._sessions, running.note_figures, self._agent_id, self._run, Told(figures))
+                at.write(self._sessions, own_runs.note_figures, self._agent_id, self._run, Told(figures))
                 self._noted, self._noted_at = figures, time.monotonic()
 
     def unnoted_tokens(self) -> int:

@@ -23,7 +23,7 @@ from gaia_sessions.errors import (
 )
 from gaia_sessions.hosts.marker import NOTE
 from gaia_sessions.session.budget import tokens_of
-from gaia_sessions.session.command_runs import CANCELLED, NOT_STARTED, OUT_OF_TOKENS, CommandEnd
+from gaia_sessions.session.own_runs import CANCELLED, NOT_STARTED, OUT_OF_TOKENS, CommandEnd
 from gaia_sessions.session.trace import traceparent
 from gaia_sessions.store.above import Above
 from gaia_sessions.system import utc_now
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from gaia_sessions.api.command import Command
-    from gaia_sessions.api.running import Begun
+    from gaia_sessions.api.own_runs import Begun
     from gaia_sessions.api.sessions import Sessions
     from gaia_sessions.session.report import Report
     from gaia_sessions.session.requests import Start
@@ -84,18 +84,18 @@ def run(
 
     ``stdin`` is what it reads if it is told nothing; ``live``: where its streams 1 and 2 are shown as well. ``tell`` is
     called with the session and each thing that happens; ``asked`` says with what reason it is to be cancelled, once it
-    is. Raises what ``running.begin`` raises, ``TaskRefused``, ``UsageError`` for a client that cannot be limited
+    is. Raises what ``own_runs.begin`` raises, ``TaskRefused``, ``UsageError`` for a client that cannot be limited
     to the tools of its session, and ``InvalidInput`` if it is to be contained where that is not possible; then nothing
     has begun.
     """
-    from gaia_sessions.api import running  # a send begins no run
+    from gaia_sessions.api import own_runs  # a send begins no run
 
     words = _checked_words(sessions, start, command)
     process_tree.become_subreaper()
     with Signals() as signals:
         wrapper: HostProcess = describe(os.getpid()) or {"pid": os.getpid()}
         limits: Run = {"timeout_secs": command.timeout, "hard_timeout_secs": command.hard_timeout}
-        begun = at.write(sessions, running.begin, start, {"wrapper": wrapper, **limits})
+        begun = at.write(sessions, own_runs.begin, start, {"wrapper": wrapper, **limits})
         agent_id = begun.record["agent_id"]
         try:
             client = client_of_run(sessions, begun.record, command, words)
@@ -114,7 +114,7 @@ def run(
         except BaseException:
             with suppress(SessionsError):  # what went wrong is to be known
                 failed = CommandEnd(NOT_STARTED, detail="gaia-sessions run failed")
-                at.write(sessions, running.end, agent_id, begun.run, failed)
+                at.write(sessions, own_runs.end, agent_id, begun.run, failed)
             raise
         finally:
             supervisor.close_log()
@@ -144,11 +144,11 @@ def _supervised(
     stdin: int,
     client: ClientOfRun | None,
 ) -> CommandEnd:
-    from gaia_sessions.api import running
+    from gaia_sessions.api import own_runs
 
     env = environment(sessions, begun.record["agent_id"], begun.run["run"], command)
     if client is None:
-        words, told = command.told(at.read(sessions, running.briefing_of, begun) or None)
+        words, told = command.told(at.read(sessions, own_runs.briefing_of, begun) or None)
         return supervisor.run(words, env, stdin if told is None else told)
 
     def going_on() -> str:
@@ -158,7 +158,7 @@ def _supervised(
     def anew() -> str:
         if begun.earlier and command.task is None:
             supervisor.tell(WITHOUT_TASK)
-        told = at.read(sessions, running.briefing_of, begun) or None
+        told = at.read(sessions, own_runs.briefing_of, begun) or None
         return f"{command.text(told) or GO_ON}\n\n{NOTE}"
 
     return client.supervised(supervisor, env, going_on, anew)
@@ -253,22 +253,22 @@ def _ended(sessions: Sessions, begun: Begun, ended: CommandEnd, pid_ns: str | No
 
     Tries for a minute if that is refused, unless somebody ends us meanwhile.
     """
-    from gaia_sessions.api import running
+    from gaia_sessions.api import own_runs
 
     signals.noted.clear()
     agent_id = begun.record["agent_id"]
     last_try = time.monotonic() + _SECONDS_TO_WRITE
     while True:
         try:
-            at.write(sessions, running.end, agent_id, begun.run, ended)
+            at.write(sessions, own_runs.end, agent_id, begun.run, ended)
         except SessionsError as error:
             may_pass = isinstance(error, LockTimeout | StoreFailure | DurabilityUnknown)
             if may_pass and time.monotonic() < last_try and not signals.is_ended_by_somebody():
                 time.sleep(_SECONDS_BETWEEN_TRIES)
                 continue
-            return Outcome(begun.run, ended, at.read(sessions, running.report_as_ended, begun, ended), error)
+            return Outcome(begun.run, ended, at.read(sessions, own_runs.report_as_ended, begun, ended), error)
         try:
-            at.write(sessions, running.end_runs_of_gone_hosts_below, agent_id, begun.run, pid_ns)
+            at.write(sessions, own_runs.end_runs_of_gone_hosts_below, agent_id, begun.run, pid_ns)
             return Outcome(begun.run, ended, sessions.report(agent_id), None)
         except SessionsError as error:
-            return Outcome(begun.run, ended, at.read(sessions, running.report_as_ended, begun, ended), error)
+            return Outcome(begun.run, ended, at.read(sessions, own_runs.report_as_ended, begun, ended), error)

@@ -13,8 +13,8 @@ from gaia_sessions.api import at
 from gaia_sessions.api.send import SECONDS_BETWEEN_TRIES, Said, Send
 from gaia_sessions.errors import InvalidInput, SessionsError
 from gaia_sessions.jsonio.strict import dump_line, loads
-from gaia_sessions.session.command_runs import SIGNALLED, CommandEnd
 from gaia_sessions.session.context import context_lines
+from gaia_sessions.session.own_runs import SIGNALLED, CommandEnd
 from gaia_sessions.session.requests import Start
 from gaia_sessions.session.sends import ended_with, failed
 from gaia_sessions.session.transcript import COMMIT_LIMIT, spoken
@@ -98,10 +98,10 @@ def send(  # noqa: PLR0913  # what can be said of it
             ended = client.supervised(supervisor, env, lambda: sent, lambda: _behind_context(sessions, agent_id, sent))
         outcome = _stored(sending, ended, given, whole, is_client=client is not None)
         if client is not None:
-            from gaia_sessions.api import running  # any other command has no agents of its own
+            from gaia_sessions.api import own_runs  # any other command has no agents of its own
 
             with suppress(SessionsError):  # the turn is stored; ``reconcile`` will find them
-                at.write(sessions, running.end_runs_of_gone_hosts_below, agent_id, sending.run, supervisor.namespace)
+                at.write(sessions, own_runs.end_runs_of_gone_hosts_below, agent_id, sending.run, supervisor.namespace)
     supervisor.finish()
     return outcome
 

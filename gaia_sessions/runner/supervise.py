@@ -17,7 +17,7 @@ import time
 from contextlib import suppress
 from errno import ENOENT
 
-from gaia_sessions.session.command_runs import (
+from gaia_sessions.session.own_runs import (
     CANCELLED,
     EXITED,
     NOT_STARTED,

@@ -2,7 +2,7 @@
 
 Owns which evidence is stronger; it comes in any order and repeatedly. While the session is open, stronger evidence
 replaces weaker; afterwards it corrects the end of the run, but not the outcome, unless that is provisional. Evidence on
-a run that is not the latest closes only that run. The run of a command is ended by its wrapper, in ``command_runs``,
+a run that is not the latest closes only that run. The run of a command is ended by its wrapper, in ``own_runs``,
 and by nobody else unless that is gone. Pure.
 """
 
@@ -134,7 +134,7 @@ def with_end(
 def with_end_by_wrapper(
     record: Record, run: Run, end: str, fields: Run, now: datetime, written_at: datetime | None = None
 ) -> Record:
-    """What ``with_end`` returns, also for the run of a command; only ``command_runs`` may call it for one."""
+    """What ``with_end`` returns, also for the run of a command; only ``own_runs`` may call it for one."""
     if not is_stronger_evidence(run, end, fields.get("interruption")):
         return record
     if end == STOPPED:

@@ -12,10 +12,10 @@ from . import phases
 from .budget import with_charge
 from .client_conversation import Told, conversation_fields, with_figures
 from .clock import format_time
-from .command_runs import check_nobody_at_work, end_of, refusal, refuse
 from .context import cut
 from .host_events import MAX_MESSAGE_LENGTH
 from .ids import send_command
+from .own_runs import check_nobody_at_work, end_of, refusal, refuse
 from .phases import TURN_TAKEN
 from .record import NOT_APPROVED_REASON, UPDATE, is_asking
 from .rounds import last_answer
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
-    from .command_runs import CommandEnd
+    from .own_runs import CommandEnd
     from .policy import Decision
     from .schema import GivenAnswer, Record, Run
     from .transcript import NewMessage

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import gaia_sessions
-from gaia_sessions.api.running import end
+from gaia_sessions.api.own_runs import end
 from gaia_sessions.runner import process_tree, supervise
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.state import QUIET
@@ -742,7 +742,7 @@ def is_refused(monkeypatch: pytest.MonkeyPatch) -> Callable[[], bool]:
             Path("refused").touch()
             raise
 
-    monkeypatch.setattr("gaia_sessions.api.running.end", noted)
+    monkeypatch.setattr("gaia_sessions.api.own_runs.end", noted)
     return lambda: os.path.exists("refused")
 
 

@@ -26,7 +26,7 @@ from gaia_sessions import Sessions
 from gaia_sessions.api import cancelling, ending, updating
 from gaia_sessions.api.creating import store_new
 from gaia_sessions.errors import InvalidInput
-from gaia_sessions.session import command_runs, requests, runs
+from gaia_sessions.session import own_runs, requests, runs
 from gaia_sessions.session.record import decode, new_record
 from gaia_sessions.session.transcript import new_message
 from gaia_sessions.store.file_store import FileStore
@@ -327,7 +327,7 @@ def _populate_and_begin(root: str) -> None:
     _populate(root)
     now = datetime.now(UTC)
     record = new_record("command", "worker", "young", {}, now)
-    FileStore(root).create(command_runs.with_command_begun(record, {"wrapper": {"pid": 1}}, now))
+    FileStore(root).create(own_runs.with_command_begun(record, {"wrapper": {"pid": 1}}, now))
 
 
 def _populate_and_cancel(root: str) -> None:

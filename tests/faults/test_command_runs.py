@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gaia_sessions import Sessions
-from gaia_sessions.api import at, records, running
+from gaia_sessions.api import at, own_runs, records
 from gaia_sessions.session.requests import Start
 from tests.faults.conftest import EACH_CHANGE, OPERATIONS, SPOKEN, Operation, command, root_of, run
 
@@ -49,7 +49,9 @@ def test_a_kill_of_the_wrapper_anywhere_leaves_no_work_that_seems_to_go_on(
         if stood[-1] == "crashed":
             _is_judged_and_continued(sessions)
         elif stood[-1] == "never begun":
-            assert at.write(sessions, running.begin, Start(new_id="agent-new"), {"wrapper": {"pid": 1}}).run["run"] == 1
+            assert (
+                at.write(sessions, own_runs.begin, Start(new_id="agent-new"), {"wrapper": {"pid": 1}}).run["run"] == 1
+            )
         assert sessions.reconcile()["abandoned"] == []
 
     order = ["never begun", "crashed", "ended"]
@@ -105,5 +107,5 @@ def _is_judged_and_continued(sessions: Sessions, agent_id: str = "agent-new") ->
     assert [one["verdict"] for one in sessions.reconcile()["verdicts"]] == ["lost"]
     record = sessions.store.read(agent_id)
     assert (record["phase"], record["runs"][0]["end"]) == ("abandoned", "lost")
-    begun = at.write(sessions, running.begin, Start(continues=agent_id), {"wrapper": {"pid": 1}})
+    begun = at.write(sessions, own_runs.begin, Start(continues=agent_id), {"wrapper": {"pid": 1}})
     assert begun.earlier == record

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 import gaia_sessions
 from gaia_sessions.adk.app_events import app_event
-from gaia_sessions.api import app_sessions, at, removal, running
+from gaia_sessions.api import app_sessions, at, own_runs, removal
 from gaia_sessions.config import Config
 from gaia_sessions.errors import DurabilityUnknown, MessagesKeptAside, SessionsError
-from gaia_sessions.session.command_runs import EXITED, CommandEnd
+from gaia_sessions.session.own_runs import EXITED, CommandEnd
 from gaia_sessions.session.requests import Start
 from gaia_sessions.session.shared_keys import Delta
 from gaia_sessions.store.file_store import FileStore
@@ -128,20 +128,20 @@ def reset(root: str, agent_id: str) -> object:
 def begin_run(root: str, agent_id: str, is_new: str = "") -> object:
     """Begins a run whose wrapper nobody can describe, so that nobody can say that it is gone."""
     start = Start(new_id=agent_id) if is_new else Start(agent_id)
-    return at.write(gaia_sessions.Sessions(root), running.begin, start, {"wrapper": {"pid": 1}}).run["run"]
+    return at.write(gaia_sessions.Sessions(root), own_runs.begin, start, {"wrapper": {"pid": 1}}).run["run"]
 
 
 def end_run(root: str, agent_id: str) -> object:
     ended = CommandEnd(EXITED, 0, "from a worker")
     sessions = gaia_sessions.Sessions(root)
-    return at.write(sessions, running.end, agent_id, sessions.store.read(agent_id)["runs"][0], ended)["phase"]
+    return at.write(sessions, own_runs.end, agent_id, sessions.store.read(agent_id)["runs"][0], ended)["phase"]
 
 
 def run_command(root: str, agent_id: str) -> object:
     """Begins and ends a run as its wrapper; says ``BEGUN`` between."""
     wrapper = describe(os.getpid())
     assert wrapper is not None
-    at.write(gaia_sessions.Sessions(root), running.begin, Start(new_id=agent_id), {"wrapper": wrapper})
+    at.write(gaia_sessions.Sessions(root), own_runs.begin, Start(new_id=agent_id), {"wrapper": wrapper})
     os.write(1, b"BEGUN\n")
     return end_run(root, agent_id)
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import gaia_sessions
 from gaia_sessions.adk.app_events import app_event
-from gaia_sessions.api import app_sessions, at, removal, running
+from gaia_sessions.api import app_sessions, at, own_runs, removal
 from gaia_sessions.api.briefing import briefing
 from gaia_sessions.api.creating import store_new
 from gaia_sessions.config import Config
@@ -239,7 +239,7 @@ def runs_below(root: str, parent_id: str) -> str:
 
 def _begun(root: str, start: Start) -> str:
     try:
-        at.write(gaia_sessions.Sessions(root), running.begin, start, {"wrapper": {"pid": os.getpid()}})
+        at.write(gaia_sessions.Sessions(root), own_runs.begin, start, {"wrapper": {"pid": os.getpid()}})
     except (RunNotAllowed, TooManyChildren) as error:
         return error.code
     return "begun"

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from gaia_sessions.session.client_conversation import Told, conversation_to_go_on, standing_of
-from gaia_sessions.session.command_runs import CAUSES, EXITED, CommandEnd, with_command_begun, with_command_end
+from gaia_sessions.session.own_runs import CAUSES, EXITED, CommandEnd, with_command_begun, with_command_end
 from gaia_sessions.session.record import decode, encode
 from gaia_sessions.session.sends import SendEnd, with_failed_send
 from gaia_sessions.session.usage import with_consumed

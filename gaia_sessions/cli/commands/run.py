@@ -28,8 +28,8 @@ from gaia_sessions.cli.render.words import Copyable, safe
 from gaia_sessions.errors import InvalidInput, UsageError
 from gaia_sessions.hosts.clients import preset_for
 from gaia_sessions.hosts.payload import SESSION_VARIABLE
-from gaia_sessions.session.command_runs import SIGNALLED
 from gaia_sessions.session.ids import is_agent_id
+from gaia_sessions.session.own_runs import SIGNALLED
 from gaia_sessions.session.report import SUCCESS
 from gaia_sessions.session.requests import Start
 from gaia_sessions.session.transcript import COMMIT_LIMIT

@@ -19,7 +19,7 @@ from gaia_sessions.cli.option_values import SECONDS, STDIN, text_or_stdin, wante
 from gaia_sessions.cli.render import command_runs, session_reports
 from gaia_sessions.cli.render.words import safe
 from gaia_sessions.errors import InvalidInput
-from gaia_sessions.session.command_runs import SIGNALLED
+from gaia_sessions.session.own_runs import SIGNALLED
 from gaia_sessions.session.transcript import COMMIT_LIMIT
 from gaia_sessions.system import utc_now
 

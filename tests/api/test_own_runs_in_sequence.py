@@ -11,11 +11,11 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from gaia_sessions.api import answering, ending, running, updating
+from gaia_sessions.api import answering, ending, own_runs, updating
 from gaia_sessions.api.cancelling import mark_cancelled
 from gaia_sessions.api.reconciling import close_runs
 from gaia_sessions.errors import Cancelled, Conflict, RunNotAllowed
-from gaia_sessions.session.command_runs import CAUSES, CommandEnd
+from gaia_sessions.session.own_runs import CAUSES, CommandEnd
 from gaia_sessions.session.phases import OUTCOMES, PHASES, RESUMABLE, is_final
 from gaia_sessions.session.requests import Start
 from gaia_sessions.session.schema import LOST
@@ -44,7 +44,7 @@ class CommandsAreRun(RuleBasedStateMachine):
     def begin(self, start: Start, wrapper: Any) -> Any:
         self.tick()
         fields: Any = {"wrapper": wrapper, "timeout_secs": 600}
-        return running.begin(writing(self.store, self.now), start, fields)
+        return own_runs.begin(writing(self.store, self.now), start, fields)
 
     def chosen(self, number: int) -> str:
         return self.ids[number % len(self.ids)]
@@ -94,7 +94,7 @@ class CommandsAreRun(RuleBasedStateMachine):
         if not has_ended and run.get("end") == LOST:
             self.finals.pop(agent_id, None)  # an outcome that was concluded from its loss
 
-        after = running.end(writing(self.store, self.now), agent_id, run, CommandEnd(cause, code, message))
+        after = own_runs.end(writing(self.store, self.now), agent_id, run, CommandEnd(cause, code, message))
 
         self.said[agent_id] = self.said.get(agent_id, 0) + bool(message and not has_ended)
         assert after["runs"][-1].get("end") not in (None, LOST)

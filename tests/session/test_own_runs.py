@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gaia_sessions.errors import RunNotAllowed
-from gaia_sessions.session import command_runs, policy
+from gaia_sessions.session import own_runs, policy
 from gaia_sessions.session.clock import format_time
-from gaia_sessions.session.command_runs import (
+from gaia_sessions.session.own_runs import (
     CANCELLED,
     CAUSES,
     EXITED,
@@ -241,7 +241,7 @@ def test_work_that_may_not_go_on_is_refused_with_what_to_type(keys: dict[str, An
 
 def test_every_reason_of_the_policy_has_an_answer() -> None:
     of_agents = {"phase_not_resumable", "running", "claimed", "cancelled", "session_resumable", "not_found", "corrupt"}
-    assert set(policy.ADVICE) - of_agents == set(command_runs._REFUSALS) - {"phase_not_resumable"}
+    assert set(policy.ADVICE) - of_agents == set(own_runs._REFUSALS) - {"phase_not_resumable"}
 
 
 @table("phase", PHASES)

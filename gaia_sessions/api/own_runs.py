@@ -1,7 +1,7 @@
 """Runs of commands: how ``gaia-sessions run`` claims a session, and ends its run, each in one commit.
 
 Owns which session a command works on, that nothing begins below or for what is cancelled, and which journal entries and
-messages go with a run. The rules are in ``session.command_runs``.
+messages go with a run. The rules are in ``session.own_runs``.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from gaia_sessions.errors import RunNotAllowed, SessionExists, SessionsError
 from gaia_sessions.hosts.marker import read_marker
 from gaia_sessions.ingest.consumption import count_run
 from gaia_sessions.session.client_conversation import with_figures
-from gaia_sessions.session.command_runs import (
+from gaia_sessions.session.own_runs import (
     CANCELLED,
     SIGNALLED,
     check_may_run,
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from gaia_sessions.session.client_conversation import Told
-    from gaia_sessions.session.command_runs import CommandEnd
+    from gaia_sessions.session.own_runs import CommandEnd
     from gaia_sessions.session.report import Report
     from gaia_sessions.session.requests import Start
     from gaia_sessions.session.schema import Record, Run

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gaia_sessions import Sessions
-from gaia_sessions.api import at, running
+from gaia_sessions.api import at, own_runs
 from gaia_sessions.api.briefing import ENDED
 from gaia_sessions.errors import (
     Cancelled,
@@ -29,7 +29,7 @@ from gaia_sessions.errors import (
 )
 from gaia_sessions.jsonio.strict import DOCUMENT_LIMIT
 from gaia_sessions.session.clock import format_time
-from gaia_sessions.session.command_runs import (
+from gaia_sessions.session.own_runs import (
     CANCELLED,
     CAUSES,
     EXITED,
@@ -50,7 +50,7 @@ from tests.table import table
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gaia_sessions.api.running import Begun
+    from gaia_sessions.api.own_runs import Begun
     from gaia_sessions.session.schema import HostProcess
 
 
@@ -78,12 +78,12 @@ def fields(pid: int | None = None, **changed: Any) -> Any:
 
 
 def begin(sessions: Sessions, agent_id: str | None = None, **wanted: Any) -> Begun:
-    return at.write(sessions, running.begin, Start(agent_id, **wanted), fields())
+    return at.write(sessions, own_runs.begin, Start(agent_id, **wanted), fields())
 
 
 def end(sessions: Sessions, begun: Begun, message: str = "", code: int = 0, cause: str = EXITED) -> str:
     """Ends the run; the phase that it leaves."""
-    record = at.write(sessions, running.end, begun.record["agent_id"], begun.run, CommandEnd(cause, code, message))
+    record = at.write(sessions, own_runs.end, begun.record["agent_id"], begun.run, CommandEnd(cause, code, message))
     return record["phase"]
 
 
@@ -168,7 +168,7 @@ def test_every_other_end_is_reported_with_what_was_said(
 ) -> None:
     begun = begin(sessions)
     agent_id = begun.record["agent_id"]
-    foreseen = at.read(sessions, running.report_as_ended, begun, CommandEnd(cause, code, "half of it"))
+    foreseen = at.read(sessions, own_runs.report_as_ended, begun, CommandEnd(cause, code, "half of it"))
 
     assert end(sessions, begun, "half of it", code, cause) == phase
 
@@ -250,7 +250,7 @@ def test_a_wrapper_ends_no_run_but_its_own(root: str, *, is_begun_again: bool) -
 
     with pytest.raises(RunGone):
         end(sessions, first, "the first")
-    foreseen = at.read(sessions, running.report_as_ended, first, CommandEnd(EXITED, 0, "the first"))
+    foreseen = at.read(sessions, own_runs.report_as_ended, first, CommandEnd(EXITED, 0, "the first"))
 
     assert (foreseen["status"], foreseen["result"]) == ("success", "the first")
     assert states(sessions) == before
@@ -381,7 +381,7 @@ def test_what_is_to_begin_can_be_sent_to_another_process() -> None:
 
 
 def killed(sessions: Sessions, wrapper: subprocess.Popen[str], **wanted: Any) -> Begun:
-    begun = at.write(sessions, running.begin, Start(**wanted), fields(wrapper.pid))
+    begun = at.write(sessions, own_runs.begin, Start(**wanted), fields(wrapper.pid))
     wrapper.kill()
     wrapper.wait()
     return begun
@@ -420,7 +420,7 @@ def test_work_whose_wrapper_was_killed_is_settled_by_whoever_goes_on_with_it(
 def test_work_that_rested_when_its_wrapper_was_killed_goes_on_in_one_commit(
     sessions: Sessions, wrapper: subprocess.Popen[str]
 ) -> None:
-    agent_id = at.write(sessions, running.begin, Start(), fields(wrapper.pid)).record["agent_id"]
+    agent_id = at.write(sessions, own_runs.begin, Start(), fields(wrapper.pid)).record["agent_id"]
     sessions.update(agent_id, "planning")
     wrapper.kill()
     wrapper.wait()
@@ -444,7 +444,7 @@ def test_what_was_killed_can_be_continued_before_anybody_settled_it(
 def test_a_run_is_judged_by_its_wrapper_whatever_its_files_say(
     sessions: Sessions, wrapper: subprocess.Popen[str], tmp_path: Path
 ) -> None:
-    agent_id = at.write(sessions, running.begin, Start(), fields(wrapper.pid)).record["agent_id"]
+    agent_id = at.write(sessions, own_runs.begin, Start(), fields(wrapper.pid)).record["agent_id"]
     log = Path(sessions.root, agent_id, "output-1.log")
     log.write_text("")
     os.utime(log, (0, 0))
@@ -462,7 +462,7 @@ def test_a_run_is_judged_by_its_wrapper_whatever_its_files_say(
 
 
 def test_a_run_whose_process_nobody_can_describe_is_never_called_lost(sessions: Sessions) -> None:
-    agent_id = at.write(sessions, running.begin, Start(), fields(wrapper={"pid": 2**22 + 1})).record["agent_id"]
+    agent_id = at.write(sessions, own_runs.begin, Start(), fields(wrapper={"pid": 2**22 + 1})).record["agent_id"]
     assert sessions.reconcile()["verdicts"][0]["verdict"] == "running"
     assert sessions.report(agent_id)["status"] == "running"
 
@@ -473,13 +473,13 @@ def test_runs_below_end_with_the_processes_in_which_they_lived(
     begun = begin(sessions)
     top = begun.record["agent_id"]
     inside: Any = {**process(os.getpid()), "pid_ns": "pid:[7]"}
-    gone = at.write(sessions, running.begin, Start(parent_id=top), fields(wrapper.pid)).record["agent_id"]
+    gone = at.write(sessions, own_runs.begin, Start(parent_id=top), fields(wrapper.pid)).record["agent_id"]
     wrapper.kill()
     wrapper.wait()
-    contained = at.write(sessions, running.begin, Start(parent_id=top), fields(wrapper=inside)).record["agent_id"]
-    deeper = at.write(sessions, running.begin, Start(parent_id=contained), fields(wrapper=inside)).record["agent_id"]
-    alive = at.write(sessions, running.begin, Start(parent_id=top), fields()).record["agent_id"]
-    elsewhere = at.write(sessions, running.begin, Start(), fields(wrapper=inside)).record["agent_id"]
+    contained = at.write(sessions, own_runs.begin, Start(parent_id=top), fields(wrapper=inside)).record["agent_id"]
+    deeper = at.write(sessions, own_runs.begin, Start(parent_id=contained), fields(wrapper=inside)).record["agent_id"]
+    alive = at.write(sessions, own_runs.begin, Start(parent_id=top), fields()).record["agent_id"]
+    elsewhere = at.write(sessions, own_runs.begin, Start(), fields(wrapper=inside)).record["agent_id"]
     host: Any = {
         "host": "claude-code",
         "host_session_id": "s",
@@ -490,8 +490,8 @@ def test_runs_below_end_with_the_processes_in_which_they_lived(
     record: Any = sessions.store.read(hosted)
     rewrite(sessions, {**record, "phase": "planning", "runs": [{"run": 1, **host}]})
 
-    assert at.write(sessions, running.end_runs_of_gone_hosts_below, top, begun.run, None) == [gone]
-    assert sorted(at.write(sessions, running.end_runs_of_gone_hosts_below, top, begun.run, "pid:[7]")) == sorted(
+    assert at.write(sessions, own_runs.end_runs_of_gone_hosts_below, top, begun.run, None) == [gone]
+    assert sorted(at.write(sessions, own_runs.end_runs_of_gone_hosts_below, top, begun.run, "pid:[7]")) == sorted(
         [contained, deeper, hosted]
     )
 
@@ -515,7 +515,7 @@ def test_a_run_that_could_begin_can_always_end(sessions: Sessions, cause: str) -
 
     begun = begin(sessions, agent_id)
     ended = CommandEnd(cause, None if cause == NOT_STARTED else 255, "m" * 9000, "no such file: " + "d" * 9000)
-    record = at.write(sessions, running.end, agent_id, begun.run, ended)
+    record = at.write(sessions, own_runs.end, agent_id, begun.run, ended)
 
     assert record["runs"][0]["end"] in ("failed", "killed")
     assert [one["role"] for one in sessions.messages(agent_id) if isinstance(one, dict)] == ["user", "assistant"]
@@ -538,18 +538,18 @@ def test_a_run_that_may_have_no_room_for_its_end_does_not_begin(sessions: Sessio
 def test_a_session_below_that_somebody_changes_delays_no_end(
     sessions: Sessions, wrapper: subprocess.Popen[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(running, "_SHORT_WAIT", 0.05)
+    monkeypatch.setattr(own_runs, "_SHORT_WAIT", 0.05)
     begun = begin(sessions)
     top = begun.record["agent_id"]
     lost = [
-        at.write(sessions, running.begin, Start(parent_id=top), fields(wrapper.pid)).record["agent_id"]
+        at.write(sessions, own_runs.begin, Start(parent_id=top), fields(wrapper.pid)).record["agent_id"]
         for _ in range(2)
     ]
     wrapper.kill()
     wrapper.wait()
     with FileStore(sessions.root).open(lost[0]):
-        assert at.write(sessions, running.end_runs_of_gone_hosts_below, top, begun.run, None) == lost[1:]
-    assert at.write(sessions, running.end_runs_of_gone_hosts_below, top, begun.run, None) == lost[:1]
+        assert at.write(sessions, own_runs.end_runs_of_gone_hosts_below, top, begun.run, None) == lost[1:]
+    assert at.write(sessions, own_runs.end_runs_of_gone_hosts_below, top, begun.run, None) == lost[:1]
 
 
 def test_a_refusal_is_a_conflict_for_programs() -> None:
