@@ -23,7 +23,7 @@ from gaia_sessions.cli.option_values import (
     with_presets,
     with_tools,
 )
-from gaia_sessions.cli.render import command_runs, session_reports
+from gaia_sessions.cli.render import command_news, session_reports
 from gaia_sessions.cli.render.words import Copyable, safe
 from gaia_sessions.errors import InvalidInput, UsageError
 from gaia_sessions.hosts.clients import preset_for
@@ -149,7 +149,7 @@ def command(
     is_live = not (quiet or call.as_json)
 
     def tell(session: str, event: str, path: str) -> None:
-        if told := command_runs.told_of(session, event, path, what, verbose=verbose):
+        if told := command_news.told_of(session, event, path, what, verbose=verbose):
             output.print_aside(event, *told, as_json=call.as_json)
 
     with open(os.devnull, "rb") as nothing:

@@ -16,7 +16,7 @@ from gaia_sessions.cli.commands.create import warn_if_network
 from gaia_sessions.cli.exit_codes import CODES_OF_REPORTS, EXIT_DONE, EXIT_INTERRUPTED
 from gaia_sessions.cli.group import CommandBehindDashes
 from gaia_sessions.cli.option_values import SECONDS, STDIN, text_or_stdin, wanted_preset, with_presets
-from gaia_sessions.cli.render import command_runs, session_reports
+from gaia_sessions.cli.render import command_news, session_reports
 from gaia_sessions.cli.render.words import safe
 from gaia_sessions.errors import InvalidInput
 from gaia_sessions.session.own_runs import SIGNALLED
@@ -95,7 +95,7 @@ def command(
     what = Command(command, cwd=cwd, timeout=timeout, grace=grace, preset=wanted_preset(preset, no_preset=no_preset))
 
     def tell(event: str, path: str) -> None:
-        if told := command_runs.told_of(session_id, event, path, what):
+        if told := command_news.told_of(session_id, event, path, what):
             output.print_aside(event, *told, as_json=call.as_json)
 
     with call.noticing_warnings():
