@@ -1,6 +1,6 @@
-"""Runs of commands: how ``gaia-sessions run`` claims a session, and ends its run, each in one commit.
+"""Runs of ours: how a process claims a session for the run of a command or for a send, and ends it, in one commit each.
 
-Owns which session a command works on, that nothing begins below or for what is cancelled, and which journal entries and
+Owns which session is worked on, that nothing begins below or for what is cancelled, and which journal entries and
 messages go with a run. The rules are in ``session.own_runs``.
 """
 
@@ -9,25 +9,22 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 
-from gaia_sessions.errors import RunNotAllowed, SessionExists, SessionsError
+from gaia_sessions.errors import DurabilityUnknown, LockTimeout, RunGone, RunNotAllowed, SessionExists, SessionsError
 from gaia_sessions.hosts.marker import read_marker
-from gaia_sessions.ingest.consumption import count_run
 from gaia_sessions.session.client_conversation import with_figures
 from gaia_sessions.session.own_runs import (
     CANCELLED,
     SIGNALLED,
-    check_may_run,
-    is_ended_by_wrapper,
-    with_command_begun,
-    with_command_end,
+    at_work,
+    check_may_begin,
+    is_over,
+    with_run_begun,
+    with_run_ended,
 )
 from gaia_sessions.session.phases import is_new
 from gaia_sessions.session.record import parent_id_of
-from gaia_sessions.session.report import Findings, report
 from gaia_sessions.session.retention import RESERVED_BYTES, ROOM_FOR_ENDS, check_room_for_run
-from gaia_sessions.session.runs import has_ended, process_of, updated_run
-from gaia_sessions.session.sends import fitted
-from gaia_sessions.session.transcript import new_message
+from gaia_sessions.session.runs import has_ended, is_send, process_of, updated_run
 from gaia_sessions.session.updates import Change
 from gaia_sessions.store import subagent_events
 from gaia_sessions.store.above import Above, all_below, continuing
@@ -35,9 +32,7 @@ from gaia_sessions.store.journal import answer_entries
 from gaia_sessions.system import gone_runs
 
 from .briefing import ENDED, briefing
-from .creating import below_parent, check_free_place
 from .preconditions import ended_session, own_run, refuse_if_cancelled, with_lost_runs
-from .reporting import latest_messages, why_failed
 from .standing import decide_on_known, standing
 
 TYPE_CHECKING = False
@@ -46,12 +41,12 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from gaia_sessions.session.client_conversation import Told
-    from gaia_sessions.session.own_runs import CommandEnd
+    from gaia_sessions.session.own_runs import RunEnd
     from gaia_sessions.session.report import Report
     from gaia_sessions.session.requests import Start
     from gaia_sessions.session.schema import Record, Run
-    from gaia_sessions.session.transcript import NewMessage
-    from gaia_sessions.store.port import Entry, Reader, Store
+    from gaia_sessions.session.transcript import Message
+    from gaia_sessions.store.port import Entry, HeldLock, OpenSession, Reader, Store
 
     from .at import Reading, Writing
 
@@ -64,58 +59,94 @@ class Begun:
 
     ``earlier`` is the session as it rested, or the one that is continued; None for work that nobody began before.
     ``reason`` is what its briefing is told of that: None where the same session goes on. ``approves``: whether that it
-    was begun approves what it waited for; not in the shell of an agent.
+    was begun approves what it waited for; not in the shell of an agent. ``noted``: what its journal has of that.
     """
 
-    __slots__ = ("approves", "earlier", "reason", "record", "run")
+    __slots__ = ("approves", "earlier", "noted", "reason", "record", "run")
 
-    def __init__(self, record: Record, earlier: Record | None, *, approves: bool = True) -> None:
+    def __init__(
+        self, record: Record, earlier: Record | None, noted: Sequence[Entry], *, approves: bool = True
+    ) -> None:
         self.approves = approves
         self.record = record
         self.run: Run = record["runs"][-1]
         self.earlier = earlier
+        self.noted = noted
         self.reason = ENDED if "continues" in record and self.run["run"] == 1 else None
 
 
-def begin(at: Writing, start: Start, fields: Run) -> Begun:
+def begin(at: Writing, start: Start, fields: Run, lock: HeldLock | None = None) -> Begun:
     """Begins a run with ``fields``, its wrapper and its limits of time, in a new session or in one that exists.
 
-    Of two at once one begins, and the other raises ``RunNotAllowed``, as for whatever may not go on. Raises
-    ``Cancelled`` if the session, the one it continues, its parent, or one above them is cancelled; ``SessionExists``
-    for an id of its own; ``SessionNotFound``, ``CorruptSession``, ``NewerSchema``; ``TooDeep``, ``TooManyChildren``;
-    ``TooLarge``. Then nothing has begun.
+    With a ``lock`` it is a send, for which that is held from then on, for as long as it lasts, and also where the run
+    may be written although this raises. Of two at once one begins, and the other raises ``RunNotAllowed``, as for
+    whatever may not go on. Raises ``Cancelled`` if the session, the one it continues, its parent, or one above them is
+    cancelled; ``SessionExists`` for an id of its own; ``SessionNotFound``, ``CorruptSession``, ``NewerSchema``;
+    ``TooDeep``, ``TooManyChildren``; ``TooLarge``. Then nothing has begun.
     """
     if start.agent_id is None:
         return _begin_new(at, start, fields)
-    parent_id = parent_id_of(at.store.read(start.agent_id))
+    parent_id = parent_id_of(at.store.read(start.agent_id)) if lock is None else None  # a send takes no place below it
     if parent_id in (None, start.agent_id) or not at.store.has(parent_id):
-        return _begin_again(at, start.agent_id, fields)
+        return _begin_again(at, start.agent_id, fields, lock=lock)
     with at.store.open(parent_id):
         return _begin_again(at, start.agent_id, fields, parent_id)
 
 
-def _begin_again(at: Writing, agent_id: str, fields: Run, parent_id: str | None = None) -> Begun:
+def _begin_again(
+    at: Writing, agent_id: str, fields: Run, parent_id: str | None = None, lock: HeldLock | None = None
+) -> Begun:
     """With a ``parent_id``, whose lock is held, it is one more of that one's children at work."""
-    store, now, shell = at.store, at.now, at.shell()
+    store, now, shell, sends = at.store, at.now, at.shell(), lock is not None
     with store.open(agent_id) as session:
-        refuse_if_cancelled(store, session.record)
         before = session.record
+        refuse_if_cancelled(store, before)
         settled = with_lost_runs(store, before, gone_runs(before), now)
         try:
-            check_may_run(settled.record, decide_on_known(settled.record, None, now, at.config.limits))
+            decision = decide_on_known(settled.record, None, now, at.config.limits)
+            check_may_begin(settled.record, decision, sends=sends)
         except RunNotAllowed:
             session.commit(settled)
             raise
-        if parent_id is not None:
-            check_free_place(store, parent_id, agent_id, now)
-        begun = _with_run(store, settled.record, fields, now, shell)
-        started = subagent_events.started(store, settled.record, begun)
-        entries = [*settled.entries, *answer_entries(settled.record, begun), *started]
-        record = session.commit(Change(check_room_for_run(begun), entries))
-        return Begun(record, None if is_new(before["phase"]) else settled.record, approves=shell is None)
+        _check_place(store, settled.record, fields, parent_id, now)
+        begun = _with_run(store, with_run_begun(settled.record, fields, now, shell, sends=sends))
+        noted = subagent_events.started(store, settled.record, begun)
+        change = Change(begun, [*settled.entries, *answer_entries(settled.record, begun), *noted])
+        record = session.commit(change) if lock is None else _commit_under(lock, session, change)
+        earlier = None if is_new(before["phase"]) else settled.record
+        return Begun(record, earlier, noted, approves=shell is None)
+
+
+def _check_place(store: Store, record: Record, fields: Run, parent_id: str | None, now: datetime) -> None:
+    """Raises ``TooManyChildren``, and ``TooDeep`` if its caller says how deep it works."""
+    if parent_id is not None:
+        from .creating import check_free_place  # a send takes none
+
+        check_free_place(store, parent_id, record["agent_id"], now)
+    if "depth" in fields:
+        from gaia_sessions.session.tree_limits import check_depth_of_work  # few callers say it
+
+        check_depth_of_work(record, store.ancestors(record), fields["depth"])
+
+
+def _commit_under(lock: HeldLock, session: OpenSession, change: Change) -> Record:
+    """Commits the beginning of a send; the ``lock`` is held from then on, unless nothing is written."""
+    try:
+        lock.__enter__()  # who looks at it holds it for a moment
+    except LockTimeout as error:  # somebody is at work on what stood here before
+        raise at_work(change.record["agent_id"], sends=True) from error
+    try:
+        return session.commit(change)
+    except DurabilityUnknown:  # it is written
+        raise
+    except Exception:  # whoever is interrupted does not know what is written, and keeps the lock until he does
+        lock.__exit__(None, None, None)
+        raise
 
 
 def _begin_new(at: Writing, start: Start, fields: Run) -> Begun:
+    from .creating import below_parent  # most sends and many commands go on
+
     store, now = at.store, at.now
     earlier = None if start.continues is None else ended_session(store, start.continues, now)
     new = start.new_session(earlier and {**earlier, **continuing(store, earlier)})
@@ -124,15 +155,15 @@ def _begin_new(at: Writing, start: Start, fields: Run) -> Begun:
         record = new.record(now, os.urandom)
         if new.parent_id is not None:
             record = below_parent(store, record, new.parent_id, now)
-        begun = check_room_for_run(_with_run(store, record, fields, now))
+        begun = _with_run(store, with_run_begun(record, fields, now))
         try:
-            [entry] = subagent_events.started(store, {**record, "revision": record["revision"] - 1}, begun)
-            store.create(begun, entry, reserved=ROOM_FOR_ENDS)
+            noted = subagent_events.started(store, {**record, "revision": record["revision"] - 1}, begun)
+            store.create(begun, *noted, reserved=ROOM_FOR_ENDS)
         except SessionExists:
             if new.agent_id is not None:
                 raise
             return created()  # another id is generated
-        return Begun(begun, earlier)
+        return Begun(begun, earlier, noted)
 
     if new.parent_id is None:
         return created()
@@ -141,13 +172,13 @@ def _begin_new(at: Writing, start: Start, fields: Run) -> Begun:
         return created()
 
 
-def _with_run(store: Reader, record: Record, fields: Run, now: datetime, shell: str | None = None) -> Record:
-    begun = with_command_begun(record, fields, now, shell)
+def _with_run(store: Reader, begun: Record) -> Record:
+    """``begun`` with the place of the output of its new run. Raises ``TooLarge`` where there is no room for that."""
     run = begun["runs"][-1]
-    path = store.output_path(record["agent_id"], run["run"])
+    path = None if is_send(run) else store.output_path(begun["agent_id"], run["run"])
     if path is not None:
         run["output_path"] = path
-    return begun
+    return check_room_for_run(begun)
 
 
 def briefing_of(at: Reading, begun: Begun) -> str:
@@ -162,62 +193,67 @@ def note_figures(at: Writing, agent_id: str, run: Run, told: Told) -> Record:
     return at.change(agent_id, lambda record, _: with_figures(record, own_run(record, run), told)[0], RESERVED_BYTES)
 
 
-def end(at: Writing, agent_id: str, run: Run, ended: CommandEnd) -> Record:
-    """Ends ``run``, as it was begun, with the end of what its command wrote as a turn, in one commit.
+def end(at: Writing, agent_id: str, run: Run, ended: RunEnd) -> tuple[Record, Sequence[Message], Sequence[Entry]]:
+    """Ends ``run``, as it was begun, with the turn that it completes, in one commit.
 
-    Asked again, after it was not known whether that is durable, it adds nothing, and makes durable what is there.
-    Raises ``RunGone`` if the session has another run in its place, or none; ``SessionNotFound``, ``CorruptSession``,
-    ``StoreFailure``, ``LockTimeout``, ``DurabilityUnknown``.
+    Returns the record, the messages of the turn as they are stored, and what was noted. A command's wrapper that asks
+    again, since it did not know whether that is durable, adds nothing, and makes durable what is there. Raises
+    ``RunGone`` if the session has another run in its place, or none, or a send was ended by somebody else; ``TooLarge``
+    for a turn of a send; ``SessionNotFound``, ``CorruptSession``, ``StoreFailure``, ``LockTimeout``,
+    ``DurabilityUnknown``. Then nothing of the turn is stored, but for the last of them.
     """
-    marker_phase = read_marker(ended.message)[0]
-
+    marked = read_marker(ended.message)[0]
     with at.store.open(agent_id) as session:
         record = session.record
         stored = own_run(record, run)
-        if is_ended_by_wrapper(stored):
-            return session.commit({**record})
-        closed = with_command_end(record, stored, ended, marker_phase, at.now)
-        change = Change(closed, [_ended_entry(at.store, record, closed, stored, ended, at.now)])
-        return session.commit(change, messages=[_message(run, ended, at.now)] if ended.message else [])
+        if is_over(stored):
+            if is_send(stored):
+                raise RunGone(agent_id, run["run"])
+            return session.commit({**record}), [], []
+        turn = ended.turn(stored, at.now)
+        closed = with_run_ended(record, stored, ended, marked, at.now)
+        noted = [_ended_entry(at.store, record, closed, stored, ended, at.now)]
+        reserved = RESERVED_BYTES if turn is not None and is_send(stored) else 0
+        committed = session.commit(Change(closed, noted), reserved=reserved, messages=turn or [])
+        return committed, session.added, noted
 
 
-def _message(run: Run, ended: CommandEnd, now: datetime) -> NewMessage:
-    said = new_message("assistant", ended.message, now)
-    return fitted({**said, "run": run["run"]})
+def _ended_entry(store: Reader, before: Record, closed: Record, run: Run, ended: RunEnd, now: datetime) -> Entry:
+    kind = subagent_events.SUBAGENT_COMPLETED if ended.is_success else subagent_events.SUBAGENT_FAILED
+    if ended.cause in (CANCELLED, SIGNALLED):
+        kind = subagent_events.SUBAGENT_CANCELLED
+    facts: Entry = {}
+    if not is_send(run):
+        facts["cause"] = ended.cause
+        if ended.exit_code is not None:
+            facts["exit_code"] = ended.exit_code
+    if kind == subagent_events.SUBAGENT_FAILED or (is_send(run) and not ended.is_success):
+        facts["error"] = updated_run(closed, run).get("detail", ended.cause)
+    return subagent_events.ended(store, before, closed, run, kind, now, evidence=facts)
 
 
-def report_as_ended(at: Reading, begun: Begun, ended: CommandEnd) -> Report:
+def report_as_ended(at: Reading, begun: Begun, ended: RunEnd) -> Report:
     """The report as it would be if the end of the run of ``begun`` had been stored; if need be of the record as begun.
 
     For an end that cannot be written: what cannot be read either is left out.
     """
+    from gaia_sessions.session.report import Findings, report  # almost every end can be written
+
+    from .reporting import as_recent, latest_messages, why_failed
+
     record, run, messages = begun.record, begun.run, []
     with suppress(SessionsError):
         stored = at.store.read(record["agent_id"])
         run = own_run(stored, run)
         record = stored
         messages = latest_messages(at.store, record)
-    if not is_ended_by_wrapper(run):
-        record = with_command_end(record, run, ended, read_marker(ended.message)[0], at.now)
-        if ended.message:
-            said = _message(run, ended, at.now)
-            messages.append({"role": said["role"], "content": said["content"], "tool_name": None, "tool_call_id": None})
+    if not is_over(run):
+        record = with_run_ended(record, run, ended, read_marker(ended.message)[0], at.now)
+        messages += map(as_recent, ended.turn(run, at.now) or ())
     above = Above(at.store)
     stands = standing(above.cancellation, record, at.now, at.config.limits)
     findings = Findings(messages, stands.decision.get("cancellation"), stands.dead_runs, why_failed(record))
     return {**report(record, findings, at.now, at.config.limits_tokens), **stands.state, **above.trace(record)}
-
-
-def _ended_entry(store: Reader, before: Record, closed: Record, run: Run, ended: CommandEnd, now: datetime) -> Entry:
-    kind = subagent_events.SUBAGENT_COMPLETED if ended.is_success else subagent_events.SUBAGENT_FAILED
-    if ended.cause in (CANCELLED, SIGNALLED):
-        kind = subagent_events.SUBAGENT_CANCELLED
-    facts: Entry = {"cause": ended.cause}
-    if ended.exit_code is not None:
-        facts["exit_code"] = ended.exit_code
-    if kind == subagent_events.SUBAGENT_FAILED:
-        facts["error"] = updated_run(closed, run).get("detail", ended.cause)
-    return subagent_events.ended(store, before, closed, run, kind, now, evidence=facts)
 
 
 def end_runs_of_gone_hosts_below(at: Writing, agent_id: str, run: Run, pid_ns: str | None) -> Sequence[str]:
@@ -226,6 +262,8 @@ def end_runs_of_gone_hosts_below(at: Writing, agent_id: str, run: Run, pid_ns: s
     Counts what those used that began after ``run``, now that their files are whole. Returns the ids of the sessions of
     which a run was ended. One that cannot be read or written stops no other: ``reconcile`` will find it.
     """
+    from gaia_sessions.ingest.consumption import count_run  # few commands have agents of their own
+
     changed: list[str] = []
     with suppress(SessionsError):  # of looking for those below
         for record in all_below(at.store, agent_id):

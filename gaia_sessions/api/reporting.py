@@ -89,7 +89,7 @@ def report_on_turn(at: Reading, record: Record, messages: Sequence[NewMessage]) 
     from gaia_sessions.store.above import Above
 
     stands = standing(Above(at.store).cancellation, record, at.now, at.config.limits)
-    latest = [_as_recent(message) for message in messages[-RECENT_MESSAGES:]]
+    latest = [as_recent(message) for message in messages[-RECENT_MESSAGES:]]
     findings = Findings(latest, stands.decision.get("cancellation"), stands.dead_runs, "")
     told = {**report_of(record, findings, at.now, at.config.limits_tokens), **stands.state}
     return {"usage": usage_of(record, at.now, at.config.limits_tokens), "report": told}  # type: ignore[typeddict-item]  # its keys
@@ -99,13 +99,13 @@ def latest_messages(sessions: Reader, record: Record) -> list[RecentMessage]:
     """The latest messages of the session, the oldest of them first."""
     if has_messages(sessions, record):
         newest_first = readable(sessions.messages_backwards(record["agent_id"]))
-        return [_as_recent(message) for message in islice(newest_first, RECENT_MESSAGES)][::-1]
+        return [as_recent(message) for message in islice(newest_first, RECENT_MESSAGES)][::-1]
     latest: list[NewMessage] = []
     with suppress(OSError):  # what was read until then is there
         for run in record.get("runs", [])[-1:]:
             found = hosts.messages_newest_first(run, _END_OF_FILE)
             latest.extend(message for _, message in islice(found, RECENT_MESSAGES))
-    return [_as_recent(message) for message in reversed(latest)]
+    return [as_recent(message) for message in reversed(latest)]
 
 
 def why_failed(record: Record) -> str:
@@ -120,7 +120,7 @@ def why_failed(record: Record) -> str:
     return read_why(run.get("last_message", ""))
 
 
-def _as_recent(message: NewMessage) -> RecentMessage:
+def as_recent(message: NewMessage) -> RecentMessage:
     return {
         "role": message["role"],
         "content": message["content"],

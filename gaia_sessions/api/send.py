@@ -21,15 +21,16 @@ from gaia_sessions.errors import (
     well_formed,
 )
 from gaia_sessions.jsonio.strict import json_type_of
-from gaia_sessions.session.client_conversation import Told
-from gaia_sessions.session.context import context_messages
+from gaia_sessions.session.context import TURNS, context_lines, context_messages, context_of
 from gaia_sessions.session.host_events import MAX_MESSAGE_LENGTH
 from gaia_sessions.session.ids import check_agent_id
+from gaia_sessions.session.own_runs import CANCELLED, EXITED, SIGNALLED, RunEnd, answer_message, fitted
 from gaia_sessions.session.report import task_id_of, turn_id_of
+from gaia_sessions.session.requests import Start
 from gaia_sessions.session.rounds import last_answer
 from gaia_sessions.session.runs import is_of_command
-from gaia_sessions.session.sends import answer_message, cancelled, failed, fitted, stopped
 from gaia_sessions.session.transcript import (
+    SYSTEM,
     after,
     conversation,
     generation_of,
@@ -51,12 +52,13 @@ if TYPE_CHECKING:
     from typing import Self
 
     from gaia_sessions.session.budget import TokenUsage
+    from gaia_sessions.session.client_conversation import Told
     from gaia_sessions.session.report import Report
     from gaia_sessions.session.schema import Record, Run
-    from gaia_sessions.session.sends import SendEnd
     from gaia_sessions.session.transcript import Message, NewMessage
     from gaia_sessions.store.port import Entry
 
+    from .at import Reading
     from .sessions import Sessions
 
     Sink = Callable[[Entry], object]
@@ -110,9 +112,7 @@ class Said:
         with self._reading:
             self._read_more(record)
             if self._earlier_of != hosts:
-                from .sending import said_earlier
-
-                self._earlier, self._earlier_of = at.read(self._sessions, said_earlier, record), hosts
+                self._earlier, self._earlier_of = at.read(self._sessions, _said_earlier, record), hosts
             return conversation(self._earlier, self._own)
 
     def system_prompt(self, record: Record) -> str | None:
@@ -128,6 +128,25 @@ class Said:
         last = self._own[-1]["seq"] if self._own else 0
         with self._sessions.store as store:
             self._own += [*readable(store.messages(record["agent_id"], is_wanted=after(last)))]
+
+
+def _said_earlier(at: Reading, record: Record) -> list[dict[str, str]]:
+    """What was said before the session's own messages: in the sessions that it continues, and by agents of hosts.
+
+    The latter is one message, the context of what their files have of it.
+    """
+    from .briefing import LONGEST_BRIEFING
+    from .earlier_turns import Turns
+
+    found: list[dict[str, str]] = []
+    hosts = Turns(at.store, record, has_own=False)
+    if hosts.notices or not hosts.is_empty:
+        told = context_of(hosts, turns=TURNS, room=LONGEST_BRIEFING, measure=len, notices=hosts.notices)
+        found.append({"role": SYSTEM, "content": "\n".join(context_lines(told))})
+    for earlier in hosts.records()[:-1]:
+        own = readable(at.store.messages(earlier["agent_id"]))
+        found += [spoken(message) for message in own if not is_system_prompt(message)]
+    return found
 
 
 class SentTurn(TypedDict):
@@ -182,13 +201,13 @@ class Send:
 
         Raises ``AgentAtWork``, ``RunNotAllowed``, ``Cancelled``, ``TooDeep``, ``SessionNotFound``.
         """
-        from . import sending  # whoever sends nothing needs none of it
+        from . import own_runs  # whoever sends nothing needs none of it
 
         self._wrapper = self._lock.holder()
         fields: Run = {"wrapper": self._wrapper, **self._fields}
         self._holder = os.getpid()  # from here on it may be written, whatever interrupts us
         try:
-            self.record, noted = at.write(self._sessions, sending.begin, self._agent_id, fields, self._lock)
+            begun = at.write(self._sessions, own_runs.begin, Start(self._agent_id), fields, self._lock)
         except DurabilityUnknown as error:  # and nobody was asked anything
             raise StoreFailure("begin the send", error.path, error.reason) from error
         except SessionsError as error:
@@ -196,9 +215,9 @@ class Send:
             if isinstance(error, AgentAtWork) and time.monotonic() < until:
                 return False
             raise
-        self.run = self.record["runs"][-1]
+        self.record, self.run = begun.record, begun.run
         self.said = [*answer_message(self.record, utc_now()), *self.said]
-        for entry in noted:
+        for entry in begun.noted:
             self._tell(entry)
         return True
 
@@ -217,7 +236,7 @@ class Send:
             if hasattr(self, "run"):
                 self.end(_end_by(raised))
             elif self._was_begun():
-                self.end(stopped("nobody was asked"))
+                self.end(RunEnd(SIGNALLED, detail="nobody was asked"))
         except (SessionsError, OSError) as failure:
             if raised is None:
                 raise
@@ -232,48 +251,50 @@ class Send:
         ``told`` is what a client that answered tells of itself. Raises
         ``InvalidInput`` for an answer that is neither, and what ``add_turn`` raises; then nothing is stored.
         """
-        from . import reporting, sending
+        from . import reporting
 
         self._check_holder()
         whole = messages_of(answered, "assistant", "the answer of an agent")
         new = whole[len(given) :] if given and [*map(spoken, whole[: len(given)])] == [*given] else whole
         messages = [fitted(message) for message in new]
-        last_try = time.monotonic() + _SECONDS_TO_WRITE
-        while True:
-            try:
-                record, stored, noted = at.write(
-                    self._sessions, sending.answer, self._agent_id, self.run, self.said, messages, told or Told()
-                )
-                break
-            except DurabilityUnknown:  # it is written
-                self._release()
-                raise
-            except (LockTimeout, StoreFailure):
-                if time.monotonic() > last_try:
-                    raise
-                time.sleep(SECONDS_BETWEEN_TRIES)
-        self._release()
         self.is_cut = self.is_cut or messages != new
-        self._tell(noted)
+        ended = RunEnd(EXITED, message=last_answer(messages), told=told, said=self.said, answered=messages)
+        record, stored = self._written(ended, _SECONDS_TO_WRITE)
         turn = record["turns"]
         return {
             "agent_id": self._agent_id,
             "task_id": task_id_of(record, self.run["run"]),
             "turn": turn,
             "turn_id": turn_id_of(record, {"turn": turn}),
-            "text": last_answer(messages),
+            "text": ended.message,
             "messages": [*stored],
             **at.read(self._sessions, reporting.report_on_turn, record, stored),
         }
 
-    def end(self, ended: SendEnd) -> Record:
+    def end(self, ended: RunEnd) -> None:
         """Ends it without an answer: nothing of the turn is stored."""
-        from . import sending
+        self._written(ended, 0)
 
-        record, noted = at.write(self._sessions, sending.fail, self._agent_id, self.run, ended)
+    def _written(self, ended: RunEnd, seconds: float) -> tuple[Record, Sequence[Message]]:
+        """The record with its end, and its turn as it is stored; so many ``seconds`` long that is tried."""
+        from . import own_runs
+
+        last_try = time.monotonic() + seconds
+        while True:
+            try:
+                record, stored, noted = at.write(self._sessions, own_runs.end, self._agent_id, self.run, ended)
+                break
+            except DurabilityUnknown:  # it is written
+                self._release()
+                raise
+            except (LockTimeout, StoreFailure):
+                if time.monotonic() >= last_try:
+                    raise
+                time.sleep(SECONDS_BETWEEN_TRIES)
         self._release()
-        self._tell(noted)
-        return record
+        for entry in noted:
+            self._tell(entry)
+        return record, stored
 
     def _was_begun(self) -> bool:
         """Whether the record has its run after all: whoever is interrupted while it begins does not know.
@@ -300,9 +321,9 @@ class Send:
             self._lock.__exit__()
 
 
-def _end_by(raised: BaseException | None) -> SendEnd:
+def _end_by(raised: BaseException | None) -> RunEnd:
     if isinstance(raised, Cancelled):
-        return cancelled()
+        return RunEnd(CANCELLED)
     if isinstance(raised, Exception):
-        return failed(error_text(raised))
-    return stopped(f"stopped by {type(raised).__name__}" if raised else "nothing was answered")
+        return RunEnd(EXITED, detail=error_text(raised))
+    return RunEnd(SIGNALLED, detail=f"stopped by {type(raised).__name__}" if raised else "nothing was answered")

@@ -17,7 +17,7 @@ from gaia_sessions.hosts.clients import client_class, is_conversation_id
 from gaia_sessions.session.budget import consumed_tokens
 from gaia_sessions.session.client_conversation import Told, conversation_to_go_on, standing_of
 from gaia_sessions.session.host_events import MAX_MESSAGE_LENGTH
-from gaia_sessions.session.own_runs import EXITED, CommandEnd
+from gaia_sessions.session.own_runs import EXITED, RunEnd
 from gaia_sessions.session.runs import is_send
 
 from .supervise import (
@@ -79,7 +79,7 @@ class ClientOfRun:
 
     def supervised(
         self, supervisor: Supervisor, env: Mapping[str, str], going_on: Callable[[], str], anew: Callable[[], str]
-    ) -> CommandEnd:
+    ) -> RunEnd:
         """Has it run, and returns how it ended.
 
         ``going_on`` is what it is told where it remembers what was said, ``anew`` where it begins another conversation.
@@ -107,7 +107,7 @@ class ClientOfRun:
             return None
         return CONVERSATION_ELSEWHERE if _is_own_folder(found["cwd"]) else CONVERSATION_MOVED
 
-    def _ended(self, supervisor: Supervisor, env: Mapping[str, str], client: Client) -> CommandEnd:
+    def _ended(self, supervisor: Supervisor, env: Mapping[str, str], client: Client) -> RunEnd:
         self._client = client
         client.may_report = client.may_report and not is_send(self._run)  # of a turn that fails nothing is kept
         ended = supervisor.run(client.words(self._words), env, "", client)
@@ -118,7 +118,7 @@ class ClientOfRun:
         told = Told(client.figures(), began=self._began, untouched=self._untouched)
         if client.is_at_rest and client.conversation_id and well_formed(self._cwd) == self._cwd:
             told.conversation = {"preset": self._preset, "id": client.conversation_id, "cwd": self._cwd}
-        return CommandEnd(ended.cause, ended.exit_code, client.message, detail, told)
+        return RunEnd(ended.cause, ended.exit_code, client.message, detail, told)
 
     def note(self) -> None:
         """Notes in the record what its main agent used so far, unless that was done just now."""

@@ -23,7 +23,7 @@ from gaia_sessions.errors import (
 )
 from gaia_sessions.hosts.marker import NOTE
 from gaia_sessions.session.budget import tokens_of
-from gaia_sessions.session.own_runs import CANCELLED, NOT_STARTED, OUT_OF_TOKENS, CommandEnd
+from gaia_sessions.session.own_runs import CANCELLED, NOT_STARTED, OUT_OF_TOKENS, RunEnd
 from gaia_sessions.session.trace import traceparent
 from gaia_sessions.store.above import Above
 from gaia_sessions.system import utc_now
@@ -63,7 +63,7 @@ class Outcome:
 
     __slots__ = ("ended", "problem", "report", "run")
 
-    def __init__(self, run: Run, ended: CommandEnd, report: Report, problem: SessionsError | None) -> None:
+    def __init__(self, run: Run, ended: RunEnd, report: Report, problem: SessionsError | None) -> None:
         self.run = run
         self.ended = ended
         self.report = report
@@ -104,16 +104,14 @@ def run(
                 log = store.open_output(begun.record, begun.run["run"])
             supervisor = Supervisor(command, look, partial(tell, agent_id), log, live, signals)
         except (SessionsError, RuntimeError) as error:  # the latter where no more threads may be started
-            return _ended(
-                sessions, begun, CommandEnd(NOT_STARTED, detail=f"nothing was started: {error}"), None, signals
-            )
+            return _ended(sessions, begun, RunEnd(NOT_STARTED, detail=f"nothing was started: {error}"), None, signals)
         try:
             ended = _supervised(supervisor, sessions, begun, command, stdin, client)
             if supervisor.left_open is not None:
                 _leave_background(supervisor, begun, log, supervisor.left_open)
         except BaseException:
             with suppress(SessionsError):  # what went wrong is to be known
-                failed = CommandEnd(NOT_STARTED, detail="gaia-sessions run failed")
+                failed = RunEnd(NOT_STARTED, detail="gaia-sessions run failed")
                 at.write(sessions, own_runs.end, agent_id, begun.run, failed)
             raise
         finally:
@@ -143,7 +141,7 @@ def _supervised(
     command: Command,
     stdin: int,
     client: ClientOfRun | None,
-) -> CommandEnd:
+) -> RunEnd:
     from gaia_sessions.api import own_runs
 
     env = environment(sessions, begun.record["agent_id"], begun.run["run"], command)
@@ -248,7 +246,7 @@ def _is_marked(sessions: Sessions, agent_id: str, reason: str | None) -> bool:
     return True
 
 
-def _ended(sessions: Sessions, begun: Begun, ended: CommandEnd, pid_ns: str | None, signals: Signals) -> Outcome:
+def _ended(sessions: Sessions, begun: Begun, ended: RunEnd, pid_ns: str | None, signals: Signals) -> Outcome:
     """Writes the end of the run, and of the runs of hosts that lived in it.
 
     Tries for a minute if that is refused, unless somebody ends us meanwhile.

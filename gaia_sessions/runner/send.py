@@ -14,9 +14,8 @@ from gaia_sessions.api.send import SECONDS_BETWEEN_TRIES, Said, Send
 from gaia_sessions.errors import InvalidInput, SessionsError
 from gaia_sessions.jsonio.strict import dump_line, loads
 from gaia_sessions.session.context import context_lines
-from gaia_sessions.session.own_runs import SIGNALLED, CommandEnd
+from gaia_sessions.session.own_runs import EXITED, SIGNALLED, RunEnd
 from gaia_sessions.session.requests import Start
-from gaia_sessions.session.sends import ended_with, failed
 from gaia_sessions.session.transcript import COMMIT_LIMIT, spoken
 
 from . import process_tree
@@ -51,7 +50,7 @@ class SendOutcome:
 
     __slots__ = ("answer", "ended", "is_cut", "problem", "turn")
 
-    def __init__(self, ended: CommandEnd) -> None:
+    def __init__(self, ended: RunEnd) -> None:
         self.ended = ended
         self.answer: str | None = None
         self.is_cut = False
@@ -83,7 +82,7 @@ def send(  # noqa: PLR0913  # what can be said of it
         while not sending.began(until):
             time.sleep(SECONDS_BETWEEN_TRIES)
             if signals.is_ended_by_somebody():
-                return SendOutcome(CommandEnd(SIGNALLED))
+                return SendOutcome(RunEnd(SIGNALLED))
         client = client_of_run(sessions, sending.record, command, words)
         look = look_of(sessions, sending.record, client)
         env = environment(sessions, agent_id, sending.run["run"], command)
@@ -106,9 +105,7 @@ def send(  # noqa: PLR0913  # what can be said of it
     return outcome
 
 
-def _stored(
-    sending: Send, ended: CommandEnd, given: list[dict[str, str]], whole: Whole, *, is_client: bool
-) -> SendOutcome:
+def _stored(sending: Send, ended: RunEnd, given: list[dict[str, str]], whole: Whole, *, is_client: bool) -> SendOutcome:
     """What became of the send now that its command has ``ended``: the turn is stored, if it was answered."""
     outcome = SendOutcome(ended)
     try:
@@ -118,12 +115,12 @@ def _stored(
             outcome.turn = sending.answer(answer, given, ended.told)
             outcome.is_cut = sending.is_cut or (not is_client and whole.is_cut)
         else:
-            sending.end(ended_with(ended))
+            sending.end(ended)
     except SessionsError as error:
         outcome.problem = error
         if not sending.is_over:
             with suppress(SessionsError):  # whoever looks next will find it gone
-                sending.end(failed(str(error)))
+                sending.end(RunEnd(EXITED, detail=str(error)))
     return outcome
 
 

@@ -24,7 +24,7 @@ from gaia_sessions.session.own_runs import (
     OUT_OF_TOKENS,
     SIGNALLED,
     TIMED_OUT,
-    CommandEnd,
+    RunEnd,
 )
 from gaia_sessions.session.visible import visible_line
 
@@ -140,7 +140,7 @@ class Supervisor:
         env: Mapping[str, str],
         stdin: str | int,
         client: Client | None = None,
-    ) -> CommandEnd:
+    ) -> RunEnd:
         """Starts the command as ``words``, and returns how it ended, when nothing of it is left.
 
         ``stdin`` is what it reads; a ``client`` says more. If that refuses the conversation, this
@@ -155,7 +155,7 @@ class Supervisor:
                 child = self._start(argv, env, stdin)
             except OSError as error:
                 name = os.fsdecode(error.filename or argv[0])
-                return CommandEnd(NOT_STARTED, detail=f"cannot be started: {name}: {error.strerror or error}")
+                return RunEnd(NOT_STARTED, detail=f"cannot be started: {name}: {error.strerror or error}")
             try:
                 self.tell(STARTED)
                 if process_tree.ends_what_others_leave():
@@ -165,7 +165,7 @@ class Supervisor:
             except BaseException:
                 process_tree.kill_all(child, SECONDS_TO_KILL)
                 raise
-            return CommandEnd(self._cause or EXITED, child.exit_code, self._outputs.message())
+            return RunEnd(self._cause or EXITED, child.exit_code, self._outputs.message())
         finally:
             if self._stdin is not None:
                 self._forget(self._stdin)

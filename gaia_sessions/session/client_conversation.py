@@ -64,13 +64,14 @@ def with_figures(record: Record, run: Run, told: Told) -> tuple[Record, Run]:
     return counted, updated_run(counted, run)
 
 
-def conversation_fields(record: Record, told: Told, messages: int) -> Run:
+def conversation_fields(record: Record, told: Told, messages: int, *, is_kept: bool) -> Run:
     """The field of a run whose end adds so many ``messages`` to ``record``, which the client has by then.
 
-    Empty where somebody else has added or removed messages since it began.
+    Empty where somebody else has added or removed messages since it began. is_kept: whether ``record`` has what the
+    client was told and said.
     """
     generation, seq = standing_of(record)
-    place = told.conversation or (None if messages else told.untouched)
+    place = (told.conversation if is_kept else None) or (None if messages else told.untouched)
     if place is None or told.began != (generation, seq):
         return {}
     return {"conversation": {**place, "generation": generation, "seq": seq + messages}}

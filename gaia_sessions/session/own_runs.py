@@ -1,35 +1,38 @@
-"""Runs of commands: how ``gaia-sessions run`` begins one, and what each of its ends does to the session.
+"""Runs of ours: whether one may begin, how it begins, and what each of its ends does to the session.
 
-Owns the causes of an end, as whoever supervised the command found it, and how each is worded. The run has a
-``wrapper``, the process that started the command: nothing but this module ends it while that process is there. Pure.
+A run of ours has a ``wrapper``, the process that began it: nothing but this module ends it while that is there. It is
+the run of a command, whose end is that of the work, or a send, which has a ``turn`` and ends no work. What was sent and
+answered is one turn, once it is answered; before that nothing of it is stored. Pure.
 """
 
 from __future__ import annotations
 
 from gaia_sessions.errors import AgentAtWork, RunNotAllowed
+from gaia_sessions.jsonio.strict import dump_line
 
 from . import schema
-from .budget import is_used_up, tokens_of
+from .budget import is_used_up, tokens_of, with_charge
 from .client_conversation import Told, conversation_fields, with_figures
 from .clock import format_time
 from .host_events import MAX_MESSAGE_LENGTH
 from .ids import run_command, send_command
-from .phases import COMMAND_STARTED, is_final, is_new, waits_for_approval
+from .phases import COMMAND_STARTED, TURN_TAKEN, is_final, is_new, is_resumable, waits_for_approval
 from .policy import claimed_runs, is_running
-from .record import NOT_APPROVED_REASON, is_asking
+from .record import NOT_APPROVED_REASON, UPDATE, is_asking
 from .run_ends import marker_fields, with_end_by_wrapper
-from .runs import has_agent, has_ended, is_conversation, with_new_run
-from .schema import KILLED, LOST, RUN_FAILED, STOPPED, STOPPED_BY_USER
-from .transcript import current_turn
+from .runs import has_agent, has_ended, is_conversation, is_send, untold_answers, with_new_run
+from .schema import KILLED, LOST, RUN_FAILED, RUN_RETURNED, STOPPED, STOPPED_BY_USER
+from .transcript import COMMIT_LIMIT, LINE_LIMIT, SYSTEM, current_turn, new_message
 from .updates import with_activity, with_event, with_given_answer, without_pause
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from datetime import datetime
-    from typing import NoReturn
 
     from .policy import Decision
-    from .schema import Record, Run
+    from .schema import AnswerKey, GivenAnswer, Record, Run
+    from .transcript import NewMessage
 
 EXITED = "exited"
 TIMED_OUT = schema.TIMED_OUT
@@ -39,23 +42,27 @@ CANCELLED = schema.CANCELLED
 NOT_STARTED = "not_started"
 
 CAUSES = (EXITED, TIMED_OUT, OUT_OF_TOKENS, SIGNALLED, CANCELLED, NOT_STARTED)
-"""Why a command is over: by itself, at a limit, because its wrapper was sent a signal, with the session, never begun.
+"""Why a run is over: by itself, at a limit, because its process was stopped, with the session, or never begun.
 
 What met a limit, was stopped or was cancelled is over for that reason, whatever its exit code is.
 """
 
 _SIGNAL_BASE = 128
 
+_LONGEST_CONTENT = LINE_LIMIT - (16 << 10)
+"""Bytes of a content, as JSON: its line has the names of a tool and a call besides."""
 
-class CommandEnd:
-    """How a command ended.
 
-    cause: one of ``CAUSES``. exit_code: as shells say it, None if there is none. message: the end of what it wrote to
-    its stdout, or the last words of a client. detail: why it was not started, or has failed whatever its exit code is.
-    What no record can hold is replaced in both. told: what a client tells of itself, as fields of the run.
+class RunEnd:
+    """How a run of ours ended.
+
+    cause: one of ``CAUSES``. exit_code: of a command, as shells say it, None if there is none. message: the end of what
+    it wrote to its stdout, or the last words of a client or an agent. detail: why it was not started, was stopped, or
+    has failed whatever its exit code is. What no record can hold is replaced in both. told: what a client tells of
+    itself. said, answered: the messages of the turn that a send completes; none of one that was not answered.
     """
 
-    __slots__ = ("cause", "detail", "exit_code", "message", "told")
+    __slots__ = ("answered", "cause", "detail", "exit_code", "message", "said", "told")
 
     def __init__(
         self,
@@ -64,17 +71,30 @@ class CommandEnd:
         message: str = "",
         detail: str | None = None,
         told: Told | None = None,
+        *,
+        said: Sequence[NewMessage] = (),
+        answered: Sequence[NewMessage] = (),
     ) -> None:
         self.cause = cause
         self.exit_code = exit_code
         self.message = _storable(message)
-        self.detail = None if detail is None else _storable(detail)
+        self.detail = None if detail is None else _storable(detail)[:MAX_MESSAGE_LENGTH]
         self.told = told or Told()
+        self.said = said
+        self.answered = answered
 
     @property
     def is_success(self) -> bool:
         """Whether it ended by itself, and has done what it was to do."""
         return self.cause == EXITED and not self.exit_code and self.detail is None
+
+    def turn(self, run: Run, now: datetime) -> list[NewMessage] | None:
+        """The messages of the turn that the end of ``run`` completes, which may be none; None if it completes none."""
+        if is_send(run):
+            return [*self.said, *self.answered] if self.is_success else None
+        if not self.message:
+            return None
+        return [fitted({**new_message("assistant", self.message, now), "run": run["run"]})]
 
 
 def _storable(text: str) -> str:
@@ -82,10 +102,22 @@ def _storable(text: str) -> str:
     return text.encode("utf-8", "replace").decode("utf-8").replace("\0", "?")
 
 
-_RUN = run_command("{id}")
+def fitted(message: NewMessage) -> NewMessage:
+    """``message`` as a line of the transcript may have it: the beginning and the end of a content that is too long."""
+    longest = _LONGEST_CONTENT
+    shorter = message
+    while len(dump_line(shorter["content"], limit=COMMIT_LIMIT)) > _LONGEST_CONTENT:
+        from .context import cut  # few are too long
+
+        shorter = {**message, "content": cut(message["content"], longest)}
+        longest -= longest // 8
+    return shorter
+
+
 _WAIT = "wait until that is over: gaia-sessions wait {id}"
-_CONTINUE = f"to go on with it in a new session, type {run_command('{id}', ended=True)}"
-_GIVE_UP = f"type gaia-sessions finalize {{id}} abandoned; {_CONTINUE}"
+_WAIT_TO_SEND = "to wait until that is over, add --wait (in Python: wait=60)"
+_CONTINUE = "to go on with it in a new session, type "
+_GIVE_UP = f"type gaia-sessions finalize {{id}} abandoned; {_CONTINUE}{run_command('{id}', ended=True)}"
 _MORE_TOKENS = (
     "to let it use as many again, type this, then the same again: gaia-sessions update {{id}} --max-tokens {}"
 )
@@ -119,47 +151,38 @@ _REFUSALS = {
 }
 """Why work that rests may not go on, and what to type, for each reason of the policy but those that name an agent."""
 
+_REFUSED_TO_SENDERS = ("phase_not_resumable", NOT_APPROVED_REASON, "not_ready")
+"""Idle time, errors and a limit to wait for refuse no send: a person asks."""
 
-def check_may_run(record: Record, decision: Decision) -> None:
-    """Raises ``RunNotAllowed`` unless a command may go on with the work of ``record``, or begin it.
+
+def check_may_begin(record: Record, decision: Decision, *, sends: bool = False) -> None:
+    """Raises ``RunNotAllowed`` unless a command, or somebody who ``sends``, may go on with ``record``, or begin it.
 
     ``decision`` is the policy's on that record, which is not cancelled: it decides but for work that nobody has begun.
     """
-    if is_final(record["phase"]):
-        raise refusal(record, f"it is {record['phase']}", _CONTINUE)
-    check_nobody_at_work(record, decision)
-    if is_used_up(record):
-        raise refusal(
-            record,
-            f"its {record['max_tokens']:,} tokens are used up",
-            _MORE_TOKENS.format(tokens_of(record) + record["max_tokens"]),
-        )
-    if decision["should_resume"] or is_new(record["phase"]):
+    phase, reason = record["phase"], decision["reason"]
+    if is_final(phase):
+        continued = (send_command if sends else run_command)("{id}", ended=True)
+        raise _refusal(record, f"it is {phase}", f"{_CONTINUE}{continued}")
+    if is_running(decision):
+        raise at_work(record["agent_id"], sends=sends)
+    if claimed_runs(decision):
+        raise at_work(record["agent_id"], "somebody is about to resume it", sends=sends)
+    if is_used_up(record) and not sends:
+        more = _MORE_TOKENS.format(tokens_of(record) + record["max_tokens"])
+        raise _refusal(record, f"its {record['max_tokens']:,} tokens are used up", more)
+    if decision["should_resume"] or is_new(phase) or (sends and reason not in _REFUSED_TO_SENDERS):
         return
-    if decision["reason"] == "expired" and waits_for_approval(record["phase"]):
-        raise refusal(
+    if reason == "expired" and waits_for_approval(phase):
+        raise _refusal(
             record, "it waited too long for an approval", "type this, then the same again: gaia-sessions approve {id}"
         )
-    refuse(record, decision["reason"])
+    raise _refusal(record, *_REFUSALS[reason])
 
 
-def check_nobody_at_work(record: Record, decision: Decision, hint: str = _WAIT) -> None:
-    """Raises ``AgentAtWork`` if an agent is at work by the policy's ``decision``, or about to be."""
-    if is_running(decision):
-        raise at_work(record["agent_id"], hint=hint)
-    if claimed_runs(decision):
-        raise at_work(record["agent_id"], "somebody is about to resume it", hint)
-
-
-def at_work(agent_id: str, problem: str = "its agent is at work", hint: str = _WAIT) -> AgentAtWork:
+def at_work(agent_id: str, problem: str = "its agent is at work", *, sends: bool = False) -> AgentAtWork:
     """That the work of a session may not go on now, but later."""
-    return AgentAtWork(agent_id, problem, hint.replace("{id}", agent_id))
-
-
-def refuse(record: Record, reason: str) -> NoReturn:
-    """Raises ``RunNotAllowed`` for a ``reason`` of the policy."""
-    problem, hint = _REFUSALS[reason]
-    raise refusal(record, problem, hint)
+    return AgentAtWork(agent_id, problem, _WAIT_TO_SEND if sends else _WAIT.replace("{id}", agent_id))
 
 
 def check_may_be_continued(record: Record, now: datetime) -> None:
@@ -170,62 +193,89 @@ def check_may_be_continued(record: Record, now: datetime) -> None:
     if has_agent(record, now, ()):
         raise at_work(record["agent_id"])
     if not is_final(record["phase"]):
-        going_on = send_command("{id}") if is_conversation(record) else _RUN
-        raise refusal(record, "it has not ended", f"to go on with it, type {going_on}")
+        going_on = (send_command if is_conversation(record) else run_command)("{id}")
+        raise _refusal(record, "it has not ended", f"to go on with it, type {going_on}")
 
 
-def refusal(record: Record, problem: str, hint: str) -> RunNotAllowed:
+def _refusal(record: Record, problem: str, hint: str) -> RunNotAllowed:
     """Why nobody may go on with the work of ``record`` now, and what to type."""
     facts = {"phase": record["phase"], "paused_until": record.get("paused_until")}
     agent_id = record["agent_id"]
     return RunNotAllowed(agent_id, problem.format(**facts), hint.replace("{id}", agent_id))
 
 
-def with_command_begun(record: Record, fields: Run, now: datetime, shell: str | None = None) -> Record:
-    """With a new run, which has ``fields``, whose command is at work from ``now`` on: the work is being carried out.
+def with_run_begun(
+    record: Record, fields: Run, now: datetime, shell: str | None = None, *, sends: bool = False
+) -> Record:
+    """With a new run, which has ``fields`` and is at work from ``now`` on, of a command or by which somebody ``sends``.
 
-    It may rest, or be new; what it waited for is decided by that it goes on. shell: the host in whose agent's shell
-    that is typed, if it is.
+    The work may rest, or be new. What it waited for is decided by that a command goes on, and answered by what is sent.
+    shell: the host in whose agent's shell that is typed, if it is.
     """
+    if sends:
+        fields = {**fields, "turn": current_turn(record)}
     begun = with_new_run(record, {**fields, "started_at": format_time(now)})
     if is_asking(record):
-        begun = with_given_answer(begun, "approval", now, "run", shell=shell)
-    return with_event(with_activity(without_pause(begun), now), COMMAND_STARTED, now)
+        key: AnswerKey | None = None if sends else "approval"
+        begun = with_given_answer(begun, key, now, "send" if sends else "run", shell=shell)
+    return with_event(with_activity(without_pause(begun), now), TURN_TAKEN if sends else COMMAND_STARTED, now)
 
 
-def is_ended_by_wrapper(run: Run) -> bool:
-    """Whether the wrapper of ``run`` has ended it; one that was judged to be gone may still do that."""
-    return has_ended(run) and run.get("end") != LOST
+def answer_message(record: Record, now: datetime) -> list[NewMessage]:
+    """What a person answered to what the agent asked, as messages of the turn that began last."""
+    return [
+        new_message(SYSTEM, f"What you asked an approval for was {given['answer']}{_said(given)}", now)
+        for given in untold_answers({**record, "runs": record["runs"][:-1]})
+        if given["by"] != UPDATE
+    ]
 
 
-def with_command_end(record: Record, run: Run, ended: CommandEnd, marker_phase: str | None, now: datetime) -> Record:
-    """With the end of ``run``, which ``record`` has, and of its work.
+def _said(given: GivenAnswer) -> str:
+    return f": {given['message']}" if given.get("message") else "."
 
-    ``marker_phase`` is the phase in the marker that ends what the command wrote, which is a turn. A session that is
-    final keeps its outcome. Returns ``record`` itself if the wrapper has ended the run before.
+
+def is_over(run: Run) -> bool:
+    """Whether its process may not end ``run`` any more; that of a command may if it was only taken to be gone."""
+    return has_ended(run) and (is_send(run) or run.get("end") != LOST)
+
+
+def with_run_ended(record: Record, run: Run, ended: RunEnd, marked: str | None, now: datetime) -> Record:
+    """With the end of ``run``, which ``record`` has, and of its work if it is that of a command.
+
+    ``marked`` is the phase in the marker that ends what was said last. A session that is final keeps its outcome. What
+    the messages that were answered say of their tokens is charged. Nothing is kept of what a send that failed said.
+    Returns ``record`` itself if its wrapper has ended the run before.
     """
-    end, fields = end_of(ended, marker_phase)
+    turn = ended.turn(run, now)
+    end, fields = _end_of(run, ended, marked)
     if ended.exit_code is not None:
         fields["exit_code"] = ended.exit_code
-    if ended.message:
+    if turn is not None and ended.message:
         fields["last_message"] = ended.message[-MAX_MESSAGE_LENGTH:]
-    fields |= conversation_fields(record, ended.told, 1 if ended.message else 0)
+    fields |= conversation_fields(record, ended.told, len(turn or ()), is_kept=turn is not None or not is_send(run))
     counted, run = with_figures(record, run, ended.told)
     closed = with_end_by_wrapper(counted, run, end, fields, now)
-    return {**closed, "turns": current_turn(record)} if ended.message and closed is not counted else closed
+    if closed is counted or turn is None:
+        return closed
+    tokens = sum(message.get("tokens", 0) for message in ended.answered)
+    if tokens and not is_final(closed["phase"]):
+        closed = with_charge(closed, tokens, now)
+    return {**closed, "turns": current_turn(record)}
 
 
-def end_of(ended: CommandEnd, marker_phase: str | None) -> tuple[str, Run]:
+def _end_of(run: Run, ended: RunEnd, marked: str | None) -> tuple[str, Run]:
     """One of ``ENDS``, and what is stored of it besides."""
+    if ended.is_success and is_send(run):
+        return RUN_RETURNED, marker_fields(marked if marked and is_resumable(marked) else None)
     if ended.is_success:
-        return STOPPED, marker_fields(marker_phase)
+        return STOPPED, marker_fields(marked)
     if ended.cause in (TIMED_OUT, OUT_OF_TOKENS):
-        stated: Run = {} if marker_phase is None else {"reported": marker_phase}
+        stated: Run = {} if marked is None or is_send(run) else {"reported": marked}
         return RUN_FAILED, {**stated, "detail": ended.cause}
     if ended.cause == SIGNALLED:
-        return KILLED, {"detail": "stopped by a signal", "interruption": STOPPED_BY_USER}
+        return KILLED, {"detail": ended.detail or "stopped by a signal", "interruption": STOPPED_BY_USER}
     if ended.cause == CANCELLED:
-        return KILLED, {"detail": "cancelled"}
+        return KILLED, {"detail": CANCELLED}
     return RUN_FAILED, {"detail": ended.detail or exit_text(ended.exit_code)}
 
 

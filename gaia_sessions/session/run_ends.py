@@ -331,6 +331,8 @@ _EFFECTS: dict[str, Effect] = {
 def _apply_return_of_send(record: Record, run: Run, now: datetime) -> Record:
     """Whoever sent something answered what the work waited for."""
     record = with_activity(record, now)
+    if run.get("detail") == MARKER_DETAIL:
+        return with_phase(without_question(record), run["reported"], now)
     return record if "reported" in run else with_event(without_answer(record), SEND_RETURNED, now)
 
 

@@ -37,7 +37,7 @@ from gaia_sessions.session.own_runs import (
     OUT_OF_TOKENS,
     SIGNALLED,
     TIMED_OUT,
-    CommandEnd,
+    RunEnd,
 )
 from gaia_sessions.session.record import encode, new_record
 from gaia_sessions.session.requests import Start
@@ -83,7 +83,7 @@ def begin(sessions: Sessions, agent_id: str | None = None, **wanted: Any) -> Beg
 
 def end(sessions: Sessions, begun: Begun, message: str = "", code: int = 0, cause: str = EXITED) -> str:
     """Ends the run; the phase that it leaves."""
-    record = at.write(sessions, own_runs.end, begun.record["agent_id"], begun.run, CommandEnd(cause, code, message))
+    record, _, _ = at.write(sessions, own_runs.end, begun.record["agent_id"], begun.run, RunEnd(cause, code, message))
     return record["phase"]
 
 
@@ -168,7 +168,7 @@ def test_every_other_end_is_reported_with_what_was_said(
 ) -> None:
     begun = begin(sessions)
     agent_id = begun.record["agent_id"]
-    foreseen = at.read(sessions, own_runs.report_as_ended, begun, CommandEnd(cause, code, "half of it"))
+    foreseen = at.read(sessions, own_runs.report_as_ended, begun, RunEnd(cause, code, "half of it"))
 
     assert end(sessions, begun, "half of it", code, cause) == phase
 
@@ -250,7 +250,7 @@ def test_a_wrapper_ends_no_run_but_its_own(root: str, *, is_begun_again: bool) -
 
     with pytest.raises(RunGone):
         end(sessions, first, "the first")
-    foreseen = at.read(sessions, own_runs.report_as_ended, first, CommandEnd(EXITED, 0, "the first"))
+    foreseen = at.read(sessions, own_runs.report_as_ended, first, RunEnd(EXITED, 0, "the first"))
 
     assert (foreseen["status"], foreseen["result"]) == ("success", "the first")
     assert states(sessions) == before
@@ -514,8 +514,8 @@ def test_a_run_that_could_begin_can_always_end(sessions: Sessions, cause: str) -
     rewrite(sessions, {**full, "metadata": {"filling": "x" * room}})
 
     begun = begin(sessions, agent_id)
-    ended = CommandEnd(cause, None if cause == NOT_STARTED else 255, "m" * 9000, "no such file: " + "d" * 9000)
-    record = at.write(sessions, own_runs.end, agent_id, begun.run, ended)
+    ended = RunEnd(cause, None if cause == NOT_STARTED else 255, "m" * 9000, "no such file: " + "d" * 9000)
+    record, _, _ = at.write(sessions, own_runs.end, agent_id, begun.run, ended)
 
     assert record["runs"][0]["end"] in ("failed", "killed")
     assert [one["role"] for one in sessions.messages(agent_id) if isinstance(one, dict)] == ["user", "assistant"]

@@ -15,7 +15,7 @@ from gaia_sessions.api import answering, ending, own_runs, updating
 from gaia_sessions.api.cancelling import mark_cancelled
 from gaia_sessions.api.reconciling import close_runs
 from gaia_sessions.errors import Cancelled, Conflict, RunNotAllowed
-from gaia_sessions.session.own_runs import CAUSES, CommandEnd
+from gaia_sessions.session.own_runs import CAUSES, RunEnd
 from gaia_sessions.session.phases import OUTCOMES, PHASES, RESUMABLE, is_final
 from gaia_sessions.session.requests import Start
 from gaia_sessions.session.schema import LOST
@@ -94,7 +94,7 @@ class CommandsAreRun(RuleBasedStateMachine):
         if not has_ended and run.get("end") == LOST:
             self.finals.pop(agent_id, None)  # an outcome that was concluded from its loss
 
-        after = own_runs.end(writing(self.store, self.now), agent_id, run, CommandEnd(cause, code, message))
+        after, _, _ = own_runs.end(writing(self.store, self.now), agent_id, run, RunEnd(cause, code, message))
 
         self.said[agent_id] = self.said.get(agent_id, 0) + bool(message and not has_ended)
         assert after["runs"][-1].get("end") not in (None, LOST)

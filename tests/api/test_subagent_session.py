@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gaia_sessions import EphemeralSession, Sessions, SubAgentSession
-from gaia_sessions.api import at, records, sending
+from gaia_sessions.api import at, own_runs, records
 from gaia_sessions.errors import (
     AgentAtWork,
     Cancelled,
@@ -593,14 +593,14 @@ def test_an_interrupt_while_it_begins_leaves_nobody_at_work(
     talk: SubAgentSession[Agent], agent: Agent, monkeypatch: pytest.MonkeyPatch, interrupt: BaseException
 ) -> None:
     """As between the write of the claim and its return."""
-    begin = sending.begin
+    begin = own_runs.begin
 
     def interrupted(*arguments: Any) -> object:
         begin(*arguments)
         raise interrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(sending, "begin", interrupted)
+        patched.setattr(own_runs, "begin", interrupted)
         with pytest.raises(KeyboardInterrupt if isinstance(interrupt, KeyboardInterrupt) else StoreFailure):
             talk.send("one")
     record = Sessions(talk.root).store.read(talk.agent_id)

@@ -327,7 +327,7 @@ def _populate_and_begin(root: str) -> None:
     _populate(root)
     now = datetime.now(UTC)
     record = new_record("command", "worker", "young", {}, now)
-    FileStore(root).create(own_runs.with_command_begun(record, {"wrapper": {"pid": 1}}, now))
+    FileStore(root).create(own_runs.with_run_begun(record, {"wrapper": {"pid": 1}}, now))
 
 
 def _populate_and_cancel(root: str) -> None:

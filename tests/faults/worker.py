@@ -18,7 +18,7 @@ from gaia_sessions.adk.app_events import app_event
 from gaia_sessions.api import app_sessions, at, own_runs, removal
 from gaia_sessions.config import Config
 from gaia_sessions.errors import DurabilityUnknown, MessagesKeptAside, SessionsError
-from gaia_sessions.session.own_runs import EXITED, CommandEnd
+from gaia_sessions.session.own_runs import EXITED, RunEnd
 from gaia_sessions.session.requests import Start
 from gaia_sessions.session.shared_keys import Delta
 from gaia_sessions.store.file_store import FileStore
@@ -132,9 +132,9 @@ def begin_run(root: str, agent_id: str, is_new: str = "") -> object:
 
 
 def end_run(root: str, agent_id: str) -> object:
-    ended = CommandEnd(EXITED, 0, "from a worker")
+    ended = RunEnd(EXITED, 0, "from a worker")
     sessions = gaia_sessions.Sessions(root)
-    return at.write(sessions, own_runs.end, agent_id, sessions.store.read(agent_id)["runs"][0], ended)["phase"]
+    return at.write(sessions, own_runs.end, agent_id, sessions.store.read(agent_id)["runs"][0], ended)[0]["phase"]
 
 
 def run_command(root: str, agent_id: str) -> object:

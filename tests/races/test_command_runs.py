@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from gaia_sessions import Sessions
 from gaia_sessions.api import at, own_runs
-from gaia_sessions.session.own_runs import EXITED, CommandEnd
+from gaia_sessions.session.own_runs import EXITED, RunEnd
 from gaia_sessions.session.requests import Start
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ def resting(sessions: Sessions, parent_id: str | None = None) -> str:
     """A session whose command waits for an approval."""
     begun = at.write(sessions, own_runs.begin, Start(parent_id=parent_id), WRAPPER)
     agent_id = begun.record["agent_id"]
-    at.write(sessions, own_runs.end, agent_id, begun.run, CommandEnd(EXITED, 0, "[gaia-sessions: approval] may I?"))
+    at.write(sessions, own_runs.end, agent_id, begun.run, RunEnd(EXITED, 0, "[gaia-sessions: approval] may I?"))
     return agent_id
 
 
@@ -64,5 +64,5 @@ def test_l19_of_many_that_begin_or_go_on_below_one_parent_at_once_five_are_at_wo
     assert sorted(told) == ["begun"] * 5 + ["too_many_children"] * 3
     at_work = [line["agent_id"] for line in sessions.children(parent_id) if line.get("state") == "working"]
     assert len(at_work) == 5
-    at.write(sessions, own_runs.end, at_work[0], sessions.store.read(at_work[0])["runs"][-1], CommandEnd(EXITED, 0))
+    at.write(sessions, own_runs.end, at_work[0], sessions.store.read(at_work[0])["runs"][-1], RunEnd(EXITED, 0))
     assert race([["runs_below", sessions.root, parent_id]]).results() == ["begun"]

@@ -6,9 +6,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from gaia_sessions.session.client_conversation import Told, conversation_to_go_on, standing_of
-from gaia_sessions.session.own_runs import CAUSES, EXITED, CommandEnd, with_command_begun, with_command_end
+from gaia_sessions.session.own_runs import CAUSES, EXITED, RunEnd, with_run_begun, with_run_ended
 from gaia_sessions.session.record import decode, encode
-from gaia_sessions.session.sends import SendEnd, with_failed_send
 from gaia_sessions.session.usage import with_consumed
 from tests.records import record_with
 from tests.table import table
@@ -21,12 +20,12 @@ USED: Any = {"consumed": {"input_tokens": 100, "output_tokens": 20, "total_token
 
 
 def begun(**keys: Any) -> Any:
-    return with_command_begun(record_with(phase="planning", **keys), {"wrapper": {"pid": 1}}, NOW)
+    return with_run_begun(record_with(phase="planning", **keys), {"wrapper": {"pid": 1}}, NOW)
 
 
 def ended(record: Any, cause: str = EXITED, message: str = "All done.", told: Told | None = None) -> Any:
-    end = CommandEnd(cause, 0, message, told=told or Told(USED, WHERE, standing_of(record)))
-    return with_command_end(record, record["runs"][-1], end, None, LATER)
+    end = RunEnd(cause, 0, message, told=told or Told(USED, WHERE, standing_of(record)))
+    return with_run_ended(record, record["runs"][-1], end, None, LATER)
 
 
 @table("cause", CAUSES)
@@ -80,6 +79,8 @@ def test_a_send_that_fails_has_used_something_too() -> None:
     run: Any = {**begun()["runs"][-1], "turn": 1}
     record: Any = {**begun(), "runs": [run]}
 
-    after = with_failed_send(record, run, SendEnd("failed", {"detail": "exit code 1"}, Told(USED, WHERE)), LATER)
+    after = with_run_ended(
+        record, run, RunEnd(EXITED, 1, "half", told=Told(USED, WHERE, standing_of(record))), None, LATER
+    )
 
     assert (after["usage"], "conversation" in after["runs"][-1]) == (USED["consumed"], False)

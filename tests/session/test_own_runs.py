@@ -20,12 +20,12 @@ from gaia_sessions.session.own_runs import (
     OUT_OF_TOKENS,
     SIGNALLED,
     TIMED_OUT,
-    CommandEnd,
+    RunEnd,
     check_may_be_continued,
-    check_may_run,
+    check_may_begin,
     exit_text,
-    with_command_begun,
-    with_command_end,
+    with_run_begun,
+    with_run_ended,
 )
 from gaia_sessions.session.phases import MARKER_PHASES, OPEN, OUTCOMES, PHASES, RESUMABLE, is_final
 from gaia_sessions.session.record import decode, encode
@@ -44,10 +44,10 @@ LATER = START + timedelta(minutes=30)
 AT_WORK: dict[str, Any] = {"run": 1, **FIELDS, "started_at": WHEN}
 
 
-def ended(record: Record, end: CommandEnd, marker: str | None = None) -> tuple[Record, dict[str, Any]]:
+def ended(record: Record, end: RunEnd, marker: str | None = None) -> tuple[Record, dict[str, Any]]:
     """The record with that end of its last run, which must be one that can be stored, and what the run gained by it."""
     run = record["runs"][-1]
-    after = unchanged(lambda record: with_command_end(record, run, end, marker, LATER), record)
+    after = unchanged(lambda record: with_run_ended(record, run, end, marker, LATER), record)
     assert decode(encode(after), "agent-1") == after
     return after, {key: value for key, value in after["runs"][-1].items() if key not in run}
 
@@ -57,7 +57,7 @@ def test_a_command_carries_out_its_work_from_the_beginning(phase: str) -> None:
     answer: Any = {"approval": {"message": "yes", "timestamp": WHEN}} if phase == "approval" else {}
     record = record_with(phase=phase, paused_until=WHEN, **answer)
 
-    begun = unchanged(lambda record: with_command_begun(record, FIELDS, LATER), record)
+    begun = unchanged(lambda record: with_run_begun(record, FIELDS, LATER), record)
 
     move = moved(phase, "executing", format_time(LATER))
     expected = {**record_with(phase="executing"), "last_updated": format_time(LATER), "history": [move]}
@@ -100,9 +100,7 @@ def test_every_end_closes_the_run_and_says_where_the_work_rests(
     run = {**AT_WORK, "reported": reported} if reported else AT_WORK
     record = record_with(run, phase=reported or "executing", resume_ready=bool(reported))
 
-    after, gained = ended(
-        record, CommandEnd(cause, code, "All of it.", "no such file" if code is None else None), marker
-    )
+    after, gained = ended(record, RunEnd(cause, code, "All of it.", "no such file" if code is None else None), marker)
 
     at = format_time(LATER)
     exit_code = {} if code is None else {"exit_code": code}
@@ -117,7 +115,7 @@ def test_every_end_closes_the_run_and_says_where_the_work_rests(
 
 
 def test_what_was_said_is_kept_in_the_record_by_its_end() -> None:
-    _, gained = ended(record_with(AT_WORK, phase="executing"), CommandEnd(EXITED, 0, "a" * 4000 + "b" * 10))
+    _, gained = ended(record_with(AT_WORK, phase="executing"), RunEnd(EXITED, 0, "a" * 4000 + "b" * 10))
     assert gained["last_message"] == "a" * 3990 + "b" * 10
 
 
@@ -126,7 +124,7 @@ def test_what_was_said_is_kept_in_the_record_by_its_end() -> None:
 def test_a_session_that_is_final_keeps_its_outcome(outcome: str, cause: str) -> None:
     record = record_with(AT_WORK, phase=outcome, finalized_at=WHEN, duration_seconds=240, summary="done")
 
-    after, gained = ended(record, CommandEnd(cause, 3, "x"))
+    after, gained = ended(record, RunEnd(cause, 3, "x"))
 
     assert {**after, "runs": record["runs"]} == {**record, "turns": 1}
     assert gained["ended_at"] == format_time(LATER)
@@ -135,7 +133,7 @@ def test_a_session_that_is_final_keeps_its_outcome(outcome: str, cause: str) -> 
 def test_an_end_of_an_earlier_run_closes_only_that_run() -> None:
     record = record_with(AT_WORK, {"run": 2, "started_at": WHEN}, phase="planning")
 
-    after = with_command_end(record, record["runs"][0], CommandEnd(EXITED, 3), None, LATER)
+    after = with_run_ended(record, record["runs"][0], RunEnd(EXITED, 3), None, LATER)
 
     assert {**after, "runs": record["runs"]} == record
     assert after["runs"][0]["end"] == "failed"
@@ -156,9 +154,9 @@ def test_a_run_that_was_judged_to_be_lost_is_ended_by_its_wrapper_after_all(caus
     run = {**AT_WORK, "reported": reported} if reported else AT_WORK
     record = record_with(run, phase=reported or "executing")
     lost = with_end(record, run, LOST, {"detail": "gone"}, START + timedelta(minutes=10))  # type: ignore[arg-type]
-    end = CommandEnd(cause, 3, "x")
+    end = RunEnd(cause, 3, "x")
 
-    after = with_command_end(lost, lost["runs"][-1], end, None, LATER)
+    after = with_run_ended(lost, lost["runs"][-1], end, None, LATER)
 
     expected, _ = ended(record, end)
     assert after["runs"] == expected["runs"]
@@ -168,15 +166,13 @@ def test_a_run_that_was_judged_to_be_lost_is_ended_by_its_wrapper_after_all(caus
 @table("first", CAUSES)
 @table("second", CAUSES)
 def test_the_outcome_does_not_change_by_a_second_end(first: str, second: str) -> None:
-    once, _ = ended(record_with(AT_WORK, phase="executing"), CommandEnd(first, 0, "x"))
-    again = with_command_end(once, once["runs"][-1], CommandEnd(second, 0, "y"), None, LATER)
+    once, _ = ended(record_with(AT_WORK, phase="executing"), RunEnd(first, 0, "x"))
+    again = with_run_ended(once, once["runs"][-1], RunEnd(second, 0, "y"), None, LATER)
     assert again["phase"] == once["phase"] or not is_final(once["phase"])
 
 
 def test_what_no_record_can_hold_is_replaced_in_what_a_command_said() -> None:
-    _, gained = ended(
-        record_with(AT_WORK, phase="executing"), CommandEnd(NOT_STARTED, None, "a\0b\ud800c", "no \udcff")
-    )
+    _, gained = ended(record_with(AT_WORK, phase="executing"), RunEnd(NOT_STARTED, None, "a\0b\ud800c", "no \udcff"))
     assert (gained["last_message"], gained["detail"]) == ("a?b?c", "no ?")
 
 
@@ -233,7 +229,7 @@ def test_work_that_may_not_go_on_is_refused_with_what_to_type(keys: dict[str, An
     record = record_with(**{"resume_ready": True, "last_updated": format_time(LATER), **keys})
 
     with pytest.raises(RunNotAllowed) as refused:
-        check_may_run(record, decide("agent-1", record, LATER, LIMITS))
+        check_may_begin(record, decide("agent-1", record, LATER, LIMITS))
 
     assert (refused.value.problem, refused.value.exit_code) == (problem, 4)
     assert hint in refused.value.hint
@@ -278,7 +274,7 @@ def test_every_end_leaves_a_record_that_holds_together(
     final = {"finalized_at": WHEN, "duration_seconds": 1} if is_final(phase) else {}
     record = record_with(run, phase=phase, **final, **answers)
 
-    after, gained = ended(record, CommandEnd(cause, code, message), marker)
+    after, gained = ended(record, RunEnd(cause, code, message), marker)
 
     assert {"end", "ended_at"} <= set(gained)
     assert is_final(after["phase"]) is ("finalized_at" in after)

@@ -10,10 +10,19 @@ import pytest
 
 from gaia_sessions.errors import AgentAtWork, RunNotAllowed
 from gaia_sessions.jsonio.strict import dump_line
-from gaia_sessions.session import sends
-from gaia_sessions.session.client_conversation import Told
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.context import cut
+from gaia_sessions.session.own_runs import (
+    CANCELLED,
+    EXITED,
+    SIGNALLED,
+    RunEnd,
+    check_may_begin,
+    fitted,
+    is_over,
+    with_run_begun,
+    with_run_ended,
+)
 from gaia_sessions.session.phases import MARKER_PHASES, PHASES, RESUMABLE, is_final
 from gaia_sessions.session.record import decode, encode
 from gaia_sessions.session.retention import MAX_RUNS, MAX_SENDS, trim_record
@@ -39,7 +48,7 @@ answer = partial(message, "assistant")
 
 
 def check(record: Record) -> None:
-    sends.check_may_send(record, decide("agent-1", record, LATER, LIMITS))
+    check_may_begin(record, decide("agent-1", record, LATER, LIMITS), sends=True)
 
 
 @table("phase", PHASES)
@@ -83,7 +92,7 @@ def test_none_begins_while_somebody_is_at_work(run: dict[str, Any], said: str) -
 def test_it_is_a_run_of_the_next_turn_and_new_work_is_begun_by_it(phase: str) -> None:
     record = record_with(phase=phase, turns=4, paused_until=WHEN)
 
-    begun = unchanged(lambda record: sends.with_send_begun(record, FIELDS, LATER, None), record)
+    begun = unchanged(lambda record: with_run_begun(record, FIELDS, LATER, sends=True), record)
 
     now = format_time(LATER)
     is_new = phase == "initializing"
@@ -111,7 +120,8 @@ def test_answered_it_is_returned_and_answers_what_was_asked_unless_its_agent_rep
     record = record_with(phase=phase, runs=[run], charged_tokens=5)
 
     said = [answer("{}", tool_name="Bash", tokens=1), answer("Done", tokens=2)]
-    after = unchanged(lambda record: sends.with_answer_of_send(record, run, [], said, marked, Told(), LATER), record)
+    ended = RunEnd(EXITED, message="Done", answered=said)
+    after = unchanged(lambda record: with_run_ended(record, run, ended, marked, LATER), record)
 
     now = format_time(LATER)
     marked = None if marked == "failed" else marked
@@ -121,8 +131,8 @@ def test_answered_it_is_returned_and_answers_what_was_asked_unless_its_agent_rep
     elif phase == "approval" and not reported:
         expected = "investigating"
     fields: dict[str, Any] = {"reported": marked, "detail": "said so in its last line"} if marked else {}
-    ended = {**run, "last_message": "Done", **fields, "ended_at": now, "end": RUN_RETURNED}
-    assert (after["phase"], after["turns"], after["runs"]) == (expected, 1, [ended])
+    closed = {**run, "last_message": "Done", **fields, "ended_at": now, "end": RUN_RETURNED}
+    assert (after["phase"], after["turns"], after["runs"]) == (expected, 1, [closed])
     assert (after["charged_tokens"], after["error_count"]) == (5 if is_final(phase) else 8, 0)
     assert decode(encode(after), "agent-1") == after
 
@@ -131,22 +141,49 @@ def test_answered_it_is_returned_and_answers_what_was_asked_unless_its_agent_rep
 @table(
     ("ended", "end", "fields", "errors"),
     [
-        (sends.failed("ValueError: no"), RUN_FAILED, {"detail": "ValueError: no"}, 1),
-        (sends.stopped("by hand"), KILLED, {"detail": "by hand", "interruption": "stopped_by_user"}, 0),
-        (sends.cancelled(), KILLED, {"detail": "cancelled"}, 0),
+        (RunEnd(EXITED, detail="ValueError: no"), RUN_FAILED, {"detail": "ValueError: no"}, 1),
+        (
+            RunEnd(SIGNALLED, message="half", detail="by hand"),
+            KILLED,
+            {"detail": "by hand", "interruption": "stopped_by_user"},
+            0,
+        ),
+        (RunEnd(CANCELLED), KILLED, {"detail": "cancelled"}, 0),
     ],
 )
 def test_not_answered_it_leaves_no_turn_and_no_end_of_the_work(
-    phase: str, ended: sends.SendEnd, end: str, fields: dict[str, Any], errors: int
+    phase: str, ended: RunEnd, end: str, fields: dict[str, Any], errors: int
 ) -> None:
     record = record_with(phase=phase, runs=[AT_WORK], turns=3)
 
-    after = unchanged(lambda record: sends.with_failed_send(record, AT_WORK, ended, LATER), record)
+    after = unchanged(lambda record: with_run_ended(record, AT_WORK, ended, "planning", LATER), record)
 
     resting = {"initializing": "investigating", "executing": "planning", "validating": "planning"}
     run = {**AT_WORK, **fields, "ended_at": format_time(LATER), "end": end}
     assert (after["phase"], after["turns"], after["runs"]) == (resting.get(phase, phase), 3, [run])
     assert after["error_count"] == (0 if is_final(phase) else errors)
+
+
+def test_of_one_that_is_not_the_latest_run_any_more_a_marker_moves_nothing() -> None:
+    record = record_with(phase="investigating", runs=[AT_WORK, {"run": 2, "host": "claude-code", "started_at": WHEN}])
+
+    after = with_run_ended(record, AT_WORK, RunEnd(EXITED, message="May I?"), "approval", LATER)
+
+    assert (after["phase"], after["runs"][0]["reported"], after["turns"]) == ("investigating", "approval", 1)
+
+
+@table(
+    ("run", "over"),
+    [
+        (AT_WORK, False),
+        ({**AT_WORK, "ended_at": WHEN, "end": RUN_RETURNED}, True),
+        ({**AT_WORK, "ended_at": WHEN, "end": LOST}, True),
+        ({"run": 1, **FIELDS, "ended_at": WHEN, "end": "stopped"}, True),
+        ({"run": 1, **FIELDS, "ended_at": WHEN, "end": LOST}, False),
+    ],
+)
+def test_a_late_end_counts_for_a_command_that_was_taken_to_be_lost_and_for_no_send(run: Any, *, over: bool) -> None:
+    assert is_over(run) == over
 
 
 def lost_as(end: str, record: Record) -> Record:
@@ -194,13 +231,13 @@ def test_those_of_children_take_no_place(runs: list[dict[str, Any]], age: int, *
 @table("text", ["x", "é\x01\n", "\U0001f600"])
 def test_of_an_answer_that_is_too_long_the_beginning_and_the_end_are_stored(text: str) -> None:
     long = answer("BEGIN" + text * (LINE_LIMIT // len(text)) + "END", tool_name="n" * 1000, tool_call_id="c" * 1000)
-    fitted = sends.fitted(long)
-    number_messages([fitted], 1, 1)
-    content = fitted["content"]
+    shortened = fitted(long)
+    number_messages([shortened], 1, 1)
+    content = shortened["content"]
     assert (content[:5], content[-3:]) == ("BEGIN", "END")
     assert "characters left out ...]" in content
-    assert {**fitted, "content": ""} == {**long, "content": ""}
+    assert {**shortened, "content": ""} == {**long, "content": ""}
     assert len(dump_line(content, limit=2 * LINE_LIMIT)) > LINE_LIMIT // 2
     short = answer("short")
-    assert sends.fitted(short) is short
+    assert fitted(short) is short
     assert cut("abc", 3) == "abc"
