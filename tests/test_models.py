@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from pydantic import JsonValue, TypeAdapter
 
 from gaia_sessions import models
-from gaia_sessions.api import ending, updating
+from gaia_sessions.api import updating
 from gaia_sessions.api.creating import store_new
 from gaia_sessions.config import Config
 from gaia_sessions.errors import InvalidInput, NewerSchema, SessionFinal, SessionsError
@@ -344,7 +344,7 @@ UPDATES = st.builds(
     if_revision=st.sampled_from([None, None, None, 1, 2]),
 )
 
-ENDINGS = st.builds(partial, st.just(ending.finalize), outcome=st.sampled_from(OUTCOMES), summary=TEXTS, error=TEXTS)
+ENDINGS = st.builds(partial, st.just(updating.finalize), outcome=st.sampled_from(OUTCOMES), summary=TEXTS, error=TEXTS)
 
 HOST = {"at": MOMENT, "host": "claude-code", "host_session_id": "h"}
 

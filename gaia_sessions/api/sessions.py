@@ -18,7 +18,6 @@ if TYPE_CHECKING:
         cleaning,
         command,
         creating,
-        ending,
         families,
         figures_of_all,
         importing,
@@ -44,7 +43,7 @@ if TYPE_CHECKING:
 else:
     answering, pending_work, briefing = Later("answering"), Later("pending_work"), Later("briefing")
     cancelling, charging, cleaning = Later("cancelling"), Later("charging"), Later("cleaning")
-    command, creating, ending, families = Later("command"), Later("creating"), Later("ending"), Later("families")
+    command, creating, families = Later("command"), Later("creating"), Later("families")
     figures_of_all, importing, keys = Later("figures_of_all"), Later("importing"), Later("keys")
     listing, permitting, reconciling = Later("listing"), Later("permitting"), Later("reconciling")
     records, remembering, removal = Later("records"), Later("remembering"), Later("removal")
@@ -90,7 +89,7 @@ class Sessions(Place):
     pending = Reads(pending_work.pending)
     approve = Changes(answering.approve)
     deny = Changes(answering.deny)
-    finalize = Changes(ending.finalize)
+    finalize = Changes(updating.finalize)
     should_resume = Reads(standing.should_resume)
     explain_resume = Reads(standing.explain_resume)
     list = Reads(listing.summaries)

@@ -1,6 +1,7 @@
-"""Updates a session: its phase, metadata, errors, budget and question, unless it has ended or was cancelled.
+"""Updates a session: its phase, metadata, errors, budget and question, unless it has ended or was cancelled; ends it.
 
-Work that waits for a person moves on only as its settings say. ``Written`` is what every change of one session returns.
+Work that waits for a person moves on only as its settings say, and what was cancelled ends as abandoned alone.
+``Written`` is what every change of one session returns.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ def update(  # noqa: PLR0913  # what can be said of an update
     with at.store.open(agent_id) as session:
         record = before = session.record
         if outcome is not None:
-            check_not_cancelled(session, outcome)
+            _check_not_cancelled(session, outcome)
         if waits_for_approval(before["phase"]):
             asked = _asked_of_waiting(at, before, asked)
             record = with_question_passed(before, phase, at.now, gone_runs(before), at.shell())
@@ -72,7 +73,7 @@ def update(  # noqa: PLR0913  # what can be said of an update
         record = with_update(record, asked, at.now)
         session.commit(Change(record, answer_entries(before, record)), reserved=reserved)
         if outcome is not None:
-            check_not_cancelled(session, outcome)
+            _check_not_cancelled(session, outcome)
         return Written(session, before, at)
 
 
@@ -88,6 +89,28 @@ def _asked_of_waiting(at: Writing, record: Record, asked: Asked) -> Asked:
     if asked["question"] != question_of(record).asked:
         return asked
     return {key: value for key, value in asked.items() if key != "question"}  # type: ignore[return-value]  # some of its keys
+
+
+def finalize(
+    at: Writing, agent_id: str, outcome: str, summary: str | None = None, *, error: str | None = None
+) -> Written:
+    """Ends a session as ``completed``, ``failed`` or ``abandoned`` and returns the record.
+
+    The same outcome again changes nothing. Raises ``UnknownOutcome``, ``SessionFinal`` if the session ended with
+    another outcome, and ``Cancelled`` if it is cancelled: then it is abandoned.
+    """
+    from gaia_sessions.session.stated_ends import check_ending, reserved_for_texts, with_ending  # an update needs none
+
+    check_ending(outcome, summary, error)
+    with at.store.open(agent_id) as session:
+        before = session.record
+        _check_not_cancelled(session, outcome)
+        if at.config.limits.explicit_approvals and waits_for_approval(before["phase"]):
+            check_approved(before, outcome, at.now, gone_runs(before), at.shell())
+        record = with_ending(before, outcome, at.now, summary, error)
+        session.commit(record, reserved=reserved_for_texts(summary, error))
+        _check_not_cancelled(session, outcome)
+        return Written(session, before, at)
 
 
 class Written:
@@ -110,7 +133,7 @@ class Written:
         return decide_on_known(self.record, self.cancellation, self.now, self.limits)
 
 
-def check_not_cancelled(session: OpenSession, outcome: str) -> None:
+def _check_not_cancelled(session: OpenSession, outcome: str) -> None:
     """Raises ``Cancelled`` if the session may not end with ``outcome``: it is abandoned then, and nothing else changes.
 
     One that had ended before it was cancelled keeps its outcome, and is left to the rules for final sessions. Raises

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 
 import click
 
-from gaia_sessions.api import at, ending
+from gaia_sessions.api import at, updating
 from gaia_sessions.config import DEFAULT_HOURS
 from gaia_sessions.errors import InvalidId, SessionNotFound, SessionsError
 
@@ -134,7 +134,7 @@ def _get(call: Call, agent_id: str) -> None:
 @click.option("--summary", metavar="TEXT", help="Result of the work.")
 def _finalize(call: Call, agent_id: str, outcome: str, summary: str | None) -> None:
     session_id = call.session_id(agent_id, writes=True)
-    written = at.write(call.sessions(), ending.finalize, session_id, outcome, summary)
+    written = at.write(call.sessions(), updating.finalize, session_id, outcome, summary)
     if not written.is_changed:
         print_unchanged(call, written.record, {"summary": summary})
     output.print_line(f"Finalized session: {session_id}")

@@ -11,7 +11,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from gaia_sessions.api import answering, ending, own_runs, updating
+from gaia_sessions.api import answering, own_runs, updating
 from gaia_sessions.api.cancelling import mark_cancelled
 from gaia_sessions.api.reconciling import close_runs
 from gaia_sessions.errors import Cancelled, Conflict, RunNotAllowed
@@ -109,7 +109,7 @@ class CommandsAreRun(RuleBasedStateMachine):
             if what.startswith("cancel"):
                 mark_cancelled(self.store, self.now, agent_id, None, below=what == "cancel")
             elif what in OUTCOMES:
-                ending.finalize(writing(self.store, self.now), agent_id, what)
+                updating.finalize(writing(self.store, self.now), agent_id, what)
             elif what in PHASES:
                 updating.update(writing(self.store, self.now), agent_id, what)
             else:

@@ -25,7 +25,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from gaia_sessions.api import cancelling, cleaning, ending, reconciling, updating
+from gaia_sessions.api import cancelling, cleaning, reconciling, updating
 from gaia_sessions.api.creating import store_new
 from gaia_sessions.api.foresight import foreseen
 from gaia_sessions.config import Config
@@ -212,7 +212,7 @@ class Twins(RuleBasedStateMachine):
         agent_id, now = self.any_id(chosen, number), self.now
 
         def act(store: Store) -> object:
-            return ending.finalize(writing(store, now), agent_id, outcome, summary, error=error).record
+            return updating.finalize(writing(store, now), agent_id, outcome, summary, error=error).record
 
         self.each(act)
 

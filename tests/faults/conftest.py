@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gaia_sessions import Sessions
-from gaia_sessions.api import cancelling, ending, updating
+from gaia_sessions.api import cancelling, updating
 from gaia_sessions.api.creating import store_new
 from gaia_sessions.errors import InvalidInput
 from gaia_sessions.session import own_runs, requests, runs
@@ -211,7 +211,7 @@ def _populate(root: str) -> None:
     old = now - timedelta(days=2)
     for agent_id in ("old-1", "old-2"):
         store_new(store, old, os.urandom, requests.NewSession("worker", "old", None, agent_id))
-    ending.finalize(writing(store, old), "old-2", "failed")
+    updating.finalize(writing(store, old), "old-2", "failed")
 
 
 def _populate_and_defer(root: str) -> None:

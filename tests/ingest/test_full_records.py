@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gaia_sessions.api import ending, updating
+from gaia_sessions.api import updating
 from gaia_sessions.api.creating import store_new
 from gaia_sessions.config import Config
 from gaia_sessions.errors import SessionFinal, TooLarge
@@ -226,7 +226,7 @@ def test_a_command_ends_a_full_session_whose_claims_never_started(limit: int, cl
     full = claimed(limit, claims)
 
     error = "it never started"
-    ending.finalize(writing(full.store, full.now), full.agent_id, "abandoned", "nobody came", error=error)
+    updating.finalize(writing(full.store, full.now), full.agent_id, "abandoned", "nobody came", error=error)
 
     record = full.record
     assert (record["phase"], record["summary"], record["metadata"]) == ("abandoned", "nobody came", full.metadata)
@@ -300,9 +300,9 @@ def test_what_an_update_adds_to_a_full_record_is_refused_and_where_the_work_stan
         full.update(["planning", "investigating"][number % 2])
     full.update("approval", question="q" * MAX_MESSAGE_LENGTH, error="e" * MAX_MESSAGE_LENGTH)
     with pytest.raises(TooLarge):
-        ending.finalize(writing(full.store, full.now), full.agent_id, "completed", "s" * ROOM_FOR_ENDS)
+        updating.finalize(writing(full.store, full.now), full.agent_id, "completed", "s" * ROOM_FOR_ENDS)
 
-    ending.finalize(writing(full.store, full.now), full.agent_id, "completed", "it is done")
+    updating.finalize(writing(full.store, full.now), full.agent_id, "completed", "it is done")
     assert is_final(full.record["phase"])
 
 

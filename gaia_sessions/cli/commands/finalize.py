@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gaia_sessions.api import at, ending
+from gaia_sessions.api import at, updating
 from gaia_sessions.cli import output
 from gaia_sessions.cli.call import ID, declare
 from gaia_sessions.cli.render import plain
@@ -28,7 +28,7 @@ def command(call: Call, agent_id: str, outcome: str, summary: str | None, error:
         agent_id, outcome = outcome, agent_id
     sessions = call.sessions()
     session_id = call.session_id(agent_id, writes=True)
-    written = at.write(sessions, ending.finalize, session_id, outcome, summary, error=error)
+    written = at.write(sessions, updating.finalize, session_id, outcome, summary, error=error)
     record = written.record
     if not written.is_changed:
         print_unchanged(call, record, {"summary": summary, "error": error})
