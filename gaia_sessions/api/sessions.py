@@ -30,7 +30,6 @@ if TYPE_CHECKING:
         remembering,
         removal,
         reporting,
-        resetting,
         showing,
         standing,
         sums,
@@ -47,8 +46,8 @@ else:
     figures_of_all, importing, keys = Later("figures_of_all"), Later("importing"), Later("keys")
     listing, permitting, reconciling = Later("listing"), Later("permitting"), Later("reconciling")
     records, remembering, removal = Later("records"), Later("remembering"), Later("removal")
-    reporting, resetting = Later("reporting"), Later("resetting")
-    showing, standing, sums, todo_list = Later("showing"), Later("standing"), Later("sums"), Later("todo_list")
+    reporting, showing, standing = Later("reporting"), Later("showing"), Later("standing")
+    sums, todo_list = Later("sums"), Later("todo_list")
     transcript_messages, turns, updating = Later("transcript_messages"), Later("turns"), Later("updating")
     waiting = Later("waiting")
 
@@ -103,7 +102,7 @@ class Sessions(Place):
     context = Reads(briefing.context)
     remembered = Reads(remembering.remembered)
     compact = Writes(remembering.compact)
-    reset = Writes(resetting.reset)
+    reset = Writes(turns.reset)
     usage = Reads(charging.usage)
     usage_by_agent = Reads(sums.usage_by_agent)
     stats = Reads(figures_of_all.stats)

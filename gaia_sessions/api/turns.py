@@ -1,11 +1,22 @@
-"""Adds turns to a transcript whole: what was sent, and what was answered. The rules are in ``session.transcript``."""
+"""Adds turns to a transcript whole: what was sent, and what was answered; begins one anew, without any.
+
+The rules are in ``session.transcript``, and what is forgotten besides in ``session.compaction``.
+"""
 
 from __future__ import annotations
 
 from gaia_sessions.errors import InvalidInput, NotTheNextTurn, SessionsError
 from gaia_sessions.session.report import turn_id_of
 from gaia_sessions.session.retention import RESERVED_BYTES
-from gaia_sessions.session.transcript import is_same_turn, message_of, readable, with_turn
+from gaia_sessions.session.transcript import (
+    begun_anew,
+    is_same_turn,
+    message_of,
+    readable,
+    with_turn,
+    without_turns,
+)
+from gaia_sessions.store.subagent_events import with_reset_noted
 
 from .preconditions import check_no_send
 
@@ -60,6 +71,22 @@ def add_turn(at: Writing, agent_id: str, messages: Iterable[object], *, number: 
             raise
         return {"agent_id": agent_id, **_named(record, number), "added": False, "messages": added[-len(given) :]}
     return {"agent_id": agent_id, **_named(record, record["turns"]), "added": True, "messages": added}
+
+
+def reset(at: Writing, agent_id: str, *, forget: bool = False) -> Record:
+    """Begins a transcript anew, with the system prompt alone and no turns, and returns the record.
+
+    What was used and the todos stay; with ``forget`` no tokens are used any more, and there are no todos. The
+    messages are kept on disk, as an [archived transcript](store.md#transcripts). Raises ``SessionFinal``, and
+    ``AgentAtWork`` while a send is at work.
+    """
+    from gaia_sessions.session.compaction import without_memory  # few transcripts begin anew
+
+    emptied = without_memory if forget else without_turns
+    with at.store.open(agent_id) as session:
+        before = check_no_send(session.record)
+        record, kept = begun_anew(emptied(before, at.now), at.store.messages(agent_id))
+        return session.commit(with_reset_noted(before, record, at.now), messages=kept)
 
 
 def _named(record: Record, number: int) -> TurnName:
