@@ -1,21 +1,28 @@
-"""Arranges the sessions of a list below their parents, and sums up what stands below each.
+"""Arranges the sessions of a list below their parents, and sums up what stands below each; finds the children of one.
 
-Owns where a session stands whose parent is not in the list, is gone, or is below it. Must never follow parents without
-an end: records can be written by hand, and then parents may form a circle. Must never change a session.
+Owns in which order children come, what is said of a parent that is gone, and where a session stands whose parent is not
+in the list, is gone, or is below it. Must never follow parents without an end: records can be written by hand, and then
+parents may form a circle. Must never change a session.
 """
 
 from __future__ import annotations
 
+from gaia_sessions.errors import InvalidId, SessionNotFound, SessionsError
+from gaia_sessions.session.clock import parse_time
 from gaia_sessions.store.above import Above, all_below
 
-from .listing import filter_of, lines_of, list_sessions, newest_first
-from .showing import line_of
+from .listing import describe, filter_of, lines_of, list_sessions, newest_first
 from .sums import sums_of, total_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from datetime import datetime
     from typing import TypeAlias, Unpack
+
+    from gaia_sessions.session.policy import Limits
+    from gaia_sessions.session.schema import Record
+    from gaia_sessions.store.port import Reader, RecordOrError
 
     from .at import Reading
     from .listing import Line, Sums, Wanted
@@ -55,6 +62,44 @@ def subtree(at: Reading, agent_id: str) -> Sequence[TreeLine]:
     first = line_of(sessions, above, agent_id, now, limits)
     tree = _below_parents([first, *below], lambda parent_id: line_of(sessions, above, parent_id, now, limits))
     return _with_sums(list(_from(agent_id, tree)))
+
+
+def children(at: Reading, agent_id: str) -> Sequence[Line]:
+    """Summaries of the sessions that the agent, or the workflow, of a session started, the first created first.
+
+    They are found also if that session is gone. One that cannot be read is left out. The cost follows their number,
+    not that of all sessions.
+    """
+    sessions = at.preview()
+    return children_of(sessions, Above(sessions), agent_id, at.now, at.config.limits)
+
+
+def children_of(sessions: Reader, above: Above, agent_id: str, now: datetime, limits: Limits) -> list[Line]:
+    """Those of later versions come last."""
+    found = ((record["agent_id"], record) for record in sessions.children([agent_id]))
+    return sorted(lines_of(found, above, now, limits), key=_oldest_first)
+
+
+def line_of(
+    sessions: Reader, above: Above, agent_id: str, now: datetime, limits: Limits, known: Iterable[Record] = ()
+) -> Line:
+    """What a list says of ``agent_id``, which stands in a record as a parent: the session may be gone.
+
+    ``known`` are records that were read before.
+    """
+    record: RecordOrError
+    try:
+        record = next((one for one in known if one["agent_id"] == agent_id), None) or sessions.read(agent_id)
+    except InvalidId:  # no session can have had it: somebody wrote it by hand
+        record = SessionNotFound(agent_id)
+    except SessionsError as error:
+        record = error
+    return describe(above, agent_id, record, now, limits)
+
+
+def _oldest_first(line: Line) -> tuple[float, str]:
+    created_at = line.get("created_at")
+    return parse_time(created_at).timestamp() if created_at else float("inf"), line["agent_id"]
 
 
 def ids_below(at: Reading, agent_id: str) -> Sequence[str]:

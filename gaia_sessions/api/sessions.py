@@ -94,7 +94,7 @@ class Sessions(Place):
     list = Reads(listing.summaries)
     tree = Reads(families.tree)
     subtree = Reads(families.subtree)
-    children = Reads(showing.children)
+    children = Reads(families.children)
     events = Reads(records.events)
     messages = Reads(transcript_messages.messages)
     add_message = Writes(transcript_messages.add_message)

@@ -1,7 +1,4 @@
-"""One session as it is shown: with the policy's decision, its agent, its budget, its parent and its children.
-
-Owns in which order children come, and what is said of a parent that is gone.
-"""
+"""One session as it is shown: with the policy's decision, its agent, its budget, its parent and its children."""
 
 from __future__ import annotations
 
@@ -9,9 +6,8 @@ from contextlib import suppress
 from itertools import dropwhile, islice, takewhile
 from typing import NamedTuple
 
-from gaia_sessions.errors import InvalidId, NewerSchema, SessionNotFound, SessionsError, StoreFailure
+from gaia_sessions.errors import NewerSchema, StoreFailure
 from gaia_sessions.session.budget import usage_of
-from gaia_sessions.session.clock import parse_time
 from gaia_sessions.session.policy import resume_summary
 from gaia_sessions.session.record import check_readable, parent_id_of
 from gaia_sessions.session.rounds import is_answer
@@ -21,22 +17,20 @@ from gaia_sessions.session.tools import usable_tools
 from gaia_sessions.session.transcript import readable
 from gaia_sessions.store.above import Above
 
-from .listing import describe, lines_of
+from .families import children_of, line_of
 from .questions import what_waits
 from .standing import standing
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-    from datetime import datetime
     from typing import NotRequired
 
     from gaia_sessions.session.budget import TokenUsage
     from gaia_sessions.session.cancellation import Cancellation
     from gaia_sessions.session.liveness import Liveness
-    from gaia_sessions.session.policy import Limits, ResumeSummary
+    from gaia_sessions.session.policy import ResumeSummary
     from gaia_sessions.session.schema import Record
-    from gaia_sessions.store.port import Reader, RecordOrError
+    from gaia_sessions.store.port import Reader
 
     from .at import Reading
     from .listing import Line
@@ -101,7 +95,7 @@ def view(at: Reading, agent_id: str) -> View:
         stands,
         usage_of(record, now, config.limits_tokens),
         parent,
-        _children(sessions, above, agent_id, now, config.limits),
+        children_of(sessions, above, agent_id, now, config.limits),
         _last_turn(sessions, record) if is_conversation(record) and record.get("turns") else None,
         usable_tools(family, config.tool_rules),
         what_waits(sessions, record) if stands.state.get("state") == WAITING and stands.alive is None else None,
@@ -138,44 +132,6 @@ def show(at: Reading, agent_id: str) -> Shown:
         if stands.alive:
             found["liveness"] = stands.alive
         found.update({**stands.state, **above.trace(record)})  # type: ignore[typeddict-item]  # its keys are among these
-    if below := _children(sessions, above, agent_id, now, limits):
+    if below := children_of(sessions, above, agent_id, now, limits):
         found["children"] = [line["agent_id"] for line in below]
     return found
-
-
-def children(at: Reading, agent_id: str) -> Sequence[Line]:
-    """Summaries of the sessions that the agent, or the workflow, of a session started, the first created first.
-
-    They are found also if that session is gone. One that cannot be read is left out. The cost follows their number,
-    not that of all sessions.
-    """
-    sessions = at.preview()
-    return _children(sessions, Above(sessions), agent_id, at.now, at.config.limits)
-
-
-def _children(sessions: Reader, above: Above, agent_id: str, now: datetime, limits: Limits) -> list[Line]:
-    """Those of later versions come last."""
-    found = ((record["agent_id"], record) for record in sessions.children([agent_id]))
-    return sorted(lines_of(found, above, now, limits), key=_oldest_first)
-
-
-def line_of(
-    sessions: Reader, above: Above, agent_id: str, now: datetime, limits: Limits, known: Iterable[Record] = ()
-) -> Line:
-    """What a list says of ``agent_id``, which stands in a record as a parent: the session may be gone.
-
-    ``known`` are records that were read before.
-    """
-    record: RecordOrError
-    try:
-        record = next((one for one in known if one["agent_id"] == agent_id), None) or sessions.read(agent_id)
-    except InvalidId:  # no session can have had it: somebody wrote it by hand
-        record = SessionNotFound(agent_id)
-    except SessionsError as error:
-        record = error
-    return describe(above, agent_id, record, now, limits)
-
-
-def _oldest_first(line: Line) -> tuple[float, str]:
-    created_at = line.get("created_at")
-    return parse_time(created_at).timestamp() if created_at else float("inf"), line["agent_id"]
