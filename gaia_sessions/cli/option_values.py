@@ -14,7 +14,6 @@ import click
 
 from gaia_sessions.cli import output
 from gaia_sessions.errors import InvalidInput, TooLarge, UsageError
-from gaia_sessions.hosts.clients import BY_NAME, PRESETS
 from gaia_sessions.jsonio import strict
 from gaia_sessions.session.clock import LENGTHS, length_of_time
 
@@ -37,22 +36,6 @@ METADATA = click.option(
 PAIRS = click.option(
     "-m", "--meta", "pairs", metavar="KEY=VALUE", multiple=True, help="Metadata with a text value; can be repeated."
 )
-
-
-def with_presets(command: Function) -> Function:
-    """``command`` with the options for the preset, whose value ``wanted_preset`` reads."""
-    without = click.option("--no-preset", is_flag=True, help="The command is none of these clients, whatever its name.")
-    named = click.option(
-        "--preset",
-        type=click.Choice(PRESETS),
-        help="Which client the command is.  [default: by the name of its program]",
-    )
-    return named(without(command))
-
-
-def wanted_preset(preset: str | None, *, no_preset: bool) -> str | None:
-    """The preset that is wanted, as ``hosts.clients`` has it."""
-    return None if no_preset else preset or BY_NAME
 
 
 class Names(click.ParamType[list[str]]):

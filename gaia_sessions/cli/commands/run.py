@@ -8,21 +8,14 @@ from typing import TYPE_CHECKING, TypedDict
 
 import click
 
-from gaia_sessions.api.command import DEFAULT_GRACE, DEFAULT_TIMEOUT, TASK, Command
+from gaia_sessions.api.command import TASK, Command
 from gaia_sessions.cli import output
 from gaia_sessions.cli.call import declare
+from gaia_sessions.cli.command_options import CWD, wanted_preset, with_limits, with_presets
 from gaia_sessions.cli.commands.create import refuse_reserved_id, warn_if_network
 from gaia_sessions.cli.exit_codes import CODES_OF_REPORTS, EXIT_INTERRUPTED
 from gaia_sessions.cli.group import CommandBehindDashes
-from gaia_sessions.cli.option_values import (
-    SECONDS,
-    STDIN,
-    allowed_tools,
-    text_or_stdin,
-    wanted_preset,
-    with_presets,
-    with_tools,
-)
+from gaia_sessions.cli.option_values import STDIN, allowed_tools, text_or_stdin, with_tools
 from gaia_sessions.cli.render import command_news, session_reports
 from gaia_sessions.cli.render.words import Copyable, safe
 from gaia_sessions.errors import InvalidInput, UsageError
@@ -71,24 +64,11 @@ class _New(TypedDict):
 @click.option("--purpose", metavar="TEXT", help="What the work is for.  [default: general]")
 @click.option("--task", metavar="TEXT|-", help=f"What the command is told on stdin, or where it has {TASK}.")
 @click.option("--context", metavar="TEXT", help="What it is told below the task.")
-@click.option(
-    "--timeout",
-    type=SECONDS,
-    default=DEFAULT_TIMEOUT,
-    help="When it is told to end, by SIGTERM or as its preset does.  [default: 10m]",
-)
-@click.option(
-    "--grace", type=SECONDS, default=DEFAULT_GRACE, help="How long it has then, before it is killed.  [default: 30s]"
-)
+@with_limits
 @click.option("--max-tokens", metavar="N", type=click.IntRange(min=1), help="It is told to end when they are used up.")
 @with_tools
 @with_presets
-@click.option(
-    "--cwd",
-    metavar="DIR",
-    type=click.Path(exists=True, file_okay=False),
-    help="Where it runs; a client continues a conversation only where that was held.  [default: here]",
-)
+@CWD
 @click.option(
     "--parent", metavar="ID", help=f"Session above the new one.  [default: {SESSION_VARIABLE}, if it is here]"
 )

@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gaia_sessions.api.command import DEFAULT_GRACE, DEFAULT_TIMEOUT, LONGEST, Command
+from gaia_sessions.api.command import LONGEST, Command
 from gaia_sessions.api.send import messages_of
 from gaia_sessions.cli import output
 from gaia_sessions.cli.call import ID, declare
+from gaia_sessions.cli.command_options import CWD, wanted_preset, with_limits, with_presets
 from gaia_sessions.cli.commands.create import warn_if_network
 from gaia_sessions.cli.exit_codes import CODES_OF_REPORTS, EXIT_DONE, EXIT_INTERRUPTED
 from gaia_sessions.cli.group import CommandBehindDashes
-from gaia_sessions.cli.option_values import SECONDS, STDIN, text_or_stdin, wanted_preset, with_presets
+from gaia_sessions.cli.option_values import SECONDS, STDIN, text_or_stdin
 from gaia_sessions.cli.render import command_news, session_reports
 from gaia_sessions.cli.render.words import safe
 from gaia_sessions.errors import InvalidInput
@@ -39,22 +40,9 @@ _FOR_EVER = f"{LONGEST:.0f}"
 )
 @ID
 @click.argument("text", metavar="TEXT|-")
-@click.option(
-    "--timeout",
-    type=SECONDS,
-    default=DEFAULT_TIMEOUT,
-    help="When it is told to end, by SIGTERM or as its preset does.  [default: 10m]",
-)
-@click.option(
-    "--grace", type=SECONDS, default=DEFAULT_GRACE, help="How long it has then, before it is killed.  [default: 30s]"
-)
+@with_limits
 @with_presets
-@click.option(
-    "--cwd",
-    metavar="DIR",
-    type=click.Path(exists=True, file_okay=False),
-    help="Where it runs; a client continues a conversation only where that was held.  [default: here]",
-)
+@CWD
 @click.option("--pruned", is_flag=True, help="Give it what `context` prints in place of the whole transcript.")
 @click.option(
     "--wait",

@@ -1,0 +1,45 @@
+"""The options of ``run`` and ``send`` for the command that they run: its limits, which client it is, where it runs."""
+
+from __future__ import annotations
+
+import click
+
+from gaia_sessions.api.command import DEFAULT_GRACE, DEFAULT_TIMEOUT
+from gaia_sessions.hosts.clients import BY_NAME, PRESETS
+
+from .option_values import SECONDS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .option_values import Function
+
+CWD = click.option(
+    "--cwd",
+    metavar="DIR",
+    type=click.Path(exists=True, file_okay=False),
+    help="Where it runs; a client continues a conversation only where that was held.  [default: here]",
+)
+
+
+def with_limits(command: Function) -> Function:
+    """``command`` with the options for the limits of time."""
+    told = "When it is told to end, by SIGTERM or as its preset does.  [default: 10m]"
+    killed = "How long it has then, before it is killed.  [default: 30s]"
+    timeout = click.option("--timeout", type=SECONDS, default=DEFAULT_TIMEOUT, help=told)
+    return timeout(click.option("--grace", type=SECONDS, default=DEFAULT_GRACE, help=killed)(command))
+
+
+def with_presets(command: Function) -> Function:
+    """``command`` with the options for the preset, whose value ``wanted_preset`` reads."""
+    without = click.option("--no-preset", is_flag=True, help="The command is none of these clients, whatever its name.")
+    named = click.option(
+        "--preset",
+        type=click.Choice(PRESETS),
+        help="Which client the command is.  [default: by the name of its program]",
+    )
+    return named(without(command))
+
+
+def wanted_preset(preset: str | None, *, no_preset: bool) -> str | None:
+    """The preset that is wanted, as ``hosts.clients`` has it."""
+    return None if no_preset else preset or BY_NAME
