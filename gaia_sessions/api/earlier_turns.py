@@ -14,7 +14,7 @@ from gaia_sessions.hosts.payload import clean
 from gaia_sessions.session.host_events import MAX_MESSAGE_LENGTH
 from gaia_sessions.session.record import check_readable
 from gaia_sessions.session.rounds import is_answer
-from gaia_sessions.session.runs import has_ended, has_started, is_of_command, is_send, is_workflow_itself
+from gaia_sessions.session.runs import has_ended, has_started, is_own_run, is_send, is_workflow_itself
 from gaia_sessions.session.transcript import (
     is_system_prompt,
     last_seq,
@@ -306,10 +306,10 @@ def _agents_of(sessions: Reader, record: Record) -> list[_Agent]:
     """The agents of hosts that were at work, the latest first; those with one file are one."""
     runs_by_file: dict[str, list[Run]] = {}
     runs = record.get("runs", ())
-    commands = [run["run"] for run in runs if is_of_command(run) and not is_send(run)]
+    commands = [run["run"] for run in runs if is_own_run(run) and not is_send(run)]
     told = [] if commands and has_messages(sessions, record) else commands  # else by the messages of the session
     for run in runs:
-        is_told = not is_of_command(run) or run["run"] in told
+        is_told = not is_own_run(run) or run["run"] in told
         if is_told and (has_started(run) or "last_message" in run):
             file = run.get("transcript_path") or str(run["run"])
             runs_of_file = runs_by_file.pop(file, [])
@@ -322,7 +322,7 @@ def _notices(agents: list[_Agent]) -> Iterator[str]:
     for agent in agents:
         if is_workflow_itself(agent.run):
             yield f"run {agent.run['run']} is a workflow, whose agents have sessions of their own"
-        elif not agent.is_readable and not is_of_command(agent.run):
+        elif not agent.is_readable and not is_own_run(agent.run):
             known = (
                 "only the last message is known" if "last_message" in agent.run else "nothing is known that was said"
             )

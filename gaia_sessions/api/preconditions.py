@@ -13,7 +13,7 @@ from gaia_sessions.session.own_runs import at_work, check_may_be_continued
 from gaia_sessions.session.phases import is_abandoned
 from gaia_sessions.session.record import is_open
 from gaia_sessions.session.run_ends import with_end_of_gone_host
-from gaia_sessions.session.runs import has_ended, is_of_command, is_send, run_by_number, updated_run
+from gaia_sessions.session.runs import has_ended, is_own_run, is_send, run_by_number, updated_run
 from gaia_sessions.session.updates import Change
 from gaia_sessions.store import subagent_events
 from gaia_sessions.store.above import Above
@@ -77,7 +77,7 @@ def with_lost_runs(store: Reader, before: Record, lost: Collection[int], now: da
     record, entries = before, []
     for run in [run for run in before.get("runs", ()) if run["run"] in lost]:
         record = with_end_of_gone_host(record, run, now, written_at(run))
-        if is_of_command(run):
+        if is_own_run(run):
             entries.append(subagent_events.lost(store, before, record, run, now))
         else:
             evidence = subagent_events.pid_of(run)

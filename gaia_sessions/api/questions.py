@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from gaia_sessions.hosts.marker import read_why, without_marker
 from gaia_sessions.session.host_events import MAX_MESSAGE_LENGTH
-from gaia_sessions.session.runs import is_of_command
+from gaia_sessions.session.runs import is_own_run
 from gaia_sessions.session.schema import MARKER_DETAIL
 
 TYPE_CHECKING = False
@@ -39,7 +39,7 @@ def question_of(record: Record) -> Question:
     if "question" in record:
         return Question(record["question"], without_marker(message), message)
     # one that met a limit, or waited for its own command when its client ended, may say it as well
-    has_marker = run.get("detail") == MARKER_DETAIL or is_of_command(run) or "reported" in run
+    has_marker = run.get("detail") == MARKER_DETAIL or is_own_run(run) or "reported" in run
     return question_in(message) if has_marker else Question("", message, message)
 
 

@@ -13,7 +13,7 @@ from gaia_sessions.session.runs import (
     CLIENT_IS_OVER,
     client_of,
     conversation_of,
-    is_of_command,
+    is_own_run,
     process_of,
 )
 from gaia_sessions.session.verdicts import Evidence
@@ -49,7 +49,7 @@ class EvidenceReader:
 
     def of(self, run: Run) -> Evidence:
         """The evidence on ``run`` as it is now."""
-        is_of_host = not is_of_command(run)  # how a command is doing is known to its wrapper alone
+        is_of_host = not is_own_run(run)  # how a command is doing is known to its wrapper alone
         over_at = self._end_of(run.get("host"), conversation_of(run)) if is_of_host else None
         reported = end_in_files(run) if is_of_host else None
         written, process = written_at(run), process_of(run)

@@ -13,7 +13,7 @@ from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.phases import is_final
 from gaia_sessions.session.record import has_newer_schema, is_open
 from gaia_sessions.session.run_ends import with_end
-from gaia_sessions.session.runs import has_ended, is_of_command, run_by_number, updated_run
+from gaia_sessions.session.runs import has_ended, is_own_run, run_by_number, updated_run
 from gaia_sessions.session.updates import Change
 from gaia_sessions.session.verdicts import CLOSING_VERDICTS, judge
 from gaia_sessions.store import subagent_events
@@ -223,7 +223,7 @@ def _closed(
                 record = with_end(record, run, verdict, fields, now, evidence.written_at)
                 entries.append(
                     subagent_events.lost(store, before, record, run, now)
-                    if is_of_command(run)
+                    if is_own_run(run)
                     else _entry(record, updated_run(record, run), evidence, now)
                 )
         after = session.commit(Change(record, entries), proved=cancellation)

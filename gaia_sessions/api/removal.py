@@ -14,7 +14,7 @@ from gaia_sessions.errors import CorruptSession, FiguresLost, SessionsError, Sto
 from gaia_sessions.session.figures import figures_of
 from gaia_sessions.session.phases import is_abandoned
 from gaia_sessions.session.record import has_newer_schema, is_open, parent_id_of
-from gaia_sessions.session.runs import has_ended, is_of_command, started_or_claimed_at
+from gaia_sessions.session.runs import has_ended, is_own_run, started_or_claimed_at
 from gaia_sessions.session.updates import check_writable
 from gaia_sessions.store import read_or_corrupt
 from gaia_sessions.store.above import Above, all_below
@@ -184,7 +184,7 @@ def may_run(record: Record, now: datetime, age: timedelta = timedelta()) -> bool
     """
     gone, longest = gone_runs(record), max(age, _UNKNOWN_RUN_LIFETIME)
     for run in record.get("runs", ()):
-        if not has_ended(run) and is_of_command(run) and is_alive(run["wrapper"]):
+        if not has_ended(run) and is_own_run(run) and is_alive(run["wrapper"]):
             return True
         began = started_or_claimed_at(run)
         if run["run"] not in gone and not has_ended(run) and began is not None and now - began < longest:

@@ -28,7 +28,7 @@ from gaia_sessions.session.own_runs import CANCELLED, EXITED, SIGNALLED, RunEnd,
 from gaia_sessions.session.report import task_id_of, turn_id_of
 from gaia_sessions.session.requests import Start
 from gaia_sessions.session.rounds import last_answer
-from gaia_sessions.session.runs import is_of_command
+from gaia_sessions.session.runs import is_own_run
 from gaia_sessions.session.transcript import (
     SYSTEM,
     after,
@@ -108,7 +108,7 @@ class Said:
         """All that was said as ``record`` has it, or with ``pruned`` what ``Sessions.context`` tells of it."""
         if pruned:
             return context_messages(self._sessions.context(self._agent_id))
-        hosts = [run for run in record.get("runs", []) if not is_of_command(run)]
+        hosts = [run for run in record.get("runs", []) if not is_own_run(run)]
         with self._reading:
             self._read_more(record)
             if self._earlier_of != hosts:

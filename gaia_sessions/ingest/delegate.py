@@ -216,7 +216,7 @@ def _with_stale_runs_ended(store: Store, before: Record, event: Event, now: date
     record, gone, entries = before, gone_runs(before), []
     for run in [run for run in record.get("runs", ()) if run["run"] in gone]:
         record = with_end_of_gone_host(record, run, now, written_at(run))
-        if runs.is_of_command(run):
+        if runs.is_own_run(run):
             from gaia_sessions.store import subagent_events  # most runs are those of hosts
 
             entries.append(subagent_events.lost(store, before, record, run, now))

@@ -58,7 +58,7 @@ def change_run(
     with store.open(joined[0]["agent_id"], timeout=timeout) as session:
         record = session.record
         run = runs.run_by_number(record, joined[1]["run"])
-        if run is None or runs.is_of_command(run):  # dropped since it was found, or nothing that a host can tell of
+        if run is None or runs.is_own_run(run):  # dropped since it was found, or nothing that a host can tell of
             return EventResult(not_joined_result(event).word, record=record)
         if not may_be_of_agent(run, event):  # another agent has joined it since it was found
             return EventResult(KEYS_DISAGREE, record=record)
@@ -238,7 +238,7 @@ def _candidates(store: Store, event: Event) -> Iterable[Record]:
 
 def may_be_of_host(run: Run, event: Event) -> bool:
     """Whether both may be of one host, whose ids are unique only within it; no host says how a command is doing."""
-    return not runs.is_of_command(run) and ("host" not in run or event.get("host", run["host"]) == run["host"])
+    return not runs.is_own_run(run) and ("host" not in run or event.get("host", run["host"]) == run["host"])
 
 
 def may_be_of_agent(run: Run, event: Event) -> bool:

@@ -74,7 +74,7 @@ def _runs_to_change(terms: Terms, rule: RunRule, joined_runs: Iterable[JoinedRun
         if terms.should_stop():
             yield None
             return
-        if runs.is_of_command(run):  # of which no host can tell
+        if runs.is_own_run(run):  # of which no host can tell
             continue
         before = record if record and record["agent_id"] == read["agent_id"] else read  # another run of one session
         record = rule(before, runs.updated_run(before, run))

@@ -12,7 +12,7 @@ from .runs import (
     conversation_of,
     has_ended,
     is_latest,
-    is_of_command,
+    is_own_run,
     updated_run,
     with_current_conversation,
     with_run,
@@ -55,7 +55,7 @@ def has_concluded_outcome(record: Record, run: Run) -> bool:
     """
     if seems_over(run) and is_success(record["phase"]):
         return _is_ended_by(record, run)
-    is_concluded = run.get("end") == ENDED_WITH_HOST or (run.get("end") == LOST and is_of_command(run))
+    is_concluded = run.get("end") == ENDED_WITH_HOST or (run.get("end") == LOST and is_own_run(run))
     return _has_failed_without_stop(record, run) or (is_concluded and _is_abandoned_by(record, run))
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from gaia_sessions.errors import plural
 
 from .phases import is_final, waits_for_approval
-from .runs import has_ended, has_started, holds_question, is_latest, is_of_command, with_run, without_keys
+from .runs import has_ended, has_started, holds_question, is_latest, is_own_run, with_run, without_keys
 from .todos import open_todos
 from .updates import with_activity
 
@@ -30,7 +30,7 @@ def may_be_held(record: Record, run: Run) -> bool:
     """Whether the agent of ``run``, which stops, should go on: todos are open, and it was at work and asks nothing."""
     if is_final(record["phase"]) or not open_todos(record) or not is_latest(record, run):
         return False
-    if has_ended(run) or not has_started(run) or is_of_command(run) or not _DECIDED_ELSEWHERE.isdisjoint(run):
+    if has_ended(run) or not has_started(run) or is_own_run(run) or not _DECIDED_ELSEWHERE.isdisjoint(run):
         return False
     return not (waits_for_approval(run.get("reported")) or holds_question(record))
 

@@ -14,7 +14,7 @@ from uuid import UUID
 from .budget import usage_of
 from .phases import is_failure, is_final, is_success
 from .record import given_answers
-from .runs import crash_text, has_agent, has_ended, is_of_command, is_send, times_held
+from .runs import crash_text, has_agent, has_ended, is_own_run, is_send, times_held
 from .schema import LOST, OUT_OF_TOKENS, RUN_FAILED, RUN_RETURNED, STOPPED, TIMED_OUT
 from .state import run_of
 from .todos import open_todos
@@ -182,12 +182,12 @@ def _status_of(record: Record, run: Run | None, findings: Findings, now: datetim
 
 def _has_timed_out(run: Run) -> bool:
     """Whether the command of ``run`` met its time limit, wherever its work rests."""
-    return is_of_command(run) and run.get("end") == RUN_FAILED and run.get("detail") == TIMED_OUT
+    return is_own_run(run) and run.get("end") == RUN_FAILED and run.get("detail") == TIMED_OUT
 
 
 def _limit_text(run: Run, used: TokenUsage) -> str | None:
     """Which limit the command of ``run`` met, if it met one."""
-    if not is_of_command(run) or run.get("end") != RUN_FAILED:
+    if not is_own_run(run) or run.get("end") != RUN_FAILED:
         return None
     if run.get("detail") == OUT_OF_TOKENS:
         shared = "" if used["limit_reached"] else ", with its own sub-agents,"  # what they used is in their records
@@ -219,7 +219,7 @@ def _said_last(run: Run, findings: Findings, error: str | None) -> str | None:
 
     What a command said is the end of its output: where there was none, an earlier message is not what it said.
     """
-    if is_of_command(run) and (has_ended(run) or is_send(run)) and "last_message" not in run:
+    if is_own_run(run) and (has_ended(run) or is_send(run)) and "last_message" not in run:
         return None
     said = (message for message in reversed(findings.messages) if message["role"] == _ASSISTANT)
     answers = [message["content"] for message in said if message["tool_name"] is None]

@@ -28,7 +28,7 @@ from .runs import (
     has_ended,
     holds_question,
     is_latest,
-    is_of_command,
+    is_own_run,
     is_send,
     started_or_claimed_at,
     updated_run,
@@ -126,7 +126,7 @@ def with_end(
     unless that is ``LOST``. ``written_at``, when its transcript was last written to, is the last activity of work that
     ended with its host.
     """
-    if is_of_command(run) and end != LOST:
+    if is_own_run(run) and end != LOST:
         return record
     return with_end_by_wrapper(record, run, end, fields, now, written_at)
 
@@ -299,7 +299,7 @@ def _apply_kill(record: Record, run: Run, now: datetime) -> Record:
 def _apply_failure(record: Record, run: Run, now: datetime) -> Record:
     detail = run.get("detail", "it failed")
     record = with_activity(with_error(record, _LIMITS_IN_WORDS.get(detail, detail), now), now)
-    if not is_of_command(run):
+    if not is_own_run(run):
         return with_event(record, AGENT_FAILED, now)
     reported = run.get("reported", "")
     if detail in _LIMITS_IN_WORDS and is_resumable(reported):

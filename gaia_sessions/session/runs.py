@@ -77,7 +77,7 @@ def process_of(run: Run) -> HostProcess | None:
     return run.get("wrapper") or run.get("host_process")
 
 
-def is_of_command(run: Run) -> bool:
+def is_own_run(run: Run) -> bool:
     """Whether a process of ours began ``run``: only that process ends it, or the proof that it is gone."""
     return "wrapper" in run
 
@@ -98,7 +98,7 @@ def is_conversation(record: Record) -> bool:
 
 def is_work_of_command(record: Record) -> bool:
     """Whether a command did the work last, so that ``gaia-sessions run`` goes on with it; else agents of a host do."""
-    return any(is_of_command(run) and not is_send(run) for run in record.get("runs", ())[-1:])
+    return any(is_own_run(run) and not is_send(run) for run in record.get("runs", ())[-1:])
 
 
 def times_held(record: Record) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from itertools import islice
 
 from gaia_sessions.errors import plural
-from gaia_sessions.session.runs import is_of_command, is_send
+from gaia_sessions.session.runs import is_own_run, is_send
 
 from .words import Hint, cancellation_text, client_text, local_time, safe
 
@@ -75,7 +75,7 @@ def _may_be_enforced(run: Run) -> bool:
 
 def is_command(run: Run) -> bool:
     """Whether what is at work is a command, and no program that sends something to an agent of its own."""
-    return is_of_command(run) and ("timeout_secs" in run or not is_send(run))
+    return is_own_run(run) and ("timeout_secs" in run or not is_send(run))
 
 
 def _at_work_lines(at_work: Mapping[str, Run]) -> Iterator[str]:
