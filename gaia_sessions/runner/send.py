@@ -14,6 +14,7 @@ from gaia_sessions.api.send import SECONDS_BETWEEN_TRIES, Said, Send
 from gaia_sessions.errors import InvalidInput, SessionsError
 from gaia_sessions.jsonio.strict import dump_line, loads
 from gaia_sessions.session.context import context_lines
+from gaia_sessions.session.host_events import MAX_MESSAGE_LENGTH
 from gaia_sessions.session.own_runs import EXITED, SIGNALLED, RunEnd
 from gaia_sessions.session.requests import Start
 from gaia_sessions.session.transcript import COMMIT_LIMIT, spoken
@@ -120,7 +121,7 @@ def _stored(sending: Send, ended: RunEnd, given: list[dict[str, str]], whole: Wh
         outcome.problem = error
         if not sending.is_over:
             with suppress(SessionsError):  # whoever looks next will find it gone
-                sending.end(RunEnd(EXITED, detail=str(error)))
+                sending.end(RunEnd(EXITED, detail=str(error)[:MAX_MESSAGE_LENGTH]))
     return outcome
 
 

@@ -78,7 +78,7 @@ class RunEnd:
         self.cause = cause
         self.exit_code = exit_code
         self.message = _storable(message)
-        self.detail = None if detail is None else _storable(detail)[:MAX_MESSAGE_LENGTH]
+        self.detail = None if detail is None else _storable(detail)
         self.told = told or Told()
         self.said = said
         self.answered = answered

@@ -176,6 +176,12 @@ def test_what_no_record_can_hold_is_replaced_in_what_a_command_said() -> None:
     assert (gained["last_message"], gained["detail"]) == ("a?b?c", "no ?")
 
 
+def test_why_a_program_with_a_long_name_was_not_started_is_kept_to_the_end() -> None:
+    why = f"cannot be started: /{'a' * 5000}: File name too long"
+    _, gained = ended(record_with(AT_WORK, phase="executing"), RunEnd(NOT_STARTED, None, detail=why))
+    assert gained["detail"] == why
+
+
 def test_an_exit_is_worded_as_a_signal_where_shells_say_one() -> None:
     said = [exit_text(code) for code in (1, 127, 128, 130, 137, 143, 200, 255)]
     assert said == [
