@@ -72,9 +72,10 @@ class Memory:
     def compact(self) -> bool:
         """Puts one summary in place of the older messages, and counts its tokens in place of what those were charged.
 
-        The newest fifth stays, with whole pairs of a call and its result. A second summary carries the lines of the
-        first. Nothing is compacted unless you ask, and the transcript keeps all messages. False, and nothing changes,
-        if there are fewer than 5.
+        The newest fifth stays, with whole pairs of a call and its result. A summary has at most 41 lines, the first
+        ones and the latest; a second one carries those of the first. Nothing is compacted unless you ask, and the
+        transcript keeps all messages. False, and nothing changes, if there are fewer than 5, or if the summary would be
+        longer than what it replaces.
         """
         return self._sessions.compact(self._agent_id)
 

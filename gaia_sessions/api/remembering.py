@@ -42,7 +42,7 @@ def remembered(at: Reading, agent_id: str, last: int | None = None) -> Sequence[
 
 
 def compact(at: Writing, agent_id: str) -> bool:
-    """Puts a summary in place of older messages of the memory; False if there are fewer than 5.
+    """Puts a summary in place of older messages of the memory; False if there are fewer than 5, or it would be longer.
 
     The newest fifth stays, and the transcript keeps all messages. The tokens of the summary count in place of those
     that were charged for the others. Raises ``SessionFinal``.

@@ -30,7 +30,10 @@ HEADING = "[Previous context compressed]"
 THRESHOLD_PERCENT = 90
 """From how much of the budget on a compaction is due."""
 
-_MOST_LINES = 40
+_GAP = "• ..."
+_MOST_LINES, _FIRST_LINES = 41, 5
+"""Of a summary, and of those which it begins with."""
+
 _LONGEST_REQUEST, _LONGEST_ANSWER = 200, 150
 _SENTENCE_ENDS = (". ", "! ", "? ", "\n")
 _TOOL, _USER, _ASSISTANT = "tool", "user", "assistant"
@@ -44,22 +47,42 @@ def is_due(tokens: int, max_tokens: int) -> bool:
 def compaction_of(messages: Sequence[Message], before: Compaction | None) -> tuple[Compaction, int] | None:
     """What replaces the older ones of ``messages``, those that ``before`` does not replace, and how many tokens go.
 
-    The newest fifth stays, and more where a call would be separated from its result. None if too few would go. Only
-    tokens that were charged for what is replaced go: most charges are for work that no message stands for.
+    The newest fifth stays, and more where a call would be separated from its result. None if too few would go, or if
+    the summary would be longer. Only tokens that were charged for what is replaced go: most charges are for work that
+    no message stands for.
     """
     first_kept = _first_kept(messages)
     if len(messages) < FEWEST_MESSAGES or first_kept == 0:
         return None
     replaced = messages[:first_kept]
     lines = [*_earlier_lines(before), *filter(None, map(_line_of, replaced))]
+    of_before = estimated_tokens(before["summary"]) if before else 0
+    summary = _summary_of(lines, of_before + sum(map(_size, replaced)))
+    if summary is None:
+        return None
     number = (before["messages"] if before else 0) + len(replaced)
-    left_out = (
-        [f"• Earlier: {number:,} messages in all, of which these lines are left."] if lines[:-_MOST_LINES] else []
-    )
-    summary = "\n".join([HEADING, *left_out, *lines[-_MOST_LINES:]])
     tokens = sum(message.get("tokens", 0) for message in replaced if message.get("charged"))
     compaction: Compaction = {"summary": summary, "through": replaced[-1]["seq"], "messages": number}
-    return compaction, tokens + (estimated_tokens(before["summary"]) if before else 0)
+    return compaction, tokens + of_before
+
+
+def _size(message: Message) -> int:
+    """The tokens of ``message``."""
+    return message.get("tokens") or estimated_tokens(message["content"])
+
+
+def _summary_of(lines: list[str], most_tokens: int) -> str | None:
+    """The first and the latest of ``lines``, as many as have ``most_tokens``; None if they have no room for one."""
+    for number in range(min(len(lines), _MOST_LINES - 1), min(len(lines), 2) - 1, -1):
+        kept = lines
+        if number < len(lines):
+            first = min(_FIRST_LINES, number // 2)
+            others = [line for line in lines if line != _GAP]
+            kept = [*others[:first], _GAP, *others[len(others) - (number - first - 1) :]]
+        summary = "\n".join([HEADING, *kept])
+        if estimated_tokens(summary) <= most_tokens:
+            return summary
+    return None
 
 
 def _first_kept(messages: Sequence[Message]) -> int:

@@ -145,7 +145,7 @@ def test_a_transcript_that_begins_anew_has_its_system_prompt_and_no_turns_and_no
     sessions.charge("a", 100)
     sessions.add_todo("a", "read")
     for _ in range(5):
-        sessions.add_message("a", "user", "more")
+        sessions.add_message("a", "user", "more " * 10)
     assert sessions.compact("a")
 
     record = sessions.reset("a")

@@ -60,7 +60,7 @@ def test_e15_a_second_compaction_still_mentions_the_first() -> None:
     assert second[0]["summary"].count(HEADING) == 1
 
 
-def test_many_compactions_keep_the_latest_lines_and_say_how_many_there_were() -> None:
+def test_many_compactions_keep_the_first_and_the_latest_lines_and_one_for_the_gap() -> None:
     before, through = None, 0
     for _ in range(20):
         found = compaction_of(talk(10, first=through + 1), before)
@@ -69,9 +69,32 @@ def test_many_compactions_keep_the_latest_lines_and_say_how_many_there_were() ->
 
     assert before is not None
     lines = before["summary"].split("\n")
-    assert (lines[0], lines[1]) == (HEADING, "• Earlier: 160 messages in all, of which these lines are left.")
-    assert (len(lines), before["messages"]) == (42, 160)
+    assert [line.rpartition(" ")[2] for line in lines[1:8]] == ["1", "2", "3", "4", "5", "...", "127"]
+    assert (lines[0], len(lines), before["messages"]) == (HEADING, 41, 160)
     assert lines[-1].endswith("say 160")
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from(["user", "assistant", "tool", "system"]), st.text(max_size=300)), max_size=120)
+)
+def test_a_summary_is_never_longer_than_what_it_replaces_and_begins_with_the_first_line(
+    said: list[tuple[str, str]],
+) -> None:
+    messages = [message(seq, role, content or ".") for seq, (role, content) in enumerate(said, 1)]
+    before = None
+    while found := compaction_of([one for one in messages if before is None or one["seq"] > before["through"]], before):
+        after, _ = found
+        replaced = [one for one in messages if (before["through"] if before else 0) < one["seq"] <= after["through"]]
+        size = sum(estimated_tokens(one["content"]) for one in replaced)
+        assert estimated_tokens(after["summary"]) <= size + (estimated_tokens(before["summary"]) if before else 0)
+        assert len(after["summary"].split("\n")) <= 41
+        if before is not None:
+            assert after["summary"].split("\n")[:2] == before["summary"].split("\n")[:2]
+        before = after
+
+
+def test_where_a_summary_would_be_longer_nothing_is_replaced() -> None:
+    assert compaction_of([message(seq, content="ok") for seq in range(1, 6)], None) is None
 
 
 @table("results", [1, 2, 3])
