@@ -196,6 +196,9 @@ class MemoryStore:
         self.read(agent_id)
         return map(decode_message, reversed(self._transcripts.get(agent_id, b"").splitlines()))
 
+    def messages_from_turn(self, agent_id: str, turn: int) -> Messages:
+        return (found for found in self.messages(agent_id) if isinstance(found, dict) and found["turn"] >= turn)
+
     def output_path(self, agent_id: str, number: int) -> str | None:  # noqa: ARG002  # it is no file
         check_agent_id(agent_id)
         return None

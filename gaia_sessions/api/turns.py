@@ -5,7 +5,9 @@ The rules are in ``session.transcript``, and what is forgotten besides in ``sess
 
 from __future__ import annotations
 
-from gaia_sessions.errors import InvalidInput, NotTheNextTurn, SessionsError
+from itertools import takewhile
+
+from gaia_sessions.errors import InvalidInput, NotTheNextTurn
 from gaia_sessions.session.report import turn_id_of
 from gaia_sessions.session.retention import RESERVED_BYTES
 from gaia_sessions.session.transcript import (
@@ -94,6 +96,6 @@ def _named(record: Record, number: int) -> TurnName:
 
 
 def _messages_of_turn(sessions: Reader, agent_id: str, number: int) -> list[Message]:
-    """The messages of a turn that can be read; the cost follows those that came after it."""
-    found = sessions.messages(agent_id, is_wanted=lambda one: isinstance(one, SessionsError) or one["turn"] >= number)
-    return [message for message in readable(found) if message["turn"] == number]
+    """The messages of a turn that can be read."""
+    found = readable(sessions.messages_from_turn(agent_id, number))
+    return [*takewhile(lambda message: message["turn"] == number, found)]

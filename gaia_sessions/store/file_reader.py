@@ -253,6 +253,10 @@ class FileReader:
         self.read(agent_id)
         return self._messages(agent_id, lambda transcript: transcript.newest_first())
 
+    def messages_from_turn(self, agent_id: str, turn: int) -> Messages:
+        self.read(agent_id)
+        return self._messages(agent_id, lambda transcript: transcript.from_turn(turn))
+
     def output_path(self, agent_id: str, number: int) -> str:
         return os.path.join(os.path.abspath(self.root), check_agent_id(agent_id), reading.output_name(number))
 

@@ -145,6 +145,9 @@ class Plan:
     def messages_backwards(self, agent_id: str) -> Messages:
         return iter(()) if self._is_new(agent_id) else self._store.messages_backwards(agent_id)
 
+    def messages_from_turn(self, agent_id: str, turn: int) -> Messages:
+        return iter(()) if self._is_new(agent_id) else self._store.messages_from_turn(agent_id, turn)
+
     def output(self, record: Record, number: int) -> bytes:
         return b"" if self._is_new(record["agent_id"]) else self._store.output(record, number)
 

@@ -204,6 +204,12 @@ class Reader(ReaderAbove, Protocol):
     def messages_backwards(self, agent_id: str) -> Messages:
         """What ``messages`` has, the newest first. The cost follows what is taken."""
 
+    def messages_from_turn(self, agent_id: str, turn: int) -> Messages:
+        """What ``messages`` has from the first message of ``turn`` on, or of a later one, that can be read.
+
+        The cost follows what is taken, however many messages there are.
+        """
+
     def figures(self) -> Iterator[dict[str, Json] | None]:
         """What is kept of sessions that were removed: the object of each line, None in the place of one that has none.
 

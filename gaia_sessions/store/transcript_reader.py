@@ -6,7 +6,7 @@ The record says which file that is, and how much of it counts. A file that was b
 from __future__ import annotations
 
 import os
-from itertools import chain
+from itertools import chain, dropwhile
 
 from gaia_sessions.errors import InvalidInput
 from gaia_sessions.session.transcript import EVENT_LINE_LIMIT, committed_bytes, decode_message, generation_of
@@ -115,6 +115,26 @@ class CommittedLines:
     def newest_first(self) -> Messages:
         """The messages, the last first."""
         return chain(self.lost(), map(self.decode, self.lines_backwards()))
+
+    def from_turn(self, turn: int) -> Messages:
+        """The messages from the first of ``turn`` on that can be read; that is found by halving, since turns follow."""
+        low, high = 0, self.end
+        while high - low > _CHUNK:
+            middle = (low + high) // 2
+            found = CommittedLines(self.fd, self.path, high).messages_from(middle)
+            readable = ((place, one) for place, one in found if isinstance(one, dict))
+            place, message = next(readable, (high, None))
+            if message is not None and message["turn"] < turn:
+                low = place
+            else:
+                high = middle
+        messages = (message for _, message in self.messages_from(low))
+        yield from dropwhile(lambda one: not isinstance(one, dict) or one["turn"] < turn, messages)
+        yield from self.lost()
+
+    def messages_from(self, start: int) -> Iterator[tuple[int, Message | SessionsError]]:
+        """The messages from the byte ``start`` on, each with the place where its line begins."""
+        return ((line[0], self.decode(line)) for line in self.lines_from(start))
 
     def in_order(self, is_wanted: IsWanted | None) -> Messages:
         """The messages, the first first; only the newest ones for which ``is_wanted`` says yes."""

@@ -55,6 +55,9 @@ class ReadThroughPlan:
     def messages_backwards(self, agent_id: str) -> Messages:
         return self._foreseen().messages_backwards(agent_id)
 
+    def messages_from_turn(self, agent_id: str, turn: int) -> Messages:
+        return self._foreseen().messages_from_turn(agent_id, turn)
+
     def marks(self, agent_ids: Iterable[str]) -> list[tuple[str, Mark]]:
         return self._foreseen().marks(agent_ids)
 

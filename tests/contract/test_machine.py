@@ -401,6 +401,7 @@ class Twins(RuleBasedStateMachine):
                 assert list(store.messages(agent_id)) == in_memory
                 assert list(store.messages_backwards(agent_id)) == in_memory[::-1]
                 assert list(store.messages(agent_id, is_wanted=after(1))) == behind_first
+                assert list(store.messages_from_turn(agent_id, 1)) == in_memory
 
     @invariant()
     def the_inbox_is_the_same(self) -> None:

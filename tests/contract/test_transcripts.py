@@ -1,4 +1,4 @@
-"""What every store promises of transcripts: add_messages, empty_transcript, messages, messages_backwards."""
+"""What every store promises of transcripts: add_messages, empty_transcript, and all ways to read messages."""
 
 from __future__ import annotations
 
@@ -60,6 +60,17 @@ def test_messages_are_numbered_and_come_back_in_their_order_from_both_ends(store
     ]
     assert list(store.messages("agent-1")) == [*first, *second]
     assert list(store.messages_backwards("agent-1")) == [*first, *second][::-1]
+
+
+def test_the_messages_from_a_turn_on_begin_with_its_first(store: Store, new: New) -> None:
+    store.create(new())
+    stored = []
+    for number in range(1, 41):
+        texts = [f"{number}.{place} " + "x" * 40 * number for place in range(number % 5 + 1)]
+        stored += add_messages(store, "agent-1", said(*texts), turned)[1]
+    for number in range(43):
+        wanted = [message for message in stored if message["turn"] >= number]
+        assert list(store.messages_from_turn("agent-1", number)) == wanted, number
 
 
 def test_a_commit_changes_the_record_by_the_rule_and_by_the_size_in_one_revision(store: Store, new: New) -> None:
@@ -341,6 +352,7 @@ def test_a_missing_session_has_no_transcript(store: Store, new: New) -> None:
         lambda agent_id: begin_anew(store, agent_id, never),
         store.messages,
         store.messages_backwards,
+        lambda agent_id: store.messages_from_turn(agent_id, 1),
     ]
     for ask in asked:
         with pytest.raises(SessionNotFound):

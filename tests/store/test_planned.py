@@ -151,7 +151,7 @@ def test_a_corrupt_session_below_has_a_journal_and_can_be_deleted(below: FileSto
 def test_a_session_that_only_a_plan_has_has_neither_messages_nor_output(plan: Plan) -> None:
     plan.create(new("three"), {"number": 1})
 
-    assert [*plan.messages("three"), *plan.messages_backwards("three")] == []
+    assert [*plan.messages("three"), *plan.messages_backwards("three"), *plan.messages_from_turn("three", 1)] == []
     assert plan.output(plan.read("three"), 1) == b""
     assert ([*plan.entries("three", EVENTS)], plan.marks(["three", "one"])) == ([{"number": 1}], [])
     deleted(plan, "three", lambda _: True)

@@ -474,6 +474,34 @@ def test_the_transcript_of_a_corrupt_session_is_refused_at_once(store: FileStore
         store.messages_backwards("one")
 
 
+BETWEEN_LINES = [
+    b"",
+    b"{\n",
+    b"\n" * 50_000,
+    b"x" * 50_000 + b"\n",
+    b'{"turn": 7}\n' * 3000,
+    b"\0" * (1 << 20) + b"\n",
+]
+
+
+def test_a_turn_is_found_whatever_else_stands_between_its_messages(store: FileStore, path: Path) -> None:
+    begin_anew(store, "one")
+    for number in range(30):
+        say(store, *(f"{number} " + "x" * (number % 7) * 300 for _ in range(5)))
+        with store.open("one") as session:
+            session.commit({**session.record, "turns": number + 1})
+    file = path.with_name(transcript_name(1))
+    lines = file.read_bytes().splitlines(keepends=True)
+    for between in BETWEEN_LINES:
+        for place in (0, 73, 149, 150):
+            file.write_bytes(b"".join([*lines[:place], between, *lines[place:]]))
+            commit_all(file)
+            for turn in range(1, 31):
+                found = next(store.messages_from_turn("one", turn))
+                assert isinstance(found, dict)
+                assert (found["turn"], found["content"].partition(" ")[0]) == (turn, str(turn - 1))
+
+
 def test_no_descriptor_stays_open(store: FileStore) -> None:
     gc.collect()  # other tests may have left a store to it, which has its root open
     before = len(os.listdir("/proc/self/fd"))
