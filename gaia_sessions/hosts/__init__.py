@@ -116,8 +116,10 @@ class Host:
     end_in_files: how a run without an end ended. calls_seen: what the transcript of an agent at work says of its calls.
     consumption: what a run used in all from one time to another, and its model, None if it is late: the last argument
     says that, again and again. messages: those of the agent of a run in their order, an error in place of what cannot
-    be read. first_message: the first of all. newest_first: those in so many bytes at the end, the last first, each with
-    whether a turn begins with it; it alone raises, ``OSError`` for a file that cannot be read. resumption: how a person
+    be read. newest_first: those in so many bytes at the end, the last first, each with whether a turn begins with it;
+    it alone raises, ``OSError`` for a file that cannot be read. first_message: the
+    first of all. questions: those that turns begin with, the last first,
+    however far back. resumption: how a person
     lets it go on with a run that stopped. noted_since: an event that waits without a key, with what the files say by
     now. denies: the part of a reply to a delegation that makes it fail for a reason. asks_before_tools: the event
     before a use of a tool, which names the agent that wants it, and whose reply may deny it. work_so_far: what an agent
@@ -141,6 +143,7 @@ class Host:
     messages: Callable[[Run], Iterator[NewMessage | SessionsError]] | None
     newest_first: Callable[[Run, int], Iterator[tuple[bool, NewMessage]]] | None
     first_message: Callable[[Run], NewMessage | None] | None
+    questions: Callable[[Run, Callable[[], bool]], Iterator[NewMessage]] | None
     resumption: Callable[[Run, Work], HostResumption | None] | None
     noted_since: Callable[[Event, Config], Event] | None
     denies: Callable[[str], dict[str, object]] | None
@@ -258,6 +261,16 @@ def first_message(run: Run) -> NewMessage | None:
     """What the agent of ``run`` was started with, if its host's file says so."""
     read = host_named(run["host"]).first_message if _is_known(run) else None
     return read(run) if read else None
+
+
+def questions(run: Run, is_late: Callable[[], bool]) -> Iterator[NewMessage]:
+    """The messages by which turns of the agent of ``run`` began, the last first, as far as its host's file has them.
+
+    ``is_late``: whether the time to look for them is over.
+    """
+    read = host_named(run["host"]).questions if "transcript_path" in run and _is_known(run) else None
+    if read:
+        yield from read(run, is_late)
 
 
 def resumption(run: Run, work: Work) -> HostResumption | None:

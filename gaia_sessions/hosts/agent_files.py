@@ -28,6 +28,7 @@ LONGEST_LINE = 2 << 20
 
 _SECONDS_BETWEEN_LOOKS = 0.02
 
+_BLOCK = 1 << 16
 _LONGEST_OBJECT = 1 << 16
 _LONGEST_KEY = 512
 _LONGEST_FIRST_LINE = 1 << 15
@@ -128,6 +129,23 @@ def lines_backwards(host: str, path: str, last_bytes: int) -> Iterator[bytes]:
         for number, (place, line) in enumerate(file.lines_backwards(start)):
             if not (number == 0 and is_torn) and (place > start or start == 0):
                 yield line
+
+
+def blocks_backwards(host: str, path: str, last_bytes: int) -> Iterator[bytes]:
+    """The same lines with their newlines, also those that are not whole, many at a time; raises as ``lines`` does."""
+    fd, found = host_files.open_file(host, path)
+    try:
+        position, rest = found.st_size, b""
+        start = max(0, position - last_bytes)
+        while position > start:
+            size = min(max(_BLOCK, len(rest)), position - start)
+            position -= size
+            rest, newline, whole = (os.pread(fd, size, position) + rest).partition(b"\n")
+            yield whole
+            rest = rest[:LONGEST_LINE] + newline
+        yield rest
+    finally:
+        os.close(fd)
 
 
 def _lines_of(file: BinaryIO, size: int) -> Iterator[bytes]:

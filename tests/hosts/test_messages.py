@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gaia_sessions.errors import InvalidInput, SessionsError, StoreFailure
-from gaia_sessions.hosts import first_message, messages, messages_newest_first
+from gaia_sessions.hosts import messages, messages_newest_first, questions
 from gaia_sessions.session.clock import format_time, parse_time
 from tests.table import table
 
@@ -97,7 +98,7 @@ def test_every_transcript_that_a_client_left_is_read_from_its_end_as_one_turn(ta
         found = [*messages_newest_first(run, 1 << 20)]
         assert [message for _, message in reversed(found)] == in_order, where
         begins = [place for place, (begins, _) in enumerate(reversed(found)) if begins]
-        assert (begins, first_message(run)) in [([0], in_order[0]), ([], None)], where
+        assert (begins, [*questions(run, never)]) in [([0], in_order[:1]), ([], [])], where
         if not begins:
             without_beginning.append(where)
     assert sorted(set(without_beginning)) == [
@@ -105,6 +106,46 @@ def test_every_transcript_that_a_client_left_is_read_from_its_end_as_one_turn(ta
         "claude-code-2.1.330/tui-resume-switch",
         "claude-code-2.1.332/background-waits-for-command-tui-clear",
     ]
+
+
+def never() -> bool:
+    return False
+
+
+def said(text: str) -> str:
+    return line("user", [{"type": "text", "text": text}])
+
+
+RESULT = {"type": "tool_result", "tool_use_id": "toolu_1", "content": [{"type": "text", "text": "done"}]}
+
+
+@table("between", [0, 1, 65_530, 65_536, 2 << 20, 9 << 20])
+def test_what_turns_began_with_is_found_however_far_back(talks: Path, between: int) -> None:
+    rounds = line("assistant", "x" * 1000) + line("user", [RESULT])
+    work = (rounds * (1 + between // len(rounds)))[-between:] if between else ""
+    work = work.partition("\n")[2]
+    told = [said("One."), line("user", "Two."), line("user", [{"type": "text", "text": "Three."}, RESULT])]
+    run = run_with(talks / "t.jsonl", "".join(one + work for one in told) + '{"type": "user", "agentId": "a1", ')
+    assert [one["content"] for one in questions(run, never)] == ["Three.", "Two.", "One."]
+    looks = iter([False, True])
+    assert len([*questions(run, lambda: next(looks, True))]) <= 3
+
+
+@table("content", ["[Request interrupted by user]", "Stop hook feedback:\nMore.", [RESULT], 7, [7], None])
+def test_what_no_turn_begins_with_is_no_question(talks: Path, content: Any) -> None:
+    run = run_with(talks / "t.jsonl", line("user", content) + said("x").replace('"a1"', '"a2"'))
+    assert [*questions(run, never)] == []
+    assert [*questions({**run, "transcript_path": "/nowhere"}, never)] == []
+
+
+@table("damage", [b"\n" * (64 << 20), b'x"user"\n' * (8 << 20), b'{"user":' * (8 << 20)])
+def test_a_long_file_without_questions_is_looked_through_until_the_time_is_over(talks: Path, damage: bytes) -> None:
+    run = run_with(talks / "t.jsonl", line("user", "Far away."))
+    with (talks / "t.jsonl").open("ab") as file:
+        file.write(damage)
+    looks = count()
+    assert [*questions(run, lambda: next(looks) > 20)] == []
+    assert next(looks) <= 30
 
 
 def test_a_file_that_is_cut_while_it_is_read_from_its_end_ends_there(talks: Path) -> None:

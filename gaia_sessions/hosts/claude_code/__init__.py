@@ -213,6 +213,7 @@ LATE = {
     "messages": "messages.messages",
     "newest_first": "messages.newest_first",
     "first_message": "messages.first",
+    "questions": "messages.questions",
     "resumption": "resumption.resumption",
     "noted_since": "agents.with_workflow",
     "work_so_far": "work_so_far.work_so_far",

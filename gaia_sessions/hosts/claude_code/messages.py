@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from gaia_sessions.errors import InvalidInput, StoreFailure
 from gaia_sessions.hosts import CLAUDE_CODE
-from gaia_sessions.hosts.agent_files import LONGEST_LINE, lines, lines_backwards
+from gaia_sessions.hosts.agent_files import LONGEST_LINE, blocks_backwards, lines, lines_backwards
 from gaia_sessions.hosts.payload import key_in, object_in, object_in_bytes
 from gaia_sessions.jsonio.strict import dump_line, load_object
 from gaia_sessions.session.clock import format_time, parse_time
@@ -17,7 +17,7 @@ from gaia_sessions.session.runs import is_workflow_itself
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from gaia_sessions.errors import SessionsError
     from gaia_sessions.hosts.payload import Payload
@@ -28,10 +28,14 @@ if TYPE_CHECKING:
 _USER = "user"
 _ROLES = (_USER, "assistant")
 _MARKS_OF_ROLES = tuple(f'"{role}"'.encode() for role in _ROLES)
+_MARK_OF_USER, _MARK_OF_RESULT, _MARK_OF_TEXT = b'"user"', b'"tool_result"', b'"text"'
 _WITHIN_TURN = ("[Request interrupted", "Stop hook feedback:", "[SYSTEM NOTIFICATION - NOT USER INPUT]")
 """How a text of a user begins that the client itself wrote into a turn."""
 
 _LONGEST_INPUT = 2 * LONGEST_LINE
+
+_FAR_BACK = 64 << 20
+"""Bytes at the end of a transcript in which what a turn began with is looked for."""
 
 
 def messages(run: Run) -> Iterator[NewMessage | SessionsError]:
@@ -76,6 +80,32 @@ def newest_first(run: Run, last_bytes: int) -> Iterator[tuple[bool, NewMessage]]
             found = _messages_of_agent(line, run)
             begins = [place == 0 and _begins_turn(message) for place, message in enumerate(found)]
             yield from zip(reversed(begins), reversed(found), strict=True)
+
+
+def questions(run: Run, is_late: Callable[[], bool]) -> Iterator[NewMessage]:
+    """The messages by which the turns of the agent of ``run`` began, the last first, until it ``is_late``.
+
+    They are looked for in the last 64 MiB of its transcript. An agent that its client takes along to another
+    conversation goes on in a file without the first.
+    """
+    try:
+        for block in blocks_backwards(CLAUDE_CODE, run.get("transcript_path", ""), _FAR_BACK):
+            if is_late():
+                return
+            for line in _lines_to_agent(block):
+                yield from filter(_begins_turn, _messages_of_agent(line, run)[:1])
+    except OSError:  # what was found until then is there
+        return
+
+
+def _lines_to_agent(block: bytes) -> Iterator[bytes]:
+    """The lines of ``block`` with what was sent to an agent and may be no result of a tool, the last first."""
+    start = len(block)
+    while (mark := block.rfind(_MARK_OF_USER, 0, start)) >= 0:
+        start, end = block.rfind(b"\n", 0, mark) + 1, block.find(b"\n", mark)
+        result = block.find(_MARK_OF_RESULT, start, end)
+        if result < 0 or block.find(_MARK_OF_TEXT, start, result) >= 0:
+            yield block[start:end]
 
 
 def first(run: Run) -> NewMessage | None:
