@@ -100,9 +100,10 @@ def context(at: Reading, agent_id: str, *, turns: int = 5, max_tokens: int | Non
     """What whoever goes on with the work is told of its turns so far; ``context`` prints the same.
 
     The last ``turns`` whole, as far as they fit, older ones as a line each, from the files of hosts where they can
-    be read. Of a turn that does not fit the middle is left out; no call is parted from its result. Printed it has
-    at most ``max_tokens``, 4 bytes a token, or without that as much as a briefing has room for; the system prompt
-    comes on top. Raises ``BadArgument``.
+    be read. Of the newest turn, if that does not fit, what it began with is told and the last of the rest, with long
+    texts cut, and ``is_whole`` is false; no call is parted from its result. Printed it has at most ``max_tokens``, 4
+    bytes a token, or without that as much as a briefing has room for; the system prompt comes on top. Raises
+    ``BadArgument``.
     """
     from gaia_sessions.errors import BadArgument
     from gaia_sessions.session.budget import BYTES_PER_TOKEN
@@ -161,7 +162,7 @@ def answers_for_woken(record: Record) -> list[str]:
 
 
 def _context(source: Turns, turns: int, room: int, measure: Measure) -> Context:
-    return context_of(source, turns=turns, room=room, measure=measure, notices=source.notices)
+    return context_of(source, turns=turns, room=room, measure=measure)
 
 
 def _room(beginning: list[str]) -> int:

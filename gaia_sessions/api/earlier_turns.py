@@ -1,19 +1,19 @@
 """What a context is made of: the turns of a session, from the files of its hosts and from its own transcript.
 
-A host's file is read from its end, and where there is none, what the record keeps stands for it. Takes no lock.
+All is read from its end, and of a turn that is too long its newest messages and its beginning. Where a host's file is
+not there, what the record keeps stands for it. Takes no lock.
 """
 
 from __future__ import annotations
-
-from itertools import islice, takewhile
 
 from gaia_sessions import hosts
 from gaia_sessions.errors import SessionsError
 from gaia_sessions.hosts.marker import without_additions
 from gaia_sessions.hosts.payload import clean
+from gaia_sessions.session.context import Turn
 from gaia_sessions.session.host_events import MAX_MESSAGE_LENGTH
 from gaia_sessions.session.record import check_readable
-from gaia_sessions.session.rounds import is_answer
+from gaia_sessions.session.rounds import is_answer, is_question
 from gaia_sessions.session.runs import has_ended, has_started, is_own_run, is_send, is_workflow_itself
 from gaia_sessions.session.transcript import (
     is_system_prompt,
@@ -29,13 +29,19 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from gaia_sessions.session.context import Said, TurnOf
+    from gaia_sessions.session.context import TurnOf
     from gaia_sessions.session.schema import Record, Run
     from gaia_sessions.session.transcript import Message, NewMessage
     from gaia_sessions.store.port import Reader
 
     _Found = tuple[bool, NewMessage] | None
     """A message, and whether a turn begins with it; None if there is no other."""
+
+    _Said = tuple[TurnOf, NewMessage, bool]
+    """A message, which turn it is of, and whether that begins with it."""
+
+    _Beginning = tuple[NewMessage | None, bool]
+    """What a turn began with, if that can be known, and whether something older is left."""
 
 _END_OF_FILE = 1 << 20
 """Bytes at the end of a host's file that are looked through: it may have many MB, and a hook has little time."""
@@ -46,9 +52,10 @@ _LATEST = 5
 _MOST_EARLIER = 50
 """So many sessions are followed back that continue each other; what was before them is left out."""
 
+_MESSAGE_COST = 40
+"""What a message is taken to cost that is read, whatever its length: as many times the least that it takes printed."""
+
 _NEVER = ""
-_FEW = 200
-"""So many messages of the first turn are read: a longer one is told of by its beginning alone."""
 
 
 class Turns:
@@ -86,6 +93,8 @@ class Turns:
         self._earlier: Turns | None = None
         if "continues" in record and self.summary is None and most_earlier:
             self._earlier = self._continued(record["continues"], known, most_earlier - 1)
+        elif "continues" in record:
+            self.is_cut = True
 
     def _continued(self, agent_id: str, known: frozenset[str], most_earlier: int) -> Turns | None:
         """The turns of the session that this one continues; None where it cannot be read, or continues this one."""
@@ -124,48 +133,24 @@ class Turns:
         """The records of the sessions whose turns these are, the oldest first."""
         return [*(self._earlier.records() if self._earlier else []), self._record]
 
-    def newest_first(self) -> Iterator[Said]:
-        """All messages, the newest first, whole turns of hosts and of the session's own by their time."""
-        streams = [_Stream(self._of_hosts()), _Stream(self._own())]
-        while not self._is_late():
-            stream = max(streams, key=lambda one: one.time())
+    def newest_first(self, to_read: int) -> Iterator[Turn]:
+        """The turns, the newest first, by their times; the last one ends where about so many characters are read."""
+        streams = [_Stream(self._of_hosts(), self._beginning_of_hosts), _Stream(self._own(), self._own_beginning)]
+        while to_read > 0 and not self._is_late():
+            stream = max(streams, key=_Stream.time)
             if stream.head is None:
-                if not self.is_cut:
-                    yield from self._said_earlier()
-                return
-            yield from stream.turn()
-        self.is_cut = True
-
-    def _said_earlier(self) -> Iterator[Said]:
-        if self._earlier is None:
-            self.is_cut = "continues" in self._record
-            return
-        for of, message, begins in self._earlier.newest_first():
-            yield self._as_earlier(of), message, begins
-        self.is_cut = self._earlier.is_cut
-
-    def _as_earlier(self, of: TurnOf) -> TurnOf:
-        return {"session": self._record["continues"], **of}
-
-    def beginning(self, turn: TurnOf) -> NewMessage | None:
-        """What the agent of a run was started with."""
-        if "session" in turn:
-            own: TurnOf = {key: value for key, value in turn.items() if key != "session"}  # type: ignore[assignment]
-            is_next = self._earlier is not None and turn["session"] == self._record["continues"]
-            return self._earlier.beginning(own if is_next else turn) if self._earlier else None
-        agent = next((one for one in self._agents if one.runs[0]["run"] == turn.get("run")), None)
-        return agent.first_message() if agent else None
-
-    def first(self) -> tuple[TurnOf, list[NewMessage]] | None:
-        """The turn that is older, of the first agent's and of the first in the session's own transcript.
-
-        Of a session that continues another, the first turn of that one.
-        """
-        first = self._earlier.first() if self._earlier else None
-        if first:
-            return self._as_earlier(first[0]), first[1]
-        found = [*self._first_of_hosts(), *self._first_own()]
-        return min(found, key=lambda one: one[1][0]["timestamp"], default=None)
+                break
+            turn = stream.turn(stream.head, to_read)
+            to_read -= sum(map(_cost, turn.messages))
+            yield turn
+        self.is_cut = self.is_cut or self._is_late() or any(one.is_cut or one.head for one in streams)
+        if self._earlier and not self.is_cut and to_read > 0:
+            for turn in self._earlier.newest_first(to_read):
+                of: TurnOf = {"session": self._record["continues"], **turn.of}
+                yield Turn(of, turn.asked, turn.messages, is_whole=turn.is_whole)
+            self.is_cut = self._earlier.is_cut
+        elif self._earlier:
+            self.is_cut = True
 
     def _own_messages(self) -> Iterator[Message]:
         """The messages of the session's own transcript, the first first; none if that cannot be read."""
@@ -176,67 +161,90 @@ class Turns:
         except SessionsError:
             return
 
-    def _of_hosts(self) -> Iterator[Said]:
+    def _of_hosts(self) -> Iterator[_Said]:
         """The messages of the agents of hosts, the newest first."""
         for agent in self._agents:
             if self._is_late():
-                self.is_cut = True
                 return
             agent.look()
             yield from agent.newest_first(self._is_late)
-            self.is_cut = self.is_cut or agent.is_cut
 
-    def _own(self) -> Iterator[Said]:
+    def _beginning_of_hosts(self, of: TurnOf, until: str) -> _Beginning:
+        agent = next(agent for agent in self._agents if any(run["run"] == of.get("run") for run in agent.runs))
+        asked, is_cut = agent.beginning(of, until, self._is_late)
+        return asked, is_cut or agent is not self._agents[-1]
+
+    def _own(self) -> Iterator[_Said]:
         """The messages of the session's own transcript that are told, the newest first."""
         record = self._record
         if not (self._has_own and last_seq(record)):
             return
         has_file = bool(self._agents) and self._agents[0].run is record["runs"][-1] and self._agents[0].is_readable
         through, complete = replaced_through(record), record.get("turns", 0)
+        of: TurnOf | None = None
         try:
             newest_first = readable(self._sessions.messages_backwards(record["agent_id"]))
-            wanted = takewhile(lambda one: one["seq"] > through and not is_system_prompt(one), newest_first)
-            yield from _turns_of(one for one in wanted if one["turn"] <= complete or not has_file)
+            message = next(newest_first, None)
+            while message and message["seq"] > through and not is_system_prompt(message):
+                before = next(newest_first, None)
+                begins = before is None or before["turn"] != message["turn"]
+                of = of or _turn_of(message)
+                if message["turn"] <= complete or not has_file:
+                    yield of, without_place(message), begins
+                message, of = before, None if begins else of
         except SessionsError:
             self.is_cut = True
 
-    def _first_of_hosts(self) -> Iterator[tuple[TurnOf, list[NewMessage]]]:
-        for agent in self._agents[-1:]:
-            run = agent.runs[0]
-            messages = [*filter(None, [agent.first_message()]), *_last_message(run)]
-            if messages:
-                yield _of(run), messages
-
-    def _first_own(self) -> Iterator[tuple[TurnOf, list[NewMessage]]]:
-        if replaced_through(self._record):
-            return
-        messages = [one for one in islice(self._own_messages(), _FEW) if not is_system_prompt(one)]
-        of_first = [one for one in messages if one["turn"] == messages[0]["turn"]]
-        if of_first:
-            yield (
-                {"turn": of_first[0]["turn"]},
-                list(map(without_place, of_first if len(of_first) < _FEW else of_first[:1])),
-            )
+    def _own_beginning(self, of: TurnOf, _: str) -> _Beginning:
+        number = of["turn"]
+        try:
+            first = next(readable(self._sessions.messages_from_turn(self._record["agent_id"], number)), None)
+        except SessionsError:
+            return None, True
+        if first is None or first["turn"] != number:
+            return None, True
+        return without_place(first), number > 1 and first["seq"] > replaced_through(self._record) + 1
 
 
 class _Stream:
-    """Messages, the newest first, of which the next one is known."""
+    """Messages, the newest first, of which the next one is known.
 
-    def __init__(self, said: Iterator[Said]) -> None:
+    find_beginning: of a turn that was not read so far, what it began with, given the time of the oldest message that
+    was read. is_cut: whether something is left that is older than what was read.
+    """
+
+    def __init__(self, said: Iterator[_Said], find_beginning: Callable[[TurnOf, str], _Beginning]) -> None:
         self._said = said
+        self._find_beginning = find_beginning
         self.head = next(said, None)
+        self.is_cut = False
 
     def time(self) -> str:
         return self.head[1]["timestamp"] if self.head else ""
 
-    def turn(self) -> Iterator[Said]:
-        """The messages of one turn."""
-        of = self.head[0] if self.head else None
-        begins = False
-        while self.head and self.head[0] == of and not begins:
-            begins = self.head[2]
-            yield self.head
+    def turn(self, head: _Said, to_read: int) -> Turn:
+        """The turn whose newest message is ``head``: what it began with, and of its messages so many characters."""
+        of, newest, begins = head[0], [], False
+        while self.head and self.head[0] == of and not begins and to_read > 0:
+            _, message, begins = self.head
+            newest.append(message)
+            to_read -= _cost(message)
             self.head = next(self._said, None)
+        asked: NewMessage | None = newest[-1] if begins else None
+        if not begins:
+            asked, is_cut = self._find_beginning(of, newest[-1]["timestamp"])
+            self.is_cut = self.is_cut or is_cut
+            if to_read <= 0:
+                self.head = None  # it is of the same turn
+        if asked and not is_question(asked):
+            asked = None
+        elif begins:
+            newest.pop()
+        return Turn(of, asked, newest[::-1], is_whole=begins)
+
+
+def _cost(message: NewMessage) -> int:
+    return len(message["content"]) + _MESSAGE_COST
 
 
 class _Agent:
@@ -245,7 +253,6 @@ class _Agent:
     def __init__(self, runs: list[Run]) -> None:
         self.runs = runs
         self.run = runs[-1]
-        self.is_cut = False
         self._messages: Iterator[tuple[bool, NewMessage]] | None = None
         self._newest: _Found = None
 
@@ -260,7 +267,7 @@ class _Agent:
             self._messages = hosts.messages_newest_first(self.run, _END_OF_FILE)
             self._newest = self._next()
 
-    def newest_first(self, is_late: Callable[[], bool]) -> Iterator[Said]:
+    def newest_first(self, is_late: Callable[[], bool]) -> Iterator[_Said]:
         """What it said and was told, the newest first; without a file, the last message of each run."""
         found = self._newest
         if found is None:
@@ -275,7 +282,6 @@ class _Agent:
             begins, message = found
             yield of, _as_sent(message), begins
             found = self._next()
-        self.is_cut = not begins
 
     def lacks_last_message(self) -> bool:
         """Whether the run has ended with a message that its file does not end with."""
@@ -286,10 +292,13 @@ class _Agent:
         said = clean(message["content"]).strip() if is_answer(message) else ""
         return not (said and (kept.endswith(said[-MAX_MESSAGE_LENGTH:].strip()) or said.endswith(kept)))
 
-    def first_message(self) -> NewMessage | None:
-        """What it was started with, if its file says so."""
-        found = hosts.first_message(self.run)
-        return _as_sent(found) if found else None
+    def beginning(self, of: TurnOf, until: str, is_late: Callable[[], bool]) -> _Beginning:
+        """What the turn began with whose message was made at ``until``, and whether others were before it."""
+        begun = (one for one in hosts.questions(self.run, is_late) if one["timestamp"] <= until)
+        asked = next(begun, None)
+        if asked is None or _of(self._run_at(asked["timestamp"])) != of:
+            return None, True
+        return _as_sent(asked), next(begun, None) is not None
 
     def _next(self) -> _Found:
         try:
@@ -338,7 +347,7 @@ def _of(run: Run) -> TurnOf:
     return {"run": run["run"]}
 
 
-def _last_said(run: Run, *, begins: bool) -> list[Said]:
+def _last_said(run: Run, *, begins: bool) -> list[_Said]:
     return [(_of(run), message, begins) for message in _last_message(run)]
 
 
@@ -352,16 +361,6 @@ def _last_message(run: Run) -> list[NewMessage]:
 def _as_sent(message: NewMessage) -> NewMessage:
     """``message`` without what our hooks added to it."""
     return {**message, "content": without_additions(message["content"])} if message["role"] == "user" else message
-
-
-def _turns_of(newest_first: Iterator[Message]) -> Iterator[Said]:
-    message, of = next(newest_first, None), None
-    while message is not None:
-        before = next(newest_first, None)
-        begins = before is None or before["turn"] != message["turn"]
-        of = of or _turn_of(message)
-        yield of, without_place(message), begins
-        message, of = before, None if begins else of
 
 
 def _turn_of(last: Message) -> TurnOf:

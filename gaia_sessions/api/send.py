@@ -141,7 +141,7 @@ def _said_earlier(at: Reading, record: Record) -> list[dict[str, str]]:
     found: list[dict[str, str]] = []
     hosts = Turns(at.store, record, has_own=False)
     if hosts.notices or not hosts.is_empty:
-        told = context_of(hosts, turns=TURNS, room=LONGEST_BRIEFING, measure=len, notices=hosts.notices)
+        told = context_of(hosts, turns=TURNS, room=LONGEST_BRIEFING, measure=len)
         found.append({"role": SYSTEM, "content": "\n".join(context_lines(told))})
     for earlier in hosts.records()[:-1]:
         own = readable(at.store.messages(earlier["agent_id"]))

@@ -117,8 +117,7 @@ class Host:
     consumption: what a run used in all from one time to another, and its model, None if it is late: the last argument
     says that, again and again. messages: those of the agent of a run in their order, an error in place of what cannot
     be read. newest_first: those in so many bytes at the end, the last first, each with whether a turn begins with it;
-    it alone raises, ``OSError`` for a file that cannot be read. first_message: the
-    first of all. questions: those that turns begin with, the last first,
+    it alone raises, ``OSError`` for a file that cannot be read. questions: those that turns begin with, the last first,
     however far back. resumption: how a person
     lets it go on with a run that stopped. noted_since: an event that waits without a key, with what the files say by
     now. denies: the part of a reply to a delegation that makes it fail for a reason. asks_before_tools: the event
@@ -142,7 +141,6 @@ class Host:
     consumption: Callable[[Run, str | None, str | None, Callable[[], bool]], Run | None] | None
     messages: Callable[[Run], Iterator[NewMessage | SessionsError]] | None
     newest_first: Callable[[Run, int], Iterator[tuple[bool, NewMessage]]] | None
-    first_message: Callable[[Run], NewMessage | None] | None
     questions: Callable[[Run, Callable[[], bool]], Iterator[NewMessage]] | None
     resumption: Callable[[Run, Work], HostResumption | None] | None
     noted_since: Callable[[Event, Config], Event] | None
@@ -255,12 +253,6 @@ def messages_newest_first(run: Run, last_bytes: int) -> Iterator[tuple[bool, New
     if read is None:
         raise FileNotFoundError
     yield from read(run, last_bytes)
-
-
-def first_message(run: Run) -> NewMessage | None:
-    """What the agent of ``run`` was started with, if its host's file says so."""
-    read = host_named(run["host"]).first_message if _is_known(run) else None
-    return read(run) if read else None
 
 
 def questions(run: Run, is_late: Callable[[], bool]) -> Iterator[NewMessage]:

@@ -6,9 +6,9 @@ as a line each. Pure, and lazy: turns are read from the newest on, and no furthe
 
 from __future__ import annotations
 
-import sys
+from itertools import chain
 
-from .rounds import is_answer, is_call, is_result, rounds_of, unanswered, without_lone_results
+from .rounds import is_call, is_question, is_result, last_answer, rounds_of, unanswered, without_lone_results
 from .transcript import spoken
 from .visible import visible, visible_line
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     """What a printed line takes of the room."""
 
     class TurnOf(TypedDict):
-        """Which turn a message is of: its number in the session's own transcript, the run that it was, or both.
+        """Which turn it is: its number in the session's own transcript, the run that it was, or both.
 
         turn_id: what no other turn of the session has; told by ``Sessions.context`` alone. session: whose turn it is,
         if it is one of a session that is continued.
@@ -34,28 +34,19 @@ if TYPE_CHECKING:
         run: NotRequired[int]
         turn: NotRequired[int]
 
-    Said = tuple[TurnOf, NewMessage, bool]
-    """A message, which turn it is of, and whether that turn begins with it as far as its file says so."""
-
-    Head = tuple[TurnOf, list[NewMessage]]
-    """A turn, and its messages from the first on."""
-
     class Source(Protocol):
-        """What a context is made of. summary: what stands in place of messages that ``newest_first`` does not give."""
+        """What a context is made of. summary: what stands in place of messages that ``newest_first`` does not give.
+
+        notices: what must be known of it. is_cut: once ``newest_first`` has ended, whether something older is left.
+        """
 
         system_prompt: str | None
+        notices: list[str]
         summary: str | None
         is_cut: bool
-        """Once ``newest_first`` has ended: whether it did so before the beginning of all that was said."""
 
-        def newest_first(self) -> Iterator[Said]:
-            """All messages, the newest first; those of one turn follow each other."""
-
-        def beginning(self, turn: TurnOf) -> NewMessage | None:
-            """What a turn began with of which only later messages were read, where that can be known."""
-
-        def first(self) -> Head | None:
-            """The first of all turns, or what its file has of its beginning."""
+        def newest_first(self, to_read: int) -> Iterator[Turn]:
+            """The turns, the newest first, until about so many characters are read; of the last one its newest."""
 
     class EarlierTurn(TurnOf):
         """One turn in a line: what it began with, and what was answered last."""
@@ -63,22 +54,22 @@ if TYPE_CHECKING:
         line: str
 
     class ContextTurn(TurnOf):
-        """What is told of one turn: its messages in their order, and how many rounds are not told.
+        """What is told of one turn: its messages in their order, and whether these are all, and whole.
 
-        A result without its call is not among them, and counts as a round.
+        A result without its call is not among them.
         """
 
         messages: list[NewMessage]
-        rounds_left_out: int | None
+        is_whole: bool
 
     class Context(TypedDict):
         """What is told of earlier work, the oldest first.
 
         notices: what must be known of it, such as a file that is gone. summary: of messages that a compaction replaced.
-        earlier: the first and the latest of the turns that are not in ``turns``, each with a ``line``. left_out: that
-        there are others. turns: each with its ``messages`` and ``rounds_left_out``: how many calls with their results,
-        or other messages, are not told; null if nobody counted them. Each turn has a ``turn_id``, and the number of its
-        ``run``, if it was one, or of its ``turn`` in the session's own transcript.
+        earlier: the latest of the turns that are not in ``turns``, each with a ``line``. left_out: that there are older
+        ones. turns: each with its ``messages`` and ``is_whole``, which is false of one that did not fit: then
+        ``messages`` are what it began with and its last ones, and texts may be cut. Each turn has a ``turn_id``, and
+        the number of its ``run``, if it was one, or of its ``turn`` in the session's own transcript.
         """
 
         system_prompt: NotRequired[str]
@@ -99,11 +90,8 @@ _READ_SHARE = 4
 _LEAST_READ = 1 << 14
 """So many times the room, or so many characters, are read at most: of what is longer, little can be told."""
 
-_MESSAGE_COST = 40
-"""What a message is taken to cost that is read, whatever its length: as many times the least that it takes printed."""
-
-_LONGEST_TEXT, _SHORTEST_TEXT = 400, 60
-"""Characters of a message in a turn that does not fit; the latter where even its last round would not."""
+_LONGEST_TEXT = 400
+"""Characters of a message in a turn that does not fit, but for its last round."""
 
 _LONGEST_HALF = 70
 """Characters of what was asked, and of what was answered, in the line of a turn."""
@@ -116,288 +104,147 @@ _QUESTION_SHARE, _SUMMARY_SHARE, _NOTICE_SHARE = 4, 3, 2
 
 _SUMMARY_HEADING = "Summary of what was before:"
 _EARLIER_HEADING = "Earlier turns:"
-_TURNS_LEFT_OUT = "  (other turns are left out)"
-_OTHERS_LEFT_OUT = (_EARLIER_HEADING, _TURNS_LEFT_OUT)
+_TURNS_LEFT_OUT = "  (older turns are left out)"
+_PART_LEFT_OUT = "  (a part of it is left out)"
 
 
-def context_of(source: Source, *, turns: int, room: int, measure: Measure, notices: Iterable[str] = ()) -> Context:
+class Turn:
+    """What was sent, and the messages behind it that were read: all of them if it ``is_whole``, else the newest.
+
+    asked: None if that is not known, or if the turn begins with something else.
+    """
+
+    __slots__ = ("asked", "is_whole", "messages", "of")
+
+    def __init__(self, of: TurnOf, asked: NewMessage | None, messages: list[NewMessage], *, is_whole: bool) -> None:
+        self.of = of
+        self.asked = asked
+        self.messages = messages
+        self.is_whole = is_whole
+
+
+def context_of(source: Source, *, turns: int, room: int, measure: Measure) -> Context:
     """What is told of ``source`` in at most ``room``, as ``measure`` says what each printed line takes.
 
     Only the lines of the system prompt do not count. At most so many ``turns`` are told whole.
     """
-    return _Fitting(source, turns, room, measure).context(notices)
+    left = _Room(room, measure)
+    context: Context = {"notices": [], "earlier": [], "left_out": False, "turns": []}
+    if source.system_prompt is not None:
+        context["system_prompt"] = source.system_prompt
+    notices = map(visible_line, source.notices)  # one may have text of a record, which leaves no fence
+    context["notices"] = [one for one in notices if left.take([_notice_line(one)], left.size // _NOTICE_SHARE)]
+    if source.summary:
+        whole: NewMessage = {"role": "system", "content": source.summary, "timestamp": ""}
+        for summary in left.fitted([whole], _lines_of_summary, left.size // _SUMMARY_SHARE):
+            context["summary"] = summary["content"]
+    found = _with_late_results(source.newest_first(max(_READ_SHARE * room, _LEAST_READ)))
+    newest, older = next(found, None), next(found, None)
+    has_earlier = bool(older or source.is_cut) and left.take([_EARLIER_HEADING, _TURNS_LEFT_OUT])
+    told = (left.whole(newest) or left.shortened(newest)) if newest else None
+    context["turns"] = [told] if told else []
+    most = turns if told and told["is_whole"] else 0
+    while older and len(context["turns"]) < most and (told := left.whole(older)):
+        context["turns"].append(told)
+        older = next(found, None)
+    while older and has_earlier and left.take([_earlier_line(line := _line_of(older))]):
+        context["earlier"].append(line)
+        older = next(found, None)
+    context["left_out"] = has_earlier and bool(older or source.is_cut)
+    context["turns"].reverse()
+    context["earlier"].reverse()
+    return context
 
 
-class _Turn:
-    """One turn as far as it was read."""
-
-    __slots__ = ("is_begun", "messages", "of")
-
-    def __init__(self, of: TurnOf, messages: list[NewMessage], *, is_begun: bool) -> None:
-        self.of = of
-        self.messages = messages
-        self.is_begun = is_begun
-
-
-class _Turns:
-    """The turns of a source, the newest first, until so many characters are read."""
-
-    def __init__(self, source: Source, to_read: int) -> None:
-        self._source = source
-        self._said = source.newest_first()
-        self._next = next(self._said, None)
-        self._given_back: list[_Turn] = []
-        self._to_read = to_read
-
-    def has_more(self) -> bool:
-        """Whether there are messages that no turn was made of."""
-        return bool(self._given_back) or self._next is not None or self._source.is_cut
-
-    def together(self) -> list[_Turn]:
-        """The next turn, the last of the list; before it those whose calls it answers. Empty if there is none."""
-        found = list(filter(None, [self._take()]))  # the newest first
-        while found and found[-1].is_begun and (lone := unanswered(found[-1].messages)):
-            before = self._take()
-            if before is None:
-                break
-            if lone.isdisjoint(message.get("tool_call_id") for message in before.messages if is_call(message)):
-                self._given_back.append(before)
-                break
-            found.append(before)
-        return found[::-1]
-
-    def _take(self) -> _Turn | None:
-        if self._given_back:
-            return self._given_back.pop()
-        if self._next is None or self._to_read <= 0:
-            return None
-        of = self._next[0]
-        messages: list[NewMessage] = []
-        while self._next is not None and self._next[0] == of:
-            if self._to_read <= 0:
-                return _Turn(of, messages[::-1], is_begun=False)
-            _, message, begins = self._next
-            self._to_read -= len(message["content"]) + _MESSAGE_COST
-            messages.append(message)
-            self._next = next(self._said, None)
-            if begins:
-                return _Turn(of, messages[::-1], is_begun=True)
-        is_begun = self._next is not None or not self._source.is_cut
-        return _Turn(of, messages[::-1], is_begun=is_begun)
+def _with_late_results(turns: Iterator[Turn]) -> Iterator[Turn]:
+    """``turns``, each result in the turn of its call if that is the one before, and without those that have none."""
+    turn = next(turns, None)
+    while turn is not None:
+        lone = unanswered(turn.messages)
+        before = next(turns, None) if lone else None
+        if lone:
+            called = {one.get("tool_call_id") for one in before.messages if is_call(one)} if before else set()
+            late = [one for one in turn.messages if is_result(one) and one.get("tool_call_id") in lone & called]
+            is_whole = turn.is_whole and lone <= called
+            turn = Turn(turn.of, turn.asked, without_lone_results(turn.messages), is_whole=is_whole)
+            if before and late:
+                before = Turn(before.of, before.asked, [*before.messages, *late], is_whole=before.is_whole)
+        if turn.asked or turn.messages or not turn.is_whole:
+            yield turn
+        turn = before if lone else next(turns, None)
 
 
-class _Fitting:
-    """One context while it is put together; ``_left`` is what is left of the room."""
+class _Room:
+    """What is left of the room of one context, and what is told in it."""
 
-    def __init__(self, source: Source, most: int, room: int, measure: Measure) -> None:
-        self._source = source
-        self._most = most
-        self._left = room
+    def __init__(self, size: int, measure: Measure) -> None:
+        self.size = size
         self._measure = measure
-        self._kept_free = 0  # of the room, for the lines that say that there are other turns
-        self._first_turn: Head | None = None
-        self._is_first_known = False
-        self._turns = _Turns(source, max(_READ_SHARE * room, _LEAST_READ))
-        self._context: Context = {"notices": [], "earlier": [], "left_out": False, "turns": []}
-        self._oldest: tuple[TurnOf, NewMessage | None] | None = None  # of those that are told: what it begins with
 
-    def context(self, notices: Iterable[str]) -> Context:
-        context = self._context
-        if self._source.system_prompt is not None:
-            context["system_prompt"] = self._source.system_prompt
-        for notice in map(visible_line, notices):  # one may have text of a record, which leaves no fence
-            if self._cost(_notice_line(notice)) <= self._left // _NOTICE_SHARE:
-                context["notices"].append(notice)
-                self._left -= self._cost(_notice_line(notice))
-        if self._source.summary:
-            self._add_summary(self._source.summary)
-        newest = self._turns.together()
-        if self._turns.has_more():
-            self._kept_free = self._cost(*_OTHERS_LEFT_OUT)
-            self._left -= self._kept_free
-        if self._add_whole(newest):
-            self._add_lines(self._add_older())
-        else:
-            self._add_shortened(newest)
-        context["turns"].reverse()
-        return context
-
-    def _cost(self, *lines: str) -> int:
+    def _cost(self, lines: Iterable[str]) -> int:
         return sum(map(self._measure, lines))
 
-    def _add_summary(self, summary: str) -> None:
-        text = self._cut_to(summary, self._left // _SUMMARY_SHARE, _summary_lines)
-        if text:
-            self._context["summary"] = text
-            self._left -= self._cost(*_summary_lines(text))
-
-    def _add_whole(self, together: list[_Turn]) -> bool:
-        """Adds the turns whole before those that are there, if they fit and may be; whether they were."""
-        if not together:
-            return True
-        told = [_told(turn, whole) for turn, whole in zip(_without_lone_results(together), together, strict=True)]
-        if len(self._context["turns"]) + len(told) > max(self._most, 1) or not together[0].is_begun:
+    def take(self, lines: Iterable[str], most: int | None = None) -> bool:
+        """Takes the room of ``lines``, if there is so much left, and it is not over ``most``."""
+        cost = self._cost(lines)
+        if cost > (self.size if most is None else most):
             return False
-        cost = self._cost(*(line for turn in told for line in _turn_lines(turn)))
-        if cost > self._left:
-            return False
-        self._left -= cost
-        self._context["turns"] += reversed(told)  # the newest first, until all are there
-        self._oldest = together[0].of, together[0].messages[0]
+        self.size -= cost
         return True
 
-    def _add_older(self) -> list[_Turn]:
-        """Adds older turns as long as they fit whole, and returns those that did not."""
-        while together := self._turns.together():
-            if not self._add_whole(together):
-                return together
-        return []
+    def fitted(
+        self, messages: list[NewMessage], lines: Callable[[list[NewMessage]], Iterable[str]], most: int
+    ) -> list[NewMessage]:
+        """``messages`` as their ``lines`` fit in ``most``: whole, else with their texts cut to one length.
 
-    def _add_lines(self, latest: list[_Turn], most: int = sys.maxsize) -> None:
-        """Adds the lines of the turns that are not told: ``latest``, those before them, and the first of all.
-
-        At most so many beside the first.
+        Empty if next to nothing would be left of them.
         """
-        self._left += self._kept_free
-        if not (latest or self._turns.has_more()):
-            return
-        head = self._first()
-        if head and (head[0], *head[1][:1]) == self._oldest:
-            return
-        first = self._line_of(_Turn(*head, is_begun=True)) if head else None
-        reserved = self._cost(*_OTHERS_LEFT_OUT, *([_earlier_line(first)] if first else []))
-        lines: list[EarlierTurn] = []
-        is_all = False
-        while latest or (latest := self._turns.together()):
-            turn = latest.pop()
-            line = self._line_of(turn)
-            if turn.is_begun and line == first:
-                is_all = True
-                break
-            cost = self._cost(_earlier_line(line))
-            if self._left - reserved < cost or len(lines) >= most:
-                break
-            self._left -= cost
-            lines.append(line)
-        else:
-            is_all = first is None and not self._turns.has_more()
-        if first and self._left >= reserved:
-            lines.append(first)
-        self._context["left_out"] = not is_all and self._left >= self._cost(*_OTHERS_LEFT_OUT)
-        self._context["earlier"] = lines[::-1]
-        if lines or self._context["left_out"]:
-            self._left -= reserved
-
-    def _first(self) -> Head | None:
-        """The first of all turns, which is looked for once."""
-        if not self._is_first_known:
-            self._first_turn, self._is_first_known = self._source.first(), True
-        return self._first_turn
-
-    def _line_of(self, turn: _Turn) -> EarlierTurn:
-        began = self._beginning_of(turn)
-        answers = [message["content"] for message in turn.messages if is_answer(message)]
-        asked = _half(began["content"]) if began and not is_answer(began) else "..."
-        answered = _half(answers[-1]) if answers else "(no answer)"
-        return {**turn.of, "line": f"{asked} -> {answered}"}
-
-    def _beginning_of(self, turn: _Turn) -> NewMessage | None:
-        if turn.is_begun:
-            return turn.messages[0]
-        first = self._first()
-        return first[1][0] if first and first[0] == turn.of and first[1] else self._source.beginning(turn.of)
-
-    def _add_shortened(self, together: list[_Turn]) -> None:
-        """Adds what fits of the newest turn: its last answer, its beginning, and the rounds from its end on."""
-        of = together[-1].of
-        messages = [message for turn in _without_lone_results(together) for message in turn.messages]
-        lone = sum(len(turn.messages) for turn in together) - len(messages)
-        is_begun = together[0].is_begun
-        rounds = rounds_of(messages)
-        numbers = _numbers(messages)
-        least = self._cost(_heading(of), _rounds_line(len(rounds) + lone))
-        if self._left < least:
-            self._context["left_out"] = self._left + self._kept_free >= self._cost(*_OTHERS_LEFT_OUT)
-            return
-        self._left -= least
-        end: list[NewMessage] = []
-        if rounds and is_answer(rounds[-1][-1]) and len(rounds[-1]) == 1:
-            end = self._fitting_answer(rounds.pop()[0], is_alone=is_begun and not rounds)
-        began = rounds.pop(0)[0] if is_begun and rounds and _is_plain(rounds[0]) else None
-        beginning = self._beginning_of(together[0])
-        self._oldest = together[0].of, beginning
-        if beginning and not is_begun and _is_plain([beginning]) and not is_answer(beginning):
-            began = beginning
-        start = self._fitting_beginning(began) if began else []
-        self._add_lines([], 1)
-        latest: list[list[NewMessage]] = []
-        while rounds:
-            lengths = [_LONGEST_TEXT] if end or latest else [_LONGEST_TEXT, _SHORTEST_TEXT]
-            kept = self._fitting_round(rounds[-1], numbers, lengths)
-            if kept is None:
-                break
-            rounds.pop()
-            latest.append(kept)
-        told = [*start, *(message for kept in reversed(latest) for message in kept), *end]
-        left_out = len(rounds) + lone + bool(began and not start) if is_begun else None
-        self._context["turns"] = [{**of, "messages": told, "rounds_left_out": left_out}]
-
-    def _fitting_answer(self, answer: NewMessage, *, is_alone: bool) -> list[NewMessage]:
-        """The last answer, whole if it fits, else its end, that has the point, beside what was asked."""
-        room = self._left
-        is_too_long = len(answer["content"]) > room or self._cost(*_text_lines("assistant", answer["content"])) > room
-        if is_too_long and not is_alone:
-            room -= room // _QUESTION_SHARE
-        return self._fitting_text(answer, room, is_end=True)
-
-    def _fitting_beginning(self, began: NewMessage) -> list[NewMessage]:
-        room = max(self._left // _QUESTION_SHARE, min(self._left, _LONGEST_TEXT // 2))
-        return self._fitting_text(began, room)
-
-    def _fitting_text(self, message: NewMessage, room: int, *, is_end: bool = False) -> list[NewMessage]:
-        """``message`` with as much of its text as fits in ``room``; none if that is next to nothing."""
-
-        def lines(text: str) -> list[str]:
-            return _text_lines(message["role"], text)
-
-        text = self._cut_to(message["content"], room, lines, is_end=is_end)
-        if text is None:
-            return []
-        self._left -= self._cost(*lines(text))
-        return [{**message, "content": text}]
-
-    def _fitting_round(
-        self, found: list[NewMessage], numbers: dict[str, int], lengths: Sequence[int]
-    ) -> list[NewMessage] | None:
-        for longest in lengths:
-            shorter: list[NewMessage] = [{**message, "content": cut(message["content"], longest)} for message in found]
-            cost = self._cost(*(line for lines in _messages_lines(shorter, numbers) for line in lines))
-            if cost <= self._left:
-                self._left -= cost
+        longest = min(2 * most, max(len(message["content"]) for message in messages))
+        while True:
+            shorter = _shorter(messages, longest)
+            cost = self._cost(lines(shorter))
+            if cost <= most:
+                self.size -= cost
                 return shorter
-        return None
+            longest = min(longest * most // cost, longest - longest // 16) - 1
+            if longest < _LEAST_CUT:
+                return []
 
-    def _cut_to(self, text: str, room: int, lines: Callable[[str], list[str]], *, is_end: bool = False) -> str | None:
-        """``text`` if its ``lines`` fit in ``room``, else as much of it as does; None if that is next to nothing."""
-        if len(text) <= room * 2 and self._cost(*lines(text)) <= room:
-            return text
-        low, high = 0, min(len(text), room)
-        while low < high:
-            middle = (low + high + 1) // 2
-            if self._cost(*lines(cut(text, middle, is_end=is_end))) <= room:
-                low = middle
-            else:
-                high = middle - 1
-        return cut(text, low, is_end=is_end) if low >= _LEAST_CUT else None
+    def whole(self, turn: Turn) -> ContextTurn | None:
+        """``turn``, if it is whole and fits."""
+        told: ContextTurn = {
+            **turn.of,
+            "messages": [*([turn.asked] if turn.asked else []), *turn.messages],
+            "is_whole": turn.is_whole,
+        }
+        return told if turn.is_whole and self.take(_turn_lines(told)) else None
+
+    def shortened(self, turn: Turn) -> ContextTurn | None:
+        """What fits of ``turn``: what it began with, and the rounds from its end on."""
+        if not self.take([_heading(turn.of), _PART_LEFT_OUT]):
+            return None
+        numbers = _numbers(turn.messages)
+
+        def lines(messages: list[NewMessage]) -> Iterable[str]:
+            return chain(*_messages_lines(messages, numbers))
+
+        share = max(self.size // _QUESTION_SHARE, min(self.size, _LONGEST_TEXT))
+        asked = self.fitted([turn.asked], lines, share) if turn.asked else []
+        rounds = rounds_of(turn.messages)
+        latest = [self.fitted(rounds.pop(), lines, self.size)] if rounds else []
+        while rounds and latest[-1] and self.take(lines(shorter := _shorter(rounds.pop(), _LONGEST_TEXT))):
+            latest.append(shorter)
+        return {**turn.of, "messages": [*asked, *chain(*reversed(latest))], "is_whole": False}
 
 
-def _without_lone_results(together: list[_Turn]) -> list[_Turn]:
-    """The turns without results whose calls are in none of them."""
-    kept = set(map(id, without_lone_results([message for turn in together for message in turn.messages])))
-    return [
-        _Turn(turn.of, [message for message in turn.messages if id(message) in kept], is_begun=turn.is_begun)
-        for turn in together
-    ]
+def _shorter(messages: list[NewMessage], longest: int) -> list[NewMessage]:
+    return [{**message, "content": cut(message["content"], longest)} for message in messages]
+
+
+def _line_of(turn: Turn) -> EarlierTurn:
+    answer = last_answer(turn.messages)
+    asked = _half(turn.asked["content"]) if turn.asked else "..."
+    return {**turn.of, "line": f"{asked} -> {_half(answer) if answer else '(no answer)'}"}
 
 
 def _half(text: str) -> str:
@@ -408,22 +255,19 @@ def _half(text: str) -> str:
     return f"{line[: _LONGEST_HALF - 4].rpartition(' ')[0] or line[: _LONGEST_HALF - 4]} ..."
 
 
-def _told(turn: _Turn, whole: _Turn) -> ContextTurn:
-    return {**turn.of, "messages": turn.messages, "rounds_left_out": len(whole.messages) - len(turn.messages)}
-
-
-def _is_plain(found: list[NewMessage]) -> bool:
-    return len(found) == 1 and not is_result(found[0]) and not is_call(found[0])
-
-
-def cut(text: str, longest: int, *, is_end: bool = False) -> str:
-    """``text`` with at most ``longest`` characters of its own: its end, or two of its beginning for each of its end."""
-    number = len(text) - longest
-    if number <= 0:
+def cut(text: str, longest: int) -> str:
+    """``text``, or at most ``longest`` characters of it: its beginning and its end, at line ends that are near by."""
+    if len(text) <= longest:
         return text
-    gap = f"[... {number:,} characters left out ...]"
-    tail = longest if is_end else longest // 3
-    return " ".join(filter(None, (text[: longest - tail], gap, text[len(text) - tail :] if tail else "")))
+    half = longest // 2
+    start, end = longest - half, len(text) - half
+    start = text.rfind("\n", start // 2, start) + 1 or start
+    end = max(end, text.find("\n", end, end + half // 2))
+    gap = f"[... {end - start:,} characters left out ...]"
+    if end - start <= len(gap):
+        return text
+    head, tail = text[:start], text[end:]
+    return "".join((head, "" if head.endswith("\n") else " ", gap, "" if tail.startswith("\n") else " ", tail))
 
 
 def context_messages(context: Context) -> list[dict[str, str]]:
@@ -435,8 +279,8 @@ def context_messages(context: Context) -> list[dict[str, str]]:
     rest.pop("system_prompt", None)
     lines = context_lines(rest)
     for turn in context["turns"]:
-        if turn["rounds_left_out"] != 0:
-            lines += [_heading(turn), _rounds_line(turn["rounds_left_out"])]
+        if not turn["is_whole"]:
+            lines += [_heading(turn), _PART_LEFT_OUT]
     if lines:
         known.append({"role": "system", "content": "\n".join(lines)})
     return known + [spoken(message) for turn in context["turns"] for message in turn["messages"]]
@@ -450,11 +294,8 @@ def context_lines(context: Context) -> list[str]:
     if "summary" in context:
         lines += _summary_lines(context["summary"])
     if context["earlier"] or context["left_out"]:
-        lines.append(_EARLIER_HEADING)
-        shown = list(map(_earlier_line, context["earlier"]))
-        if context["left_out"]:
-            shown.insert(1, _TURNS_LEFT_OUT)
-        lines += shown
+        lines += [_EARLIER_HEADING, *([_TURNS_LEFT_OUT] if context["left_out"] else [])]
+        lines += map(_earlier_line, context["earlier"])
     for turn in context["turns"]:
         lines += _turn_lines(turn)
     return lines
@@ -466,6 +307,10 @@ def _notice_line(notice: str) -> str:
 
 def _summary_lines(summary: str) -> list[str]:
     return [_SUMMARY_HEADING, *_indented(summary)]
+
+
+def _lines_of_summary(messages: list[NewMessage]) -> list[str]:
+    return _summary_lines(messages[0]["content"])
 
 
 def _indented(text: str) -> list[str]:
@@ -486,21 +331,13 @@ def _earlier_line(turn: EarlierTurn) -> str:
     return f"  {_name(turn)}: {turn['line']}"
 
 
-def _rounds_line(number: int | None) -> str:
-    if number == 1:
-        return "  (1 round is left out)"
-    return f"  ({'' if number is None else f'{number:,} '}rounds are left out)"
-
-
 def _turn_lines(turn: ContextTurn) -> list[str]:
     """The lines of a turn; what is left out of it stands behind what it began with."""
     messages = turn["messages"]
-    numbers = _numbers(messages)
-    parts = _messages_lines(messages, numbers)
-    if turn["rounds_left_out"] != 0:
-        place = 1 if messages and _is_plain(messages[:1]) and not is_answer(messages[0]) else 0
-        parts.insert(place, [_rounds_line(turn["rounds_left_out"])])
-    return [_heading(turn), *(line for part in parts for line in part)]
+    asked = 1 if messages and is_question(messages[0]) else 0
+    part_left_out = [] if turn["is_whole"] else [_PART_LEFT_OUT]
+    lines = _messages_lines(messages, _numbers(messages))
+    return [_heading(turn), *chain(*lines[:asked]), *part_left_out, *chain(*lines[asked:])]
 
 
 def _numbers(messages: Sequence[NewMessage]) -> dict[str, int]:

@@ -32,6 +32,11 @@ def is_answer(message: NewMessage) -> bool:
     return message["role"] == _ASSISTANT and not is_call(message)
 
 
+def is_question(message: NewMessage) -> bool:
+    """Whether somebody sends it to an agent, and a turn may begin with it."""
+    return not (is_result(message) or is_call(message) or is_answer(message))
+
+
 def last_answer(messages: Sequence[NewMessage]) -> str:
     """What was answered last in ``messages``; empty if nothing was."""
     return next((one["content"] for one in reversed(messages) if is_answer(one)), "")

@@ -148,6 +148,20 @@ def test_a_message_that_wakes_an_agent_begins_a_turn_of_its_new_run(host: Host) 
     assert context(host, agent_id) == [*TOLD, "Run 2:", "  user: Apply it.", "  assistant: Applied."]
 
 
+def test_what_woke_an_agent_is_told_however_much_it_did_since(host: Host) -> None:
+    agent_id = pause(host, WORK)
+    host.hear(host.messaging())
+    host.hear(host.starting())
+    write(host, [sent("Apply it."), *rounds(*range(300), text="x" * 6000), said("assistant", "Applied.")])
+    host.hear(host.ending(message="Applied."))
+
+    lines = context(host, agent_id)
+
+    assert lines[:2] == ["Earlier turns:", "  (older turns are left out)"]
+    assert lines[2:5] == ["Run 2:", "  user: Apply it.", "  (a part of it is left out)"]
+    assert lines[-1] == "  assistant: Applied."
+
+
 def test_briefings_do_not_nest(host: Host) -> None:
     agent_id = pause(host, WORK)
     prompt = resume(host, agent_id)
@@ -164,7 +178,8 @@ def test_briefings_do_not_nest(host: Host) -> None:
 def test_an_agent_that_went_on_in_another_conversation_is_told_without_its_beginning(host: Host) -> None:
     lines = told(host, pause(host, WORK[1:]))
 
-    assert lines == ["Run 1:", "  (rounds are left out)", *TOLD[2:]]
+    beyond = ["Earlier turns:", "  (older turns are left out)"]
+    assert lines == [*beyond, "Run 1:", "  (a part of it is left out)", *TOLD[2:]]
 
 
 def test_what_a_long_run_began_with_is_told_however_long_it_is(host: Host) -> None:
@@ -172,7 +187,7 @@ def test_what_a_long_run_began_with_is_told_however_long_it_is(host: Host) -> No
     lines = told(host, pause(host, work))
 
     assert lines[1].startswith("  user: Count them. ppp")
-    assert lines[2] == "  (rounds are left out)"
+    assert lines[2] == "  (a part of it is left out)"
 
 
 def test_runs_of_a_client_and_of_commands_are_told_in_their_order(host: Host) -> None:
@@ -258,7 +273,7 @@ def test_work_that_ended_without_a_message_is_told_from_the_file(host: Host) -> 
 def test_of_a_long_run_the_beginning_the_last_rounds_and_the_answer_are_told(host: Host) -> None:
     lines = told(host, pause(host, [sent("Count them."), *rounds(*range(10_000)), said("assistant", ASKS)]))
 
-    assert lines[:3] == ["Run 1:", "  user: Count them.", "  (rounds are left out)"]
+    assert lines[:3] == ["Run 1:", "  user: Count them.", "  (a part of it is left out)"]
     assert lines[-2:] == LAST[1:]
     assert lines[-3].startswith("  result ")
     assert lines[-3].endswith(": 9999")

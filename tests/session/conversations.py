@@ -5,15 +5,15 @@ from __future__ import annotations
 from random import Random
 from typing import TYPE_CHECKING, Any
 
+from gaia_sessions.session.context import Turn
+from gaia_sessions.session.rounds import is_question
 from tests.records import WHEN
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gaia_sessions.session.context import Said, TurnOf
+    from gaia_sessions.session.context import TurnOf
     from gaia_sessions.session.transcript import NewMessage
-
-    Turn = tuple[TurnOf, list[NewMessage]]
 
 
 def message(role: str, content: str = "", **keys: Any) -> NewMessage:
@@ -28,32 +28,48 @@ def result(name: str, content: str = "done") -> NewMessage:
     return message("tool", content, tool_call_id=name)
 
 
-def numbered(*turns: list[NewMessage]) -> list[Turn]:
+def numbered(*turns: list[NewMessage]) -> list[tuple[TurnOf, list[NewMessage]]]:
     return [({"turn": number}, messages) for number, messages in enumerate(turns, 1)]
 
 
 class Told:
     """The source of ``turns``, which counts what is read of them."""
 
-    is_cut = False
-
-    def __init__(self, turns: list[Turn], system_prompt: str | None = None, summary: str | None = None) -> None:
+    def __init__(
+        self,
+        turns: list[tuple[TurnOf, list[NewMessage]]],
+        system_prompt: str | None = None,
+        summary: str | None = None,
+        notices: tuple[str, ...] = (),
+    ) -> None:
         self.turns = turns
         self.system_prompt = system_prompt
         self.summary = summary
+        self.notices = [*notices]
+        self.is_cut = False
         self.read = 0
 
-    def newest_first(self) -> Iterator[Said]:
+    def newest_first(self, to_read: int) -> Iterator[Turn]:
         for of, messages in reversed(self.turns):
-            for found in reversed(messages):
+            if to_read <= 0:
+                self.is_cut = True
+                return
+            newest = list(self._newest(messages, to_read))
+            to_read -= sum(map(_cost, newest))
+            asked = messages[0] if is_question(messages[0]) else None
+            told = [one for one in reversed(newest) if one is not asked]
+            yield Turn(of, asked, told, is_whole=len(newest) == len(messages))
+
+    def _newest(self, messages: list[NewMessage], to_read: int) -> Iterator[NewMessage]:
+        for found in reversed(messages):
+            if to_read > 0:
                 self.read += 1
-                yield of, found, found is messages[0]
+                to_read -= _cost(found)
+                yield found
 
-    def beginning(self, _: TurnOf) -> NewMessage | None:
-        return None
 
-    def first(self) -> Turn | None:
-        return self.turns[0] if self.turns else None
+def _cost(found: NewMessage) -> int:
+    return len(found["content"]) + 40
 
 
 def conversation(seed: int) -> Told:

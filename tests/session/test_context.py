@@ -5,14 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from gaia_sessions.session.context import context_lines, context_of
-from gaia_sessions.session.rounds import is_answer, is_call, is_result
+from gaia_sessions.session.context import context_lines, context_of, cut
+from gaia_sessions.session.rounds import is_call, is_question, is_result
 from tests.session.conversations import Told, call, conversation, message, numbered, result
 from tests.table import table
 
 if TYPE_CHECKING:
-    from gaia_sessions.session.context import Context
+    from gaia_sessions.session.context import Context, ContextTurn
     from gaia_sessions.session.transcript import NewMessage
 
 BYTES_PER_TOKEN = 4
@@ -27,8 +29,8 @@ def size_of(line: str) -> int:
     return len(line.encode()) + 1
 
 
-def told(source: Told, room: int = 8000, turns: int = 5, notices: tuple[str, ...] = ()) -> Context:
-    return context_of(source, turns=turns, room=room, measure=size_of, notices=notices)
+def told(source: Told, room: int = 8000, turns: int = 5) -> Context:
+    return context_of(source, turns=turns, room=room, measure=size_of)
 
 
 def printed(*turns: list[NewMessage], room: int = 8000) -> list[str]:
@@ -57,18 +59,26 @@ def check(source: Told, tokens: int) -> None:
         assert not kept
         return
 
-    newest_of, newest = source.turns[-1]
+    newest_of, newest = next(one for one in reversed(source.turns) if not all(map(is_result, one[1])))
     assert context["turns"][-1]["turn"] == newest_of["turn"]
-    if is_answer(newest[-1]):
-        summary = context_lines({**context, "notices": [], "earlier": [], "left_out": False, "turns": []})
-        alone = told(Told(numbered([newest[-1]])), room - sum(map(size_of, summary)) - 40)
-        if alone["turns"][0]["messages"] == [newest[-1]]:
-            assert kept[-1] == newest[-1]
+    check_question(newest[0], context["turns"][-1])
     order = {id(one): place for place, one in enumerate(said)}
     places = [order[id(one)] for one in kept if id(one) in order]
     assert places == sorted(places)
     check_order(kept, said)
     check_whole(source, context, room)
+
+
+def check_question(first: NewMessage, newest: ContextTurn) -> None:
+    """What the newest turn began with is told, whole or its beginning and its end."""
+    if not is_question(first):
+        return
+    shown = newest["messages"][0]
+    assert (shown["role"], shown["timestamp"]) == (first["role"], first["timestamp"])
+    beginning, gap, end = shown["content"].partition("[... ")
+    assert first["content"].startswith(beginning.removesuffix(" "))
+    assert first["content"].endswith(end.partition("left out ...]")[2].removeprefix(" "))
+    assert not gap or not newest["is_whole"]
 
 
 def check_order(kept: list[NewMessage], said: list[NewMessage]) -> None:
@@ -80,10 +90,8 @@ def check_order(kept: list[NewMessage], said: list[NewMessage]) -> None:
 
 def check_whole(source: Told, context: Context, room: int) -> None:
     """As many turns are whole as fit beside what must be there: one more would be over the room."""
-    told_turns = [turn["turn"] for turn in context["turns"]]
-    number = len(told_turns)
-    assert told_turns == list(range(len(source.turns) - number + 1, len(source.turns) + 1))
-    if number in (5, len(source.turns)) or context["turns"][-1]["rounds_left_out"] != 0:
+    number = len(context["turns"])
+    if number in (5, len(source.turns)) or not context["turns"][-1]["is_whole"]:
         return
     alone = Told(source.turns[-number - 1 :])
     if alone.turns[0][1] and not unanswered_in(alone.turns[0][1]):
@@ -159,31 +167,26 @@ def test_the_line_of_a_turn_says_if_it_is_cut() -> None:
     assert len(line.partition(" -> ")[2]) <= 70
 
 
-def test_nothing_is_said_to_be_left_out_between_turns_that_are_all_there() -> None:
+def test_of_turns_that_have_a_line_each_nothing_is_said_to_be_left_out() -> None:
     short = [[message("user", f"ask {number}"), message("assistant", "yes")] for number in (1, 2)]
-    lines = printed(*short, [message("user", "Look"), *ROUNDS], room=1000)
+    lines = printed(*short, [message("user", "Look"), *ROUNDS], room=900)
     assert lines[:4] == ["Earlier turns:", "  turn 1: ask 1 -> yes", "  turn 2: ask 2 -> yes", "Turn 3:"]
 
 
 @table("room", range(200, 1200, 50))
 def test_it_is_said_that_turns_are_left_out(room: int) -> None:
     turns = [[message("user", "x" * 400), message("assistant", "y" * 400)] for _ in range(30)]
-    context = told(Told(numbered(*turns), summary="z" * 100), room, notices=("a file is gone",))
-    assert (context["left_out"], "  (other turns are left out)" in context_lines(context)) == (True, True)
+    context = told(Told(numbered(*turns), summary="z" * 100, notices=("a file is gone",)), room)
+    assert (context["left_out"], "  (older turns are left out)" in context_lines(context)) == (True, True)
 
 
-def test_of_lines_that_do_not_all_fit_the_first_and_the_latest_are_there() -> None:
+def test_of_lines_that_do_not_all_fit_the_latest_are_there() -> None:
     turns = [[message("user", f"ask {number}"), message("assistant", f"answer {number}")] for number in range(1, 100)]
     source = Told(numbered(*turns))
     assert context_lines(told(source, 300, turns=1)) == [
         "Earlier turns:",
-        "  turn 1: ask 1 -> answer 1",
-        "  (other turns are left out)",
-        "  turn 94: ask 94 -> answer 94",
-        "  turn 95: ask 95 -> answer 95",
-        "  turn 96: ask 96 -> answer 96",
-        "  turn 97: ask 97 -> answer 97",
-        "  turn 98: ask 98 -> answer 98",
+        "  (older turns are left out)",
+        *(f"  turn {number}: ask {number} -> answer {number}" for number in range(93, 99)),
         "Turn 99:",
         "  user: ask 99",
         "  assistant: answer 99",
@@ -191,12 +194,12 @@ def test_of_lines_that_do_not_all_fit_the_first_and_the_latest_are_there() -> No
     assert source.read < 20
 
 
-def test_of_a_turn_that_does_not_fit_rounds_go_from_the_middle() -> None:
+def test_of_a_turn_that_does_not_fit_what_it_began_with_and_its_last_rounds_are_told() -> None:
     lines = printed([message("user", "Look"), *ROUNDS, message("assistant", "Done")], room=1000)
     assert lines == [
         "Turn 1:",
         "  user: Look",
-        "  (6 rounds are left out)",
+        "  (a part of it is left out)",
         "  call 1, Bash: {}",
         "  result 1: result of g " + "x" * 300,
         "  call 2, Bash: {}",
@@ -205,41 +208,74 @@ def test_of_a_turn_that_does_not_fit_rounds_go_from_the_middle() -> None:
     ]
 
 
-def test_beside_a_turn_that_does_not_fit_the_first_and_the_latest_of_the_others_have_a_line() -> None:
-    short = [[message("user", f"ask {number}"), message("assistant", "yes")] for number in range(1, 7)]
+def test_beside_a_turn_that_does_not_fit_others_have_a_line_where_there_is_room() -> None:
+    short = [[message("user", f"ask {number}"), message("assistant", "yes")] for number in range(1, 17)]
     lines = printed(*short, [message("user", "Look"), *ROUNDS], room=1000)
-    assert lines[:5] == [
-        "Earlier turns:",
-        "  turn 1: ask 1 -> yes",
-        "  (other turns are left out)",
-        "  turn 6: ask 6 -> yes",
-        "Turn 7:",
-    ]
+    first = next(number for number in range(16, 0, -1) if f"  turn {number}: ask {number} -> yes" not in lines)
+    assert 1 <= first < 16
+    latest = [f"  turn {number}: ask {number} -> yes" for number in range(first + 1, 17)]
+    assert lines[: len(latest) + 3] == ["Earlier turns:", "  (older turns are left out)", *latest, "Turn 17:"]
 
 
 def test_of_the_last_round_little_is_told_rather_than_nothing() -> None:
-    lines = printed([message("user", "Look"), *(call(name, name * 500) for name in "abc")], room=800)
+    lines = printed([message("user", "Look"), *(call(name, name * 500) for name in "abc")], room=400)
     assert [line[:32] for line in lines] == [
         "Turn 1:",
         "  user: Look",
-        f"  call 1, Bash, no result: {'a' * 5}",
-        f"  call 2, Bash, no result: {'b' * 5}",
-        f"  call 3, Bash, no result: {'c' * 5}",
+        "  (a part of it is left out)",
+        *(f"  call {number}, Bash, no result: {name * 5}" for number, name in enumerate("abc", 1)),
     ]
 
 
-def test_what_a_turn_began_with_counts_among_what_is_left_out() -> None:
-    turn = [message("user", "q" * 300), call("x"), result("x", "r" * 300), message("assistant", "y" * 740)]
-    lines = printed(turn, room=800)
-    assert lines == ["Turn 1:", "  (2 rounds are left out)", "  assistant: " + "y" * 740]
+@table("length", [10_000, 100_000, 1_000_000])
+def test_a_question_that_exceeds_its_share_is_told_by_its_beginning_and_its_end(length: int) -> None:
+    asked = "\n".join(f"line {number}" for number in range(length // 8))
+    lines = printed([message("user", asked), *ROUNDS, message("assistant", "Done")], room=4000)
+    gap = next(place for place, line in enumerate(lines) if "characters left out ...]" in line)
+    shown = [line.removeprefix("  user: ").strip() for line in lines[1 : lines.index("  (a part of it is left out)")]]
+    assert "\n".join(shown[: gap - 1]) == asked[: len("\n".join(shown[: gap - 1]))]
+    assert asked.endswith("\n" + "\n".join(shown[gap:]))
+    assert lines[-1] == "  assistant: Done"
+    assert sum(map(size_of, lines[1 : len(shown) + 1])) <= 1000
 
 
-def test_an_answer_that_does_not_fit_is_told_by_its_end() -> None:
+def test_an_answer_that_does_not_fit_is_told_by_its_beginning_and_its_end() -> None:
     answer = "beginning " + "x" * 2000 + " end"
     lines = printed([message("user", "Look"), message("assistant", answer)], room=800)
-    assert lines[0] == "Turn 1:"
-    assert lines[-1].startswith("  assistant: [... 1,")
-    assert lines[-1].endswith("x end")
+    assert lines[:3] == ["Turn 1:", "  user: Look", "  (a part of it is left out)"]
+    assert lines[3].startswith("  assistant: beginning x")
+    assert lines[3].endswith("x end")
+
+
+CUTS = [
+    ("abc", 3, "abc"),
+    ("a\nb\n" * 30, 120, "a\nb\n" * 30),
+    ("x" * 100, 40, f"{'x' * 20} [... 60 characters left out ...] {'x' * 20}"),
+    ("word\n" * 40, 52, "word\n" * 5 + "[... 149 characters left out ...]" + "\nword" * 5 + "\n"),
+    ("x" * 70, 40, "x" * 70),
+]
+
+
+@table(("text", "longest", "shown"), CUTS)
+def test_a_text_is_cut_at_line_ends_and_only_where_that_makes_it_shorter(text: str, longest: int, shown: str) -> None:
+    assert cut(text, longest) == shown
+
+
+@given(st.text(alphabet="ab \n", max_size=400), st.integers(0, 400))
+def test_of_a_text_that_is_cut_the_beginning_and_the_end_are_kept_within_the_limit(text: str, longest: int) -> None:
+    shown = cut(text, longest)
+    before, gap, behind = shown.partition("[... ")
+    number, _, behind = behind.partition(" characters left out ...]")
+    if not gap:
+        assert shown == text
+        return
+    head = before if text.startswith(before) else before.removesuffix(" ")
+    tail = behind if text.endswith(behind) else behind.removeprefix(" ")
+    assert text.startswith(head)
+    assert text.endswith(tail)
+    assert len(head) + len(tail) <= longest + 2
+    assert len(shown) < len(text) + 3
+    assert abs(len(text) - len(head) - len(tail) - int(number)) <= 2
 
 
 def test_what_answers_the_calls_of_the_turn_before_stays_with_them() -> None:
@@ -247,22 +283,26 @@ def test_what_answers_the_calls_of_the_turn_before_stays_with_them() -> None:
     assert printed(before, [result("x", "yes"), message("assistant", "Done")]) == [
         "Turn 1:",
         "  user: May I?",
-        "  call 1, Bash, no result: {}",
-        "Turn 2:",
+        "  call 1, Bash: {}",
         "  result 1: yes",
+        "Turn 2:",
         "  assistant: Done",
     ]
+    assert printed(before, [result("x", "yes")]) == ["Turn 1:", *printed(before, [result("x", "yes")])[1:]]
     long = [result("x", "y" * 3000), message("assistant", "Done")]
-    context = told(Told(numbered(before, long)), 800)
-    kept = [one for turn in context["turns"] for one in turn["messages"]]
-    assert calls_in(kept) == results_in(kept)
+    assert printed(before, long, room=800) == [
+        "Earlier turns:",
+        "  turn 1: May I? -> (no answer)",
+        "Turn 2:",
+        "  assistant: Done",
+    ]
 
 
 def test_a_result_without_its_call_is_left_out_and_a_call_without_its_result_is_not() -> None:
     assert printed([message("user", "Look"), result("unknown"), call("x")]) == [
         "Turn 1:",
         "  user: Look",
-        "  (1 round is left out)",
+        "  (a part of it is left out)",
         "  call 1, Bash, no result: {}",
     ]
 
@@ -278,8 +318,8 @@ def test_a_run_gives_its_turn_the_name() -> None:
 
 
 def test_notices_and_the_summary_come_first_and_the_system_prompt_does_not_count() -> None:
-    source = Told(numbered([message("user", "a"), message("assistant", "b")]), "Be brief.\n" * 100, "• Request: c")
-    lines = context_lines(told(source, 200, notices=("a file is gone",)))
+    said = numbered([message("user", "a"), message("assistant", "b")])
+    lines = context_lines(told(Told(said, "Be brief.\n" * 100, "• Request: c", ("a file is gone",)), 200))
     assert lines[:2] == ["(a file is gone)", "System prompt:"]
     assert lines[103:] == ["Summary of what was before:", "  • Request: c", "Turn 1:", "  user: a", "  assistant: b"]
 
@@ -288,12 +328,12 @@ def test_little_is_read_of_a_turn_that_cannot_fit() -> None:
     source = Told(numbered([message("user", "a"), *(message("assistant", "x" * 100) for _ in range(10_000))]))
     lines = context_lines(told(source, 1000))
     assert source.read < 200
-    assert lines[:3] == ["Turn 1:", "  user: a", "  (rounds are left out)"]
+    assert lines[:3] == ["Turn 1:", "  user: a", "  (a part of it is left out)"]
 
 
 @table("room", [60, 8000])
 def test_of_results_without_their_calls_it_is_said_that_they_are_left_out(room: int) -> None:
-    assert printed([result("x")], room=room) == ["Turn 1:", "  (1 round is left out)"]
-    assert printed([result("x"), result("y")], room=room) == ["Turn 1:", "  (2 rounds are left out)"]
+    assert printed([result("x")], room=room) == ["Turn 1:", "  (a part of it is left out)"]
+    assert printed([result("x"), result("y")], room=room) == ["Turn 1:", "  (a part of it is left out)"]
     turn = [message("user", "Look"), result("x"), message("assistant", "Done")]
-    assert printed(turn) == ["Turn 1:", "  user: Look", "  (1 round is left out)", "  assistant: Done"]
+    assert printed(turn) == ["Turn 1:", "  user: Look", "  (a part of it is left out)", "  assistant: Done"]

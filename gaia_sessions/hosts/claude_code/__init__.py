@@ -212,7 +212,6 @@ LATE = {
     "consumption": "transcripts.consumption",
     "messages": "messages.messages",
     "newest_first": "messages.newest_first",
-    "first_message": "messages.first",
     "questions": "messages.questions",
     "resumption": "resumption.resumption",
     "noted_since": "agents.with_workflow",

@@ -108,18 +108,6 @@ def _lines_to_agent(block: bytes) -> Iterator[bytes]:
             yield block[start:end]
 
 
-def first(run: Run) -> NewMessage | None:
-    """The message that the agent of ``run`` was started with; None if that cannot be read.
-
-    An agent that its client takes along to another conversation goes on in a file without it.
-    """
-    try:
-        found = _messages_of_agent(next(lines(CLAUDE_CODE, run.get("transcript_path")), b""), run)
-    except OSError:
-        return None
-    return found[0] if found and _begins_turn(found[0]) else None
-
-
 def _messages_of_agent(line: bytes, run: Run) -> list[NewMessage]:
     entry = object_in_bytes(line, LONGEST_LINE)
     if "host_agent_id" not in run or entry.get("agentId") != run["host_agent_id"]:
