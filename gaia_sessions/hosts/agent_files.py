@@ -131,19 +131,23 @@ def lines_backwards(host: str, path: str, last_bytes: int) -> Iterator[bytes]:
                 yield line
 
 
-def blocks_backwards(host: str, path: str, last_bytes: int) -> Iterator[bytes]:
-    """The same lines with their newlines, also those that are not whole, many at a time; raises as ``lines`` does."""
+def blocks_backwards(host: str, path: str, last_bytes: int) -> Iterator[tuple[bytes, int]]:
+    """So many bytes at the end of a file of ``host`` in blocks, the last first, each with where its lines begin.
+
+    A line that is longer than ``LONGEST_LINE`` is in none. Raises as ``lines`` does.
+    """
     fd, found = host_files.open_file(host, path)
     try:
-        position, rest = found.st_size, b""
+        position = end = found.st_size
         start = max(0, position - last_bytes)
         while position > start:
-            size = min(max(_BLOCK, len(rest)), position - start)
+            size = min(max(_BLOCK, min(end - position, LONGEST_LINE)), position - start)
             position -= size
-            rest, newline, whole = (os.pread(fd, size, position) + rest).partition(b"\n")
-            yield whole
-            rest = rest[:LONGEST_LINE] + newline
-        yield rest
+            block = os.pread(fd, min(end - position, size + LONGEST_LINE), position)
+            first = block.find(b"\n") + 1 if position else 0
+            if first or not position:
+                yield block, first
+                end = position + first
     finally:
         os.close(fd)
 

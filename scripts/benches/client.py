@@ -127,7 +127,8 @@ class Client:
         agent, _ = self._working_agent()
         said = [("user", "Make it."), *map(_part_of_round, range(messages - 2)), ("assistant", last)]
         keys = {"agentId": agent, "timestamp": format_time(utc_now())}
-        lines = (json.dumps({**keys, "type": role, "message": {"content": content}}) for role, content in said)
+        entries = ({**keys, "type": role, "message": {"role": role, "content": content}} for role, content in said)
+        lines = (json.dumps(entry, separators=(",", ":")) for entry in entries)
         self._transcript_of(agent).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
         self.send(json.dumps({**json.loads(self._stop_of(agent)), "last_assistant_message": last}).encode())
 

@@ -28,7 +28,12 @@ def of_role(role: str, content: str, **keys: str) -> dict[str, object]:
 
 def line(role: str, content: object, **keys: object) -> str:
     message = {"role": role, "content": content}
-    return json.dumps({"type": role, "agentId": "a1", "timestamp": WHEN, "message": message, **keys}) + "\n"
+    return as_written({"type": role, "agentId": "a1", "timestamp": WHEN, "message": message, **keys})
+
+
+def as_written(entry: object) -> str:
+    """Without blanks, as the client writes it; some captures have them."""
+    return json.dumps(entry, separators=(",", ":")) + "\n"
 
 
 def run_with(path: Path, text: str) -> Run:
@@ -93,7 +98,8 @@ def test_every_transcript_that_a_client_left_is_read_whole(talks: Path) -> None:
 def test_every_transcript_that_a_client_left_is_read_from_its_end_as_one_turn(talks: Path) -> None:
     without_beginning = []
     for where, agent, text in transcripts():
-        run: Run = {**run_with(talks / "t.jsonl", f"{text}\n"), "host_agent_id": agent}
+        written = "".join(as_written(json.loads(entry)) for entry in text.splitlines() if entry)
+        run: Run = {**run_with(talks / "t.jsonl", written), "host_agent_id": agent}
         in_order = [*messages(run)]
         found = [*messages_newest_first(run, 1 << 20)]
         assert [message for _, message in reversed(found)] == in_order, where
@@ -124,7 +130,7 @@ def test_what_turns_began_with_is_found_however_far_back(talks: Path, between: i
     rounds = line("assistant", "x" * 1000) + line("user", [RESULT])
     work = (rounds * (1 + between // len(rounds)))[-between:] if between else ""
     work = work.partition("\n")[2]
-    told = [said("One."), line("user", "Two."), line("user", [{"type": "text", "text": "Three."}, RESULT])]
+    told = [line("user", text) for text in ("One.", "Two.", "Three.")]
     run = run_with(talks / "t.jsonl", "".join(one + work for one in told) + '{"type": "user", "agentId": "a1", ')
     assert [one["content"] for one in questions(run, never)] == ["Three.", "Two.", "One."]
     looks = iter([False, True])

@@ -76,7 +76,7 @@ def write(host: Host, lines: list[Line], agent: str = "a1") -> None:
     seconds = count()
     stamped = [{**line, "timestamp": host.ago(seconds=-next(seconds) / 1e6)} for line in lines]
     with file_of(host, agent).open("a", encoding="utf-8") as file:
-        file.writelines(json.dumps(line) + "\n" for line in stamped)
+        file.writelines(json.dumps(line, separators=(",", ":")) + "\n" for line in stamped)
 
 
 def pause(host: Host, lines: list[Line] | None = None, message: str | None = ASKS) -> str:

@@ -28,7 +28,9 @@ if TYPE_CHECKING:
 _USER = "user"
 _ROLES = (_USER, "assistant")
 _MARKS_OF_ROLES = tuple(f'"{role}"'.encode() for role in _ROLES)
-_MARK_OF_USER, _MARK_OF_RESULT, _MARK_OF_TEXT = b'"user"', b'"tool_result"', b'"text"'
+_MARK_OF_SENT = b'"role":"user","content":"'
+"""What only lines with what was sent have, as the client writes them: a result and an interruption have a list."""
+
 _WITHIN_TURN = ("[Request interrupted", "Stop hook feedback:", "[SYSTEM NOTIFICATION - NOT USER INPUT]")
 """How a text of a user begins that the client itself wrote into a turn."""
 
@@ -85,27 +87,25 @@ def newest_first(run: Run, last_bytes: int) -> Iterator[tuple[bool, NewMessage]]
 def questions(run: Run, is_late: Callable[[], bool]) -> Iterator[NewMessage]:
     """The messages by which the turns of the agent of ``run`` began, the last first, until it ``is_late``.
 
-    They are looked for in the last 64 MiB of its transcript. An agent that its client takes along to another
-    conversation goes on in a file without the first.
+    They are looked for in the last 64 MiB of its transcript, in the one form that was seen there: a text. An agent
+    that its client takes along to another conversation goes on in a file without the first.
     """
     try:
-        for block in blocks_backwards(CLAUDE_CODE, run.get("transcript_path", ""), _FAR_BACK):
+        for block, first in blocks_backwards(CLAUDE_CODE, run.get("transcript_path", ""), _FAR_BACK):
             if is_late():
                 return
-            for line in _lines_to_agent(block):
+            for line in _lines_to_agent(block, first):
                 yield from filter(_begins_turn, _messages_of_agent(line, run)[:1])
     except OSError:  # what was found until then is there
         return
 
 
-def _lines_to_agent(block: bytes) -> Iterator[bytes]:
-    """The lines of ``block`` with what was sent to an agent and may be no result of a tool, the last first."""
-    start = len(block)
-    while (mark := block.rfind(_MARK_OF_USER, 0, start)) >= 0:
-        start, end = block.rfind(b"\n", 0, mark) + 1, block.find(b"\n", mark)
-        result = block.find(_MARK_OF_RESULT, start, end)
-        if result < 0 or block.find(_MARK_OF_TEXT, start, result) >= 0:
-            yield block[start:end]
+def _lines_to_agent(block: bytes, first: int) -> Iterator[bytes]:
+    """The whole lines of ``block`` from ``first`` on with what was sent to an agent, the last first."""
+    start = len(block) if _MARK_OF_SENT in block else first  # forwards Python skips more than backwards
+    while (mark := block.rfind(_MARK_OF_SENT, first, start)) >= 0:
+        start = block.rfind(b"\n", first, mark) + 1 or first
+        yield block[start : block.find(b"\n", mark)]
 
 
 def _messages_of_agent(line: bytes, run: Run) -> list[NewMessage]:
