@@ -118,15 +118,14 @@ class Host:
     says that, again and again. messages: those of the agent of a run in their order, an error in place of what cannot
     be read. newest_first: those in so many bytes at the end, the last first, each with whether a turn begins with it;
     it alone raises, ``OSError`` for a file that cannot be read. questions: those that turns begin with, the last first,
-    however far back. resumption: how a person
-    lets it go on with a run that stopped. noted_since: an event that waits without a key, with what the files say by
-    now. denies: the part of a reply to a delegation that makes it fail for a reason. asks_before_tools: the event
-    before a use of a tool, which names the agent that wants it, and whose reply may deny it. work_so_far: what an agent
-    did in the transcripts at some paths, from a time on and before a call; it may raise ``OSError``. recent_calls: the
-    calls of an agent in the transcript at a path, the newest first; it may raise ``OSError``. stop_to_hold: the stop of
-    an agent that a payload tells of, if it may be held back, where these keys of earlier ones are known; it may raise
-    ``OSError``. wake_advice: how a conversation that continues wakes an agent of its own, whom it names by ID, as the
-    end of "To go on with one, ...".
+    however far back. resumption: how a person lets it go on with a run that stopped. noted_since: an event that waits
+    without a key, with what the files say by now. denies: the part of a reply to a delegation that makes it fail for a
+    reason. asks_before_tools: the event before a use of a tool, which names the agent that wants it, and whose reply
+    may deny it. work_so_far: what an agent did in the transcripts at some paths, from a time on and before a call; it
+    may raise ``OSError``. recent_calls: the calls of an agent in the transcript at a path, the newest first; it may
+    raise ``OSError``. stop_to_hold: the stop of an agent that a payload tells of, if it may be held back, where these
+    keys of earlier ones are known; it may raise ``OSError``. wake_advice: how a conversation that continues wakes an
+    agent of its own, whom it names by ID, as the end of "To go on with one, ...".
     """
 
     general: str

@@ -100,12 +100,17 @@ def questions(run: Run, is_late: Callable[[], bool]) -> Iterator[NewMessage]:
         return
 
 
-def _lines_to_agent(block: bytes, first: int) -> Iterator[bytes]:
-    """The whole lines of ``block`` from ``first`` on with what was sent to an agent, the last first."""
-    start = len(block) if _MARK_OF_SENT in block else first  # forwards Python skips more than backwards
-    while (mark := block.rfind(_MARK_OF_SENT, first, start)) >= 0:
-        start = block.rfind(b"\n", first, mark) + 1 or first
-        yield block[start : block.find(b"\n", mark)]
+def _lines_to_agent(block: bytes, first: int) -> list[bytes]:
+    """The whole lines of ``block`` from ``first`` on with what was sent to an agent, the last first.
+
+    It is searched forwards: there Python skips more of it.
+    """
+    found: list[bytes] = []
+    mark = block.find(_MARK_OF_SENT, first)
+    while mark >= 0 and (end := block.find(b"\n", mark)) >= 0:
+        found.append(block[block.rfind(b"\n", first, mark) + 1 or first : end])
+        mark = block.find(_MARK_OF_SENT, end)
+    return found[::-1]
 
 
 def _messages_of_agent(line: bytes, run: Run) -> list[NewMessage]:
