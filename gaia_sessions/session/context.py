@@ -97,7 +97,7 @@ _LONGEST_HALF = 70
 """Characters of what was asked, and of what was answered, in the line of a turn."""
 
 _LEAST_CUT = 40
-"""So many characters of a text that is cut are told, or none."""
+"""So many characters of a text that is cut are told, or none, but for what a turn began with."""
 
 _QUESTION_SHARE, _SUMMARY_SHARE, _NOTICE_SHARE = 4, 3, 2
 """What a long turn began with, the summary, and a notice each take at most this part of the room."""
@@ -193,11 +193,15 @@ class _Room:
         return True
 
     def fitted(
-        self, messages: list[NewMessage], lines: Callable[[list[NewMessage]], Iterable[str]], most: int
+        self,
+        messages: list[NewMessage],
+        lines: Callable[[list[NewMessage]], Iterable[str]],
+        most: int,
+        least: int = _LEAST_CUT,
     ) -> list[NewMessage]:
         """``messages`` as their ``lines`` fit in ``most``: whole, else with their texts cut to one length.
 
-        Empty if next to nothing would be left of them.
+        Empty if fewer than ``least`` characters of each would be left.
         """
         longest = min(2 * most, max(len(message["content"]) for message in messages))
         while True:
@@ -207,7 +211,7 @@ class _Room:
                 self.size -= cost
                 return shorter
             longest = min(longest * most // cost, longest - longest // 16) - 1
-            if longest < _LEAST_CUT:
+            if longest < least:
                 return []
 
     def whole(self, turn: Turn) -> ContextTurn | None:
@@ -229,7 +233,7 @@ class _Room:
             return chain(*_messages_lines(messages, numbers))
 
         share = max(self.size // _QUESTION_SHARE, min(self.size, _LONGEST_TEXT))
-        asked = self.fitted([turn.asked], lines, share) if turn.asked else []
+        asked = self.fitted([turn.asked], lines, share, least=1) if turn.asked else []
         rounds = rounds_of(turn.messages)
         latest = [self.fitted(rounds.pop(), lines, self.size)] if rounds else []
         while rounds and latest[-1] and self.take(lines(shorter := _shorter(rounds.pop(), _LONGEST_TEXT))):

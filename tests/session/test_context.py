@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gaia_sessions.session.context import context_lines, context_of, cut
+from gaia_sessions.session.context import LEAST_TOKENS, context_lines, context_of, cut
 from gaia_sessions.session.rounds import is_call, is_question, is_result
 from tests.session.conversations import Told, call, conversation, message, numbered, result
 from tests.table import table
@@ -192,6 +192,15 @@ def test_of_lines_that_do_not_all_fit_the_latest_are_there() -> None:
         "  assistant: answer 99",
     ]
     assert source.read < 20
+
+
+@table("text", ["words " * 99, "世界 " * 99, "\U0001f600" * 39, "1\n" * 99, "\x1b[31m" * 99, "\r\n\0" * 99])
+def test_in_the_least_room_what_the_newest_turn_began_with_is_told(text: str) -> None:
+    turns = numbered([message("user", "Before")], [message("user", text), *ROUNDS])
+    for tokens in range(LEAST_TOKENS, 2000, 7):
+        context = told(Told(turns), tokens * BYTES_PER_TOKEN)
+        check_question(turns[-1][1][0], context["turns"][-1])
+        assert sum(map(size_of, context_lines(context))) <= tokens * BYTES_PER_TOKEN
 
 
 def test_of_a_turn_that_does_not_fit_what_it_began_with_and_its_last_rounds_are_told() -> None:
