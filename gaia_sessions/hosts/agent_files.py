@@ -134,7 +134,7 @@ def lines_backwards(host: str, path: str, last_bytes: int) -> Iterator[bytes]:
 def blocks_backwards(host: str, path: str, last_bytes: int) -> Iterator[tuple[bytes, int]]:
     """So many bytes at the end of a file of ``host`` in blocks, the last first, each with where its lines begin.
 
-    A line that is longer than ``LONGEST_LINE`` is in none. Raises as ``lines`` does.
+    Of a line that is longer than ``LONGEST_LINE`` at least so much is in one, or none. Raises as ``lines`` does.
     """
     fd, found = host_files.open_file(host, path)
     try:

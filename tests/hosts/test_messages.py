@@ -137,6 +137,18 @@ def test_what_turns_began_with_is_found_however_far_back(talks: Path, between: i
     assert len([*questions(run, lambda: next(looks, True))]) <= 3
 
 
+@table("length", [(2 << 20) - 200, 2 << 20, 3 << 20, 20 << 20])
+@table("end", ["", line("assistant", "x" * 70_000), line("assistant", "x" * 1000) * 3000])
+def test_no_older_question_stands_for_one_that_is_too_long_to_be_read(talks: Path, length: int, end: str) -> None:
+    run = run_with(talks / "t.jsonl", line("user", "One.") + line("user", "x" * length) + end)
+    assert [len(one["content"]) for one in questions(run, never)] == ([length, 4] if length < 2 << 20 else [])
+
+
+def test_of_a_question_that_is_being_written_nothing_is_known(talks: Path) -> None:
+    run = run_with(talks / "t.jsonl", line("user", "One.") + line("user", "Two.").rstrip("\n")[:-3])
+    assert [one["content"] for one in questions(run, never)] == ["One."]
+
+
 @table("content", ["[Request interrupted by user]", "Stop hook feedback:\nMore.", [RESULT], 7, [7], None])
 def test_what_no_turn_begins_with_is_no_question(talks: Path, content: Any) -> None:
     run = run_with(talks / "t.jsonl", line("user", content) + said("x").replace('"a1"', '"a2"'))

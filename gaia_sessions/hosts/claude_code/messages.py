@@ -88,28 +88,33 @@ def questions(run: Run, is_late: Callable[[], bool]) -> Iterator[NewMessage]:
     """The messages by which the turns of the agent of ``run`` began, the last first, until it ``is_late``.
 
     They are looked for in the last 64 MiB of its transcript, in the one form that was seen there: a text. An agent
-    that its client takes along to another conversation goes on in a file without the first.
+    that its client takes along to another conversation goes on in a file without the first. None is given from beyond
+    one that is too long to be read: an older one is not what its turn began with.
     """
     try:
         for block, first in blocks_backwards(CLAUDE_CODE, run.get("transcript_path", ""), _FAR_BACK):
             if is_late():
                 return
             for line in _lines_to_agent(block, first):
+                if len(line) >= LONGEST_LINE:
+                    return
                 yield from filter(_begins_turn, _messages_of_agent(line, run)[:1])
     except OSError:  # what was found until then is there
         return
 
 
 def _lines_to_agent(block: bytes, first: int) -> list[bytes]:
-    """The whole lines of ``block`` from ``first`` on with what was sent to an agent, the last first.
+    """The lines of ``block`` from ``first`` on with what was sent to an agent, the last first.
 
-    It is searched forwards: there Python skips more of it.
+    It is searched forwards: there Python skips more of it. The last line may lack its end.
     """
     found: list[bytes] = []
     mark = block.find(_MARK_OF_SENT, first)
-    while mark >= 0 and (end := block.find(b"\n", mark)) >= 0:
-        found.append(block[block.rfind(b"\n", first, mark) + 1 or first : end])
-        mark = block.find(_MARK_OF_SENT, end)
+    while mark >= 0:
+        end = block.find(b"\n", mark)
+        line_end = end if end >= 0 else len(block)
+        found.append(block[block.rfind(b"\n", first, mark) + 1 or first : line_end])
+        mark = block.find(_MARK_OF_SENT, line_end)
     return found[::-1]
 
 
