@@ -1,7 +1,7 @@
 """Compaction: what stands in place of the older messages of a memory.
 
-Owns how many messages stay, and how the others are summarized: in one text, which carries what the one before it said.
-The transcript itself stays as it is; the record says up to which message the summary replaces it. Pure.
+Owns how many messages stay, and how the others are summarized: in one text, with the first and the latest lines of the
+one before. The transcript itself stays as it is; the record says up to which message the summary replaces it. Pure.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def _size(message: Message) -> int:
 
 
 def _summary_of(lines: list[str], most_tokens: int) -> str | None:
-    """The first and the latest of ``lines``, as many as have ``most_tokens``; None if they have no room for one."""
+    """The first and the latest of ``lines``, as many as ``most_tokens`` have room for; None if that is not even two."""
     for number in range(min(len(lines), _MOST_LINES - 1), min(len(lines), 2) - 1, -1):
         kept = lines
         if number < len(lines):

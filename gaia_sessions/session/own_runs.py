@@ -209,7 +209,7 @@ def with_run_begun(
 ) -> Record:
     """With a new run, which has ``fields`` and is at work from ``now`` on, of a command or by which somebody ``sends``.
 
-    The work may rest, or be new. What it waited for is decided by that a command goes on, and answered by what is sent.
+    The work may rest, or be new. A command that goes on approves what the work waited for; what is sent answers it.
     shell: the host in whose agent's shell that is typed, if it is.
     """
     if sends:
@@ -244,7 +244,6 @@ def with_run_ended(record: Record, run: Run, ended: RunEnd, marked: str | None, 
 
     ``marked`` is the phase in the marker that ends what was said last. A session that is final keeps its outcome. What
     the messages that were answered say of their tokens is charged. Nothing is kept of what a send that failed said.
-    Returns ``record`` itself if its wrapper has ended the run before.
     """
     turn = ended.turn(run, now)
     end, fields = _end_of(run, ended, marked)

@@ -2,8 +2,8 @@
 
 Owns which evidence is stronger; it comes in any order and repeatedly. While the session is open, stronger evidence
 replaces weaker; afterwards it corrects the end of the run, but not the outcome, unless that is provisional. Evidence on
-a run that is not the latest closes only that run. The run of a command is ended by its wrapper, in ``own_runs``,
-and by nobody else unless that is gone. Pure.
+a run that is not the latest closes only that run. A run of ours is ended by its wrapper, in ``own_runs``, and by
+nobody else unless that is gone. Pure.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ def with_end(
 ) -> Record:
     """With ``end``, one of ``ENDS``, as the end of ``run``, and with ``fields``, what else the evidence says of it.
 
-    Returns ``record`` itself if the run has an end from evidence at least as strong, or if it is that of a command,
+    Returns ``record`` itself if the run has an end from evidence at least as strong, or if it is one of ours,
     unless that is ``LOST``. ``written_at``, when its transcript was last written to, is the last activity of work that
     ended with its host.
     """
@@ -134,7 +134,7 @@ def with_end(
 def with_end_by_wrapper(
     record: Record, run: Run, end: str, fields: Run, now: datetime, written_at: datetime | None = None
 ) -> Record:
-    """What ``with_end`` returns, also for the run of a command; only ``own_runs`` may call it for one."""
+    """What ``with_end`` returns, also for a run of ours; only ``own_runs`` may call it for one."""
     if not is_stronger_evidence(run, end, fields.get("interruption")):
         return record
     if end == STOPPED:

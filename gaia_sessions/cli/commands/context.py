@@ -34,9 +34,8 @@ def command(call: Call, agent_id: str, *, turns: int, max_tokens: int | None) ->
     """Show what an agent that goes on is told of the turns so far.
 
     The last turns whole, as far as they fit, and older ones as a line each.
-    Of the newest, if that does not fit, what it began with is told and the
-    last of the rest, with long texts cut, a call never without its result.
-    They come from the files of a client such as Claude Code where they are
+    If the newest does not fit, you see its beginning and its end, with long
+    texts cut, and no call without its result. They come from the files of a client such as Claude Code where they are
     there, else from the session's transcript.
 
     Without --max-tokens it is as much as a briefing has room for. The system prompt comes on top.
