@@ -23,7 +23,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from gaia_sessions.session.context import Context, Measure
+    from gaia_sessions.session.context import Context
     from gaia_sessions.session.schema import GivenAnswer, Record, Run
     from gaia_sessions.store.port import Reader
 
@@ -92,16 +92,17 @@ def briefing(
     approves: whether a person let it go on by a command, which approves what it waits for.
     """
     beginning = _beginning(record, reason, approves=approves)
-    told = context_lines(_context(Turns(sessions, record, is_late), TURNS, _room(beginning), _size_as_data))
+    source = Turns(sessions, record, is_late)
+    told = context_lines(context_of(source, turns=TURNS, room=_room(beginning), measure=_size_as_data))
     return "\n".join([*beginning, *map(_as_data, told), END_OF_DATA])
 
 
-def context(at: Reading, agent_id: str, *, turns: int = 5, max_tokens: int | None = None) -> Context:
+def context(at: Reading, agent_id: str, *, turns: int = TURNS, max_tokens: int | None = None) -> Context:
     """What whoever goes on with the work is told of its turns so far; ``context`` prints the same.
 
     The last ``turns`` whole, as far as they fit, older ones as a line each, from the files of hosts where they can
-    be read. Of the newest turn, if that does not fit, what it began with is told and the last of the rest, with long
-    texts cut, and ``is_whole`` is false; no call is parted from its result. Printed it has at most ``max_tokens``, 4
+    be read. If the newest turn does not fit, its beginning and its end are told, with long texts cut, and
+    ``is_whole`` is false; no call is told without its result. Printed it has at most ``max_tokens``, 4
     bytes a token, or without that as much as a briefing has room for; the system prompt comes on top. Raises
     ``BadArgument``.
     """
@@ -125,7 +126,7 @@ def context(at: Reading, agent_id: str, *, turns: int = 5, max_tokens: int | Non
         room, measure = _room(_beginning(record, reason)), _size_as_data
     else:
         room, measure = BYTES_PER_TOKEN * max_tokens, _size
-    found = _context(Turns(sessions, record), turns, room, measure)
+    found = context_of(Turns(sessions, record), turns=turns, room=room, measure=measure)
     records = {agent_id: record}
     for turn in (*found["earlier"], *found["turns"]):
         of = turn.get("session", agent_id)
@@ -159,10 +160,6 @@ def answers_for_woken(record: Record) -> list[str]:
         if not is_asking(record)
     ]
     return [*notice, *_note(record)]
-
-
-def _context(source: Turns, turns: int, room: int, measure: Measure) -> Context:
-    return context_of(source, turns=turns, room=room, measure=measure)
 
 
 def _room(beginning: list[str]) -> int:

@@ -13,7 +13,7 @@ from gaia_sessions.hosts.payload import clean
 from gaia_sessions.session.context import Turn
 from gaia_sessions.session.host_events import MAX_MESSAGE_LENGTH
 from gaia_sessions.session.record import check_readable
-from gaia_sessions.session.rounds import is_answer, is_question
+from gaia_sessions.session.rounds import is_answer, is_sent
 from gaia_sessions.session.runs import has_ended, has_started, is_own_run, is_send, is_workflow_itself
 from gaia_sessions.session.transcript import (
     is_system_prompt,
@@ -236,7 +236,7 @@ class _Stream:
             self.is_cut = self.is_cut or is_cut
             if to_read <= 0:
                 self.head = None  # it is of the same turn
-        if asked and not is_question(asked):
+        if asked and not is_sent(asked):
             asked = None
         elif begins:
             newest.pop()
@@ -293,12 +293,12 @@ class _Agent:
         return not (said and (kept.endswith(said[-MAX_MESSAGE_LENGTH:].strip()) or said.endswith(kept)))
 
     def beginning(self, of: TurnOf, until: str, is_late: Callable[[], bool]) -> _Beginning:
-        """What the turn began with whose message was made at ``until``, and whether others were before it."""
-        begun = (one for one in hosts.questions(self.run, is_late) if one["timestamp"] <= until)
-        asked = next(begun, None)
+        """What the turn began with whose message was made at ``until``, and whether something may be before it."""
+        begun = (one for one in hosts.sent_newest_first(self.run, is_late) if one[1]["timestamp"] <= until)
+        is_first, asked = next(begun, (False, None))
         if asked is None or _of(self._run_at(asked["timestamp"])) != of:
             return None, True
-        return _as_sent(asked), next(begun, None) is not None
+        return _as_sent(asked), not is_first
 
     def _next(self) -> _Found:
         try:

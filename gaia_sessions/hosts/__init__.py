@@ -117,15 +117,15 @@ class Host:
     consumption: what a run used in all from one time to another, and its model, None if it is late: the last argument
     says that, again and again. messages: those of the agent of a run in their order, an error in place of what cannot
     be read. newest_first: those in so many bytes at the end, the last first, each with whether a turn begins with it;
-    it alone raises, ``OSError`` for a file that cannot be read. questions: those that turns begin with, the last first,
-    however far back. resumption: how a person lets it go on with a run that stopped. noted_since: an event that waits
-    without a key, with what the files say by now. denies: the part of a reply to a delegation that makes it fail for a
-    reason. asks_before_tools: the event before a use of a tool, which names the agent that wants it, and whose reply
-    may deny it. work_so_far: what an agent did in the transcripts at some paths, from a time on and before a call; it
-    may raise ``OSError``. recent_calls: the calls of an agent in the transcript at a path, the newest first; it may
-    raise ``OSError``. stop_to_hold: the stop of an agent that a payload tells of, if it may be held back, where these
-    keys of earlier ones are known; it may raise ``OSError``. wake_advice: how a conversation that continues wakes an
-    agent of its own, whom it names by ID, as the end of "To go on with one, ...".
+    it alone raises, ``OSError`` for a file that cannot be read. sent_newest_first: what turns began with, in the last
+    64 MiB, each with whether nothing is before it. resumption: how a person lets it go on with a run that stopped.
+    noted_since: an event that waits without a key, with what the files say by now. denies: the part of a reply to a
+    delegation that makes it fail for a reason. asks_before_tools: the event before a use of a tool, which names the
+    agent that wants it, and whose reply may deny it. work_so_far: what an agent did in the transcripts at some paths,
+    from a time on and before a call; it may raise ``OSError``. recent_calls: the calls of an agent in the transcript at
+    a path, the newest first; it may raise ``OSError``. stop_to_hold: the stop of an agent that a payload tells of, if
+    it may be held back, where these keys of earlier ones are known; it may raise ``OSError``. wake_advice: how a
+    conversation that continues wakes an agent of its own, whom it names by ID, as the end of "To go on with one, ...".
     """
 
     general: str
@@ -140,7 +140,7 @@ class Host:
     consumption: Callable[[Run, str | None, str | None, Callable[[], bool]], Run | None] | None
     messages: Callable[[Run], Iterator[NewMessage | SessionsError]] | None
     newest_first: Callable[[Run, int], Iterator[tuple[bool, NewMessage]]] | None
-    questions: Callable[[Run, Callable[[], bool]], Iterator[NewMessage]] | None
+    sent_newest_first: Callable[[Run, Callable[[], bool]], Iterator[tuple[bool, NewMessage]]] | None
     resumption: Callable[[Run, Work], HostResumption | None] | None
     noted_since: Callable[[Event, Config], Event] | None
     denies: Callable[[str], dict[str, object]] | None
@@ -254,12 +254,12 @@ def messages_newest_first(run: Run, last_bytes: int) -> Iterator[tuple[bool, New
     yield from read(run, last_bytes)
 
 
-def questions(run: Run, is_late: Callable[[], bool]) -> Iterator[NewMessage]:
-    """The messages by which turns of the agent of ``run`` began, the last first, as far as its host's file has them.
+def sent_newest_first(run: Run, is_late: Callable[[], bool]) -> Iterator[tuple[bool, NewMessage]]:
+    """What the turns of the agent of ``run`` began with, the last first, each with whether nothing is before it.
 
     ``is_late``: whether the time to look for them is over.
     """
-    read = host_named(run["host"]).questions if "transcript_path" in run and _is_known(run) else None
+    read = host_named(run["host"]).sent_newest_first if "transcript_path" in run and _is_known(run) else None
     if read:
         yield from read(run, is_late)
 

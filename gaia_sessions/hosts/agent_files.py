@@ -1,4 +1,4 @@
-"""The files that a host writes beside an agent's transcript: its delegation, and the message it was started with.
+"""The files of a host's agents: their transcripts, from either end, and what it writes beside them.
 
 Owns where they are; ``host_files`` opens them. Seen in runs of Claude Code 2.1.197 and 2.1.330: the file with the
 delegation is written right after the hooks of the agent's start have ended, never while they run, so a start has to
@@ -134,7 +134,8 @@ def lines_backwards(host: str, path: str, last_bytes: int) -> Iterator[bytes]:
 def blocks_backwards(host: str, path: str, last_bytes: int) -> Iterator[tuple[bytes, int]]:
     """So many bytes at the end of a file of ``host`` in blocks, the last first, each with where its lines begin.
 
-    Of a line that is longer than ``LONGEST_LINE`` at least so much is in one, or none. Raises as ``lines`` does.
+    A line in which a block begins is in the one before it. One that is longer than ``LONGEST_LINE`` is in none. Blocks
+    are read again where lines go over them: to put them together would copy all of the file. Raises as ``lines`` does.
     """
     fd, found = host_files.open_file(host, path)
     try:

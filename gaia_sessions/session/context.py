@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from itertools import chain
 
-from .rounds import is_call, is_question, is_result, last_answer, rounds_of, unanswered, without_lone_results
+from .rounds import is_call, is_result, is_sent, last_answer, lone_results, rounds_of, without_lone_results
 from .transcript import spoken
 from .visible import visible, visible_line
 
@@ -99,8 +99,8 @@ _LONGEST_HALF = 70
 _LEAST_CUT = 40
 """So many characters of a text that is cut are told, or none, but for what a turn began with."""
 
-_QUESTION_SHARE, _SUMMARY_SHARE, _NOTICE_SHARE = 4, 3, 2
-"""What a long turn began with, the summary, and a notice each take at most this part of the room."""
+_SENT_SHARE, _SUMMARY_SHARE, _NOTICE_SHARE = 4, 3, 2
+"""The part of the room that is kept for what a turn began with, that a summary may take, and that all notices may."""
 
 _SUMMARY_HEADING = "Summary of what was before:"
 _EARLIER_HEADING = "Earlier turns:"
@@ -133,7 +133,8 @@ def context_of(source: Source, *, turns: int, room: int, measure: Measure) -> Co
     if source.system_prompt is not None:
         context["system_prompt"] = source.system_prompt
     notices = map(visible_line, source.notices)  # one may have text of a record, which leaves no fence
-    context["notices"] = [one for one in notices if left.take([_notice_line(one)], left.size // _NOTICE_SHARE)]
+    least = room - room // _NOTICE_SHARE
+    context["notices"] = [one for one in notices if left.take([_notice_line(one)], left.size - least)]
     if source.summary:
         whole: NewMessage = {"role": "system", "content": source.summary, "timestamp": ""}
         for summary in left.fitted([whole], _lines_of_summary, left.size // _SUMMARY_SHARE):
@@ -160,7 +161,7 @@ def _with_late_results(turns: Iterator[Turn]) -> Iterator[Turn]:
     """``turns``, each result in the turn of its call if that is the one before, and without those that have none."""
     turn = next(turns, None)
     while turn is not None:
-        lone = unanswered(turn.messages)
+        lone = lone_results(turn.messages)
         before = next(turns, None) if lone else None
         if lone:
             called = {one.get("tool_call_id") for one in before.messages if is_call(one)} if before else set()
@@ -216,15 +217,14 @@ class _Room:
 
     def whole(self, turn: Turn) -> ContextTurn | None:
         """``turn``, if it is whole and fits."""
-        told: ContextTurn = {
-            **turn.of,
-            "messages": [*([turn.asked] if turn.asked else []), *turn.messages],
-            "is_whole": turn.is_whole,
-        }
-        return told if turn.is_whole and self.take(_turn_lines(told)) else None
+        if not turn.is_whole:
+            return None
+        messages = [*([turn.asked] if turn.asked else []), *turn.messages]
+        told: ContextTurn = {**turn.of, "messages": messages, "is_whole": True}
+        return told if self.take(_turn_lines(told)) else None
 
     def shortened(self, turn: Turn) -> ContextTurn | None:
-        """What fits of ``turn``: what it began with, and the rounds from its end on."""
+        """What fits of ``turn``: the rounds from its end on, and what it began with, which has a share in any case."""
         if not self.take([_heading(turn.of), _PART_LEFT_OUT]):
             return None
         numbers = _numbers(turn.messages)
@@ -232,12 +232,15 @@ class _Room:
         def lines(messages: list[NewMessage]) -> Iterable[str]:
             return chain(*_messages_lines(messages, numbers))
 
-        share = max(self.size // _QUESTION_SHARE, min(self.size, _LONGEST_TEXT))
-        asked = self.fitted([turn.asked], lines, share, least=1) if turn.asked else []
+        share = max(self.size // _SENT_SHARE, min(self.size // 2, _LONGEST_TEXT))
+        kept = min(share, self._cost(lines([turn.asked]))) if turn.asked else 0
+        self.size -= kept
         rounds = rounds_of(turn.messages)
         latest = [self.fitted(rounds.pop(), lines, self.size)] if rounds else []
         while rounds and latest[-1] and self.take(lines(shorter := _shorter(rounds.pop(), _LONGEST_TEXT))):
             latest.append(shorter)
+        self.size += kept
+        asked = self.fitted([turn.asked], lines, self.size, least=1) if turn.asked else []
         return {**turn.of, "messages": [*asked, *chain(*reversed(latest))], "is_whole": False}
 
 
@@ -268,7 +271,7 @@ def cut(text: str, longest: int) -> str:
     start = text.rfind("\n", start // 2, start) + 1 or start
     end = max(end, text.find("\n", end, end + half // 2))
     gap = f"[... {end - start:,} characters left out ...]"
-    if end - start <= len(gap):
+    if end - start <= len(gap) + 2:  # with the blanks beside it
         return text
     head, tail = text[:start], text[end:]
     return "".join((head, "" if head.endswith("\n") else " ", gap, "" if tail.startswith("\n") else " ", tail))
@@ -338,7 +341,7 @@ def _earlier_line(turn: EarlierTurn) -> str:
 def _turn_lines(turn: ContextTurn) -> list[str]:
     """The lines of a turn; what is left out of it stands behind what it began with."""
     messages = turn["messages"]
-    asked = 1 if messages and is_question(messages[0]) else 0
+    asked = 1 if messages and is_sent(messages[0]) else 0
     part_left_out = [] if turn["is_whole"] else [_PART_LEFT_OUT]
     lines = _messages_lines(messages, _numbers(messages))
     return [_heading(turn), *chain(*lines[:asked]), *part_left_out, *chain(*lines[asked:])]

@@ -32,7 +32,7 @@ def is_answer(message: NewMessage) -> bool:
     return message["role"] == _ASSISTANT and not is_call(message)
 
 
-def is_question(message: NewMessage) -> bool:
+def is_sent(message: NewMessage) -> bool:
     """Whether somebody sends it to an agent, and a turn may begin with it."""
     return not (is_result(message) or is_call(message) or is_answer(message))
 
@@ -69,7 +69,7 @@ def _goes_on(messages: Sequence[NewMessage], place: int) -> bool:
     return is_call(message) and message["role"] == messages[place - 1]["role"] == _ASSISTANT
 
 
-def unanswered(messages: Sequence[NewMessage]) -> set[str]:
+def lone_results(messages: Sequence[NewMessage]) -> set[str]:
     """The IDs of the results among ``messages`` whose calls are not there."""
     calls = {found["tool_call_id"] for found in messages if "tool_call_id" in found and not is_result(found)}
     return {found["tool_call_id"] for found in messages if is_result(found) and "tool_call_id" in found} - calls
@@ -77,5 +77,5 @@ def unanswered(messages: Sequence[NewMessage]) -> set[str]:
 
 def without_lone_results(messages: Sequence[Kind]) -> list[Kind]:
     """``messages`` but for the results whose calls are not among them."""
-    lone = unanswered(messages)
+    lone = lone_results(messages)
     return [found for found in messages if not (is_result(found) and found.get("tool_call_id") in lone)]

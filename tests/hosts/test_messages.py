@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gaia_sessions.errors import InvalidInput, SessionsError, StoreFailure
-from gaia_sessions.hosts import messages, messages_newest_first, questions
+from gaia_sessions.hosts import messages, messages_newest_first, sent_newest_first
 from gaia_sessions.session.clock import format_time, parse_time
 from tests.table import table
 
@@ -104,7 +104,8 @@ def test_every_transcript_that_a_client_left_is_read_from_its_end_as_one_turn(ta
         found = [*messages_newest_first(run, 1 << 20)]
         assert [message for _, message in reversed(found)] == in_order, where
         begins = [place for place, (begins, _) in enumerate(reversed(found)) if begins]
-        assert (begins, [*questions(run, never)]) in [([0], in_order[:1]), ([], [])], where
+        sent = [(True, message) for message in in_order[:1]]
+        assert (begins, [*sent_newest_first(run, never)]) in [([0], sent), ([], [])], where
         if not begins:
             without_beginning.append(where)
     assert sorted(set(without_beginning)) == [
@@ -132,28 +133,17 @@ def test_what_turns_began_with_is_found_however_far_back(talks: Path, between: i
     work = work.partition("\n")[2]
     told = [line("user", text) for text in ("One.", "Two.", "Three.")]
     run = run_with(talks / "t.jsonl", "".join(one + work for one in told) + '{"type": "user", "agentId": "a1", ')
-    assert [one["content"] for one in questions(run, never)] == ["Three.", "Two.", "One."]
+    found = [(one["content"], is_first) for is_first, one in sent_newest_first(run, never)]
+    assert found == [("Three.", False), ("Two.", False), ("One.", True)]
     looks = iter([False, True])
-    assert len([*questions(run, lambda: next(looks, True))]) <= 3
-
-
-@table("length", [(2 << 20) - 200, 2 << 20, 3 << 20, 20 << 20])
-@table("end", ["", line("assistant", "x" * 70_000), line("assistant", "x" * 1000) * 3000])
-def test_no_older_question_stands_for_one_that_is_too_long_to_be_read(talks: Path, length: int, end: str) -> None:
-    run = run_with(talks / "t.jsonl", line("user", "One.") + line("user", "x" * length) + end)
-    assert [len(one["content"]) for one in questions(run, never)] == ([length, 4] if length < 2 << 20 else [])
-
-
-def test_of_a_question_that_is_being_written_nothing_is_known(talks: Path) -> None:
-    run = run_with(talks / "t.jsonl", line("user", "One.") + line("user", "Two.").rstrip("\n")[:-3])
-    assert [one["content"] for one in questions(run, never)] == ["One."]
+    assert len([*sent_newest_first(run, lambda: next(looks, True))]) <= 3
 
 
 @table("content", ["[Request interrupted by user]", "Stop hook feedback:\nMore.", [RESULT], 7, [7], None])
 def test_what_no_turn_begins_with_is_no_question(talks: Path, content: Any) -> None:
     run = run_with(talks / "t.jsonl", line("user", content) + said("x").replace('"a1"', '"a2"'))
-    assert [*questions(run, never)] == []
-    assert [*questions({**run, "transcript_path": "/nowhere"}, never)] == []
+    assert [*sent_newest_first(run, never)] == []
+    assert [*sent_newest_first({**run, "transcript_path": "/nowhere"}, never)] == []
 
 
 @table("damage", [b"\n" * (64 << 20), b'x"user"\n' * (8 << 20), b'{"user":' * (8 << 20)])
@@ -162,7 +152,7 @@ def test_a_long_file_without_questions_is_looked_through_until_the_time_is_over(
     with (talks / "t.jsonl").open("ab") as file:
         file.write(damage)
     looks = count()
-    assert [*questions(run, lambda: next(looks) > 20)] == []
+    assert [*sent_newest_first(run, lambda: next(looks) > 20)] == []
     assert next(looks) <= 30
 
 

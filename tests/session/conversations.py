@@ -6,7 +6,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 from gaia_sessions.session.context import Turn
-from gaia_sessions.session.rounds import is_question
+from gaia_sessions.session.rounds import is_sent
 from tests.records import WHEN
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class Told:
                 return
             newest = list(self._newest(messages, to_read))
             to_read -= sum(map(_cost, newest))
-            asked = messages[0] if is_question(messages[0]) else None
+            asked = messages[0] if is_sent(messages[0]) else None
             told = [one for one in reversed(newest) if one is not asked]
             yield Turn(of, asked, told, is_whole=len(newest) == len(messages))
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gaia_sessions.session.context import LEAST_TOKENS, context_lines, context_of, cut
-from gaia_sessions.session.rounds import is_call, is_question, is_result
+from gaia_sessions.session.rounds import is_call, is_result, is_sent
 from tests.session.conversations import Told, call, conversation, message, numbered, result
 from tests.table import table
 
@@ -71,7 +71,7 @@ def check(source: Told, tokens: int) -> None:
 
 def check_question(first: NewMessage, newest: ContextTurn) -> None:
     """What the newest turn began with is told, whole or its beginning and its end."""
-    if not is_question(first):
+    if not is_sent(first):
         return
     shown = newest["messages"][0]
     assert (shown["role"], shown["timestamp"]) == (first["role"], first["timestamp"])
@@ -245,7 +245,23 @@ def test_a_question_that_exceeds_its_share_is_told_by_its_beginning_and_its_end(
     assert "\n".join(shown[: gap - 1]) == asked[: len("\n".join(shown[: gap - 1]))]
     assert asked.endswith("\n" + "\n".join(shown[gap:]))
     assert lines[-1] == "  assistant: Done"
-    assert sum(map(size_of, lines[1 : len(shown) + 1])) <= 1000
+    assert 1000 - 100 < sum(map(size_of, lines[1 : len(shown) + 1])) < sum(map(size_of, lines)) <= 4000
+
+
+def test_a_long_question_has_the_room_that_a_short_answer_leaves() -> None:
+    asked = "What of it?\n" * 1000
+    lines = printed([message("user", asked), message("assistant", "Done")], room=8000)
+    assert lines[-1] == "  assistant: Done"
+    assert 7500 < sum(map(size_of, lines)) <= 8000
+
+
+@table("room", [200, 240, 400, 1000])
+def test_however_many_notices_there_are_the_question_is_told(room: int) -> None:
+    notices = tuple(f"the file of run {number} is gone, and nothing else is known of it" for number in range(9))
+    said = numbered([message("user", "Look at it"), message("assistant", "x" * 900)])
+    lines = context_lines(told(Told(said, notices=notices), room))
+    assert "  user: Look at it" in lines
+    assert sum(map(size_of, lines)) <= room
 
 
 def test_an_answer_that_does_not_fit_is_told_by_its_beginning_and_its_end() -> None:
@@ -283,7 +299,7 @@ def test_of_a_text_that_is_cut_the_beginning_and_the_end_are_kept_within_the_lim
     assert text.startswith(head)
     assert text.endswith(tail)
     assert len(head) + len(tail) <= longest + 2
-    assert len(shown) < len(text) + 3
+    assert len(shown) < len(text)
     assert abs(len(text) - len(head) - len(tail) - int(number)) <= 2
 
 

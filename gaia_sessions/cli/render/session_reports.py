@@ -121,8 +121,8 @@ def next_lines(report: Report, stands: Standing) -> Iterator[str]:
     if is_of_agent and report.get("state") in (state.LIMITED, *state.BROKEN_OFF) and may_go_on(stands.decision):
         yield Hint(f"`gaia-sessions resume {agent_id}` prints how it goes on, or why it does not")
     elif stands.decision["should_resume"] and is_of_agent:
-        is_question = report.get("state") == state.WAITING
-        yield f"to approve, {GIVE}:" if is_question else f"{GIVE}, and it goes on:"
+        is_sent = report.get("state") == state.WAITING
+        yield f"to approve, {GIVE}:" if is_sent else f"{GIVE}, and it goes on:"
         yield Copyable(resume_line(agent_id), before="  ")
     elif report["status"] != reports.RUNNING and not stands.decision["should_resume"]:
         yield safe(stands.decision["advice"])

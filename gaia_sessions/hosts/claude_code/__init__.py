@@ -212,7 +212,7 @@ LATE = {
     "consumption": "transcripts.consumption",
     "messages": "messages.messages",
     "newest_first": "messages.newest_first",
-    "questions": "messages.questions",
+    "sent_newest_first": "messages.sent_newest_first",
     "resumption": "resumption.resumption",
     "noted_since": "agents.with_workflow",
     "work_so_far": "work_so_far.work_so_far",
