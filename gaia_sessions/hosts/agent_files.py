@@ -134,8 +134,9 @@ def lines_backwards(host: str, path: str, last_bytes: int) -> Iterator[bytes]:
 def blocks_backwards(host: str, path: str, last_bytes: int) -> Iterator[tuple[bytes, int]]:
     """So many bytes at the end of a file of ``host`` in blocks, the last first, each with where its lines begin.
 
-    A line in which a block begins is in the one before it. One that is longer than ``LONGEST_LINE`` is in none. Blocks
-    are read again where lines go over them: to put them together would copy all of the file. Raises as ``lines`` does.
+    A line in which a block begins is in the one before it; of one longer than ``LONGEST_LINE`` at least so much is in
+    one, or none. What goes over a block is read again: to put blocks together would copy all of the file. Raises as
+    ``lines`` does.
     """
     fd, found = host_files.open_file(host, path)
     try:

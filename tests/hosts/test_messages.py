@@ -139,6 +139,19 @@ def test_what_turns_began_with_is_found_however_far_back(talks: Path, between: i
     assert len([*sent_newest_first(run, lambda: next(looks, True))]) <= 3
 
 
+@table("length", [(2 << 20) - 200, 2 << 20, 3 << 20, 20 << 20])
+@table("end", ["", line("assistant", "x" * 70_000), line("assistant", "x" * 1000) * 3000])
+def test_no_older_text_stands_for_one_that_is_too_long_to_be_read(talks: Path, length: int, end: str) -> None:
+    run = run_with(talks / "t.jsonl", line("user", "One.") + line("user", "x" * length) + end)
+    found = [len(one["content"]) for _, one in sent_newest_first(run, never)]
+    assert found == ([length, 4] if length < 2 << 20 else [])
+
+
+def test_of_what_is_being_written_nothing_is_known(talks: Path) -> None:
+    run = run_with(talks / "t.jsonl", line("user", "One.") + line("user", "Two.").rstrip("\n")[:-3])
+    assert [(is_first, one["content"]) for is_first, one in sent_newest_first(run, never)] == [(True, "One.")]
+
+
 @table("content", ["[Request interrupted by user]", "Stop hook feedback:\nMore.", [RESULT], 7, [7], None])
 def test_what_no_turn_begins_with_is_no_question(talks: Path, content: Any) -> None:
     run = run_with(talks / "t.jsonl", line("user", content) + said("x").replace('"a1"', '"a2"'))

@@ -88,13 +88,16 @@ def sent_newest_first(run: Run, is_late: Callable[[], bool]) -> Iterator[tuple[b
     """What the turns of the agent of ``run`` began with, the last first, each with whether nothing is before it.
 
     It is looked for in the last 64 MiB of its transcript until it ``is_late``, in the one form that was seen there: a
-    text. An agent that its client takes along to another conversation goes on in a file without the first.
+    text. An agent that its client takes along to another conversation goes on in a file without the first. None is
+    given from beyond one that is too long to be read: an older one is not what its turn began with.
     """
     try:
         for block, first in blocks_backwards(CLAUDE_CODE, run.get("transcript_path", ""), _FAR_BACK):
             if is_late():
                 return
             for start, line in _lines_to_agent(block, first):
+                if len(line) >= LONGEST_LINE:
+                    return
                 for message in filter(_begins_turn, _messages_of_agent(line, run)[:1]):
                     yield start == 0, message
     except OSError:  # what was found until then is there
@@ -102,14 +105,15 @@ def sent_newest_first(run: Run, is_late: Callable[[], bool]) -> Iterator[tuple[b
 
 
 def _lines_to_agent(block: bytes, first: int) -> list[tuple[int, bytes]]:
-    """The whole lines of ``block`` from ``first`` on with what was sent to an agent, the last first, and their places.
+    """The lines of ``block`` from ``first`` on with what was sent to an agent, the last first, and their places.
 
-    It is searched forwards: there Python skips more of it.
+    It is searched forwards: there Python skips more of it. The last line may lack its end.
     """
     found: list[tuple[int, bytes]] = []
     mark = block.find(_MARK_OF_SENT, first)
-    while mark >= 0 and (end := block.find(b"\n", mark)) >= 0:
-        start = block.rfind(b"\n", first, mark) + 1 or first
+    while mark >= 0:
+        start, newline = block.rfind(b"\n", first, mark) + 1 or first, block.find(b"\n", mark)
+        end = newline if newline >= 0 else len(block)
         found.append((start, block[start:end]))
         mark = block.find(_MARK_OF_SENT, end)
     return found[::-1]
