@@ -55,6 +55,9 @@ _MOST_EARLIER = 50
 _MESSAGE_COST = 40
 """What a message is taken to cost that is read, whatever its length: as many times the least that it takes printed."""
 
+_FEWEST = 4
+"""So many messages of a turn are read however long they are: a result is told only with its call."""
+
 _NEVER = ""
 
 
@@ -224,8 +227,9 @@ class _Stream:
 
     def turn(self, head: _Said, to_read: int) -> Turn:
         """The turn whose newest message is ``head``: what it began with, and of its messages so many characters."""
-        of, newest, begins = head[0], [], False
-        while self.head and self.head[0] == of and not begins and to_read > 0:
+        of, begins = head[0], False
+        newest: list[NewMessage] = []
+        while self.head and self.head[0] == of and not begins and (to_read > 0 or len(newest) < _FEWEST):
             _, message, begins = self.head
             newest.append(message)
             to_read -= _cost(message)

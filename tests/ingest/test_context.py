@@ -182,6 +182,20 @@ def test_an_agent_that_went_on_in_another_conversation_is_told_without_its_begin
     assert lines == [*beyond, "Run 1:", "  (a part of it is left out)", *TOLD[2:]]
 
 
+def test_a_last_result_of_any_length_is_told_with_its_call(host: Host) -> None:
+    agent_id = host.work()
+    write(host, [sent("Count them."), *rounds(1, 2, 3, text="x" * 300_000)])
+
+    lines = context(host, agent_id)
+
+    assert lines[1:4] == [
+        "  user: Count them.",
+        "  (a part of it is left out)",
+        '  call 1, Bash: {"command": "echo 3"}',
+    ]
+    assert lines[4].startswith("  result 1: xxx")
+
+
 def test_what_a_long_run_began_with_is_told_however_long_it_is(host: Host) -> None:
     work = [sent("Count them. " + "p" * 100_000), *rounds(*range(300), text="x" * 6000), said("assistant", ASKS)]
     lines = told(host, pause(host, work))
