@@ -233,7 +233,9 @@ class _Room:
             return chain(*_messages_lines(messages, numbers))
 
         share = max(self.size // _SENT_SHARE, min(self.size // 2, _LONGEST_TEXT))
-        kept = min(share, self._cost(lines([turn.asked]))) if turn.asked else 0
+        kept = share if turn.asked else 0
+        if turn.asked and len(turn.asked["content"]) < share:
+            kept = min(share, self._cost(lines([turn.asked])))
         self.size -= kept
         rounds = rounds_of(turn.messages)
         latest = [self.fitted(rounds.pop(), lines, self.size)] if rounds else []

@@ -255,6 +255,14 @@ def test_a_long_question_has_the_room_that_a_short_answer_leaves() -> None:
     assert 7500 < sum(map(size_of, lines)) <= 8000
 
 
+@table("sent", ["\0" * 300, "\u200b" * 3000, "é世" * 5000, "\n" * 3000 + "Look"])
+@table("room", [200, 400, 1600, 8000])
+def test_a_question_of_any_characters_is_told(sent: str, room: int) -> None:
+    context = told(Told(numbered([message("user", sent), message("assistant", "x" * 9000)])), room)
+    assert context["turns"][0]["messages"][0]["role"] == "user"
+    assert sum(map(size_of, context_lines(context))) <= room
+
+
 @table("room", [200, 240, 400, 1000])
 def test_however_many_notices_there_are_the_question_is_told(room: int) -> None:
     notices = tuple(f"the file of run {number} is gone, and nothing else is known of it" for number in range(9))
