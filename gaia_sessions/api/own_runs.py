@@ -210,8 +210,7 @@ def end(at: Writing, agent_id: str, run: Run, ended: RunEnd) -> tuple[Record, Se
             if is_send(stored):
                 raise RunGone(agent_id, run["run"])
             return session.commit({**record}), [], []
-        turn = ended.turn(stored, at.now)
-        closed = with_run_ended(record, stored, ended, marked, at.now)
+        closed, turn = with_run_ended(record, stored, ended, marked, at.now)
         noted = [_ended_entry(at.store, record, closed, stored, ended, at.now)]
         reserved = RESERVED_BYTES if turn is not None and is_send(stored) else 0
         committed = session.commit(Change(closed, noted), reserved=reserved, messages=turn or [])
@@ -248,8 +247,8 @@ def report_as_ended(at: Reading, begun: Begun, ended: RunEnd) -> Report:
         record = stored
         messages = latest_messages(at.store, record)
     if not is_over(run):
-        record = with_run_ended(record, run, ended, read_marker(ended.message)[0], at.now)
-        messages += map(as_recent, ended.turn(run, at.now) or ())
+        record, turn = with_run_ended(record, run, ended, read_marker(ended.message)[0], at.now)
+        messages += map(as_recent, turn or ())
     above = Above(at.store)
     stands = standing(above.cancellation, record, at.now, at.config.limits)
     findings = Findings(messages, stands.decision.get("cancellation"), stands.dead_runs, why_failed(record))

@@ -239,11 +239,14 @@ def is_over(run: Run) -> bool:
     return has_ended(run) and (is_send(run) or run.get("end") != LOST)
 
 
-def with_run_ended(record: Record, run: Run, ended: RunEnd, marked: str | None, now: datetime) -> Record:
-    """With the end of ``run``, which ``record`` has, and of its work if it is that of a command.
+def with_run_ended(
+    record: Record, run: Run, ended: RunEnd, marked: str | None, now: datetime
+) -> tuple[Record, list[NewMessage] | None]:
+    """``record`` with the end of its ``run``, and of its work if that is of a command; and the messages of the turn.
 
-    ``marked`` is the phase in the marker that ends what was said last. A session that is final keeps its outcome. What
-    the messages that were answered say of their tokens is charged. Nothing is kept of what a send that failed said.
+    None in their place if the end completes no turn; of one that is completed there may be none to store. ``marked`` is
+    the phase in the marker that ends what was said last. A session that is final keeps its outcome. What the messages
+    that were answered say of their tokens is charged. Nothing is kept of what a send that failed said.
     """
     turn = ended.turn(run, now)
     end, fields = _end_of(run, ended, marked)
@@ -255,11 +258,11 @@ def with_run_ended(record: Record, run: Run, ended: RunEnd, marked: str | None, 
     counted, run = with_figures(record, run, ended.told)
     closed = with_end_by_wrapper(counted, run, end, fields, now)
     if closed is counted or turn is None:
-        return closed
+        return closed, turn
     tokens = sum(message.get("tokens", 0) for message in ended.answered)
     if tokens and not is_final(closed["phase"]):
         closed = with_charge(closed, tokens, now)
-    return {**closed, "turns": current_turn(record)}
+    return {**closed, "turns": current_turn(record)}, turn
 
 
 def _end_of(run: Run, ended: RunEnd, marked: str | None) -> tuple[str, Run]:

@@ -25,7 +25,7 @@ def begun(**keys: Any) -> Any:
 
 def ended(record: Any, cause: str = EXITED, message: str = "All done.", told: Told | None = None) -> Any:
     end = RunEnd(cause, 0, message, told=told or Told(USED, WHERE, standing_of(record)))
-    return with_run_ended(record, record["runs"][-1], end, None, LATER)
+    return with_run_ended(record, record["runs"][-1], end, None, LATER)[0]
 
 
 @table("cause", CAUSES)
@@ -81,6 +81,6 @@ def test_a_send_that_fails_has_used_something_too() -> None:
 
     after = with_run_ended(
         record, run, RunEnd(EXITED, 1, "half", told=Told(USED, WHERE, standing_of(record))), None, LATER
-    )
+    )[0]
 
     assert (after["usage"], "conversation" in after["runs"][-1]) == (USED["consumed"], False)

@@ -47,7 +47,7 @@ AT_WORK: dict[str, Any] = {"run": 1, **FIELDS, "started_at": WHEN}
 def ended(record: Record, end: RunEnd, marker: str | None = None) -> tuple[Record, dict[str, Any]]:
     """The record with that end of its last run, which must be one that can be stored, and what the run gained by it."""
     run = record["runs"][-1]
-    after = unchanged(lambda record: with_run_ended(record, run, end, marker, LATER), record)
+    after = unchanged(lambda record: with_run_ended(record, run, end, marker, LATER)[0], record)
     assert decode(encode(after), "agent-1") == after
     return after, {key: value for key, value in after["runs"][-1].items() if key not in run}
 
@@ -133,7 +133,7 @@ def test_a_session_that_is_final_keeps_its_outcome(outcome: str, cause: str) -> 
 def test_an_end_of_an_earlier_run_closes_only_that_run() -> None:
     record = record_with(AT_WORK, {"run": 2, "started_at": WHEN}, phase="planning")
 
-    after = with_run_ended(record, record["runs"][0], RunEnd(EXITED, 3), None, LATER)
+    after = with_run_ended(record, record["runs"][0], RunEnd(EXITED, 3), None, LATER)[0]
 
     assert {**after, "runs": record["runs"]} == record
     assert after["runs"][0]["end"] == "failed"
@@ -156,7 +156,7 @@ def test_a_run_that_was_judged_to_be_lost_is_ended_by_its_wrapper_after_all(caus
     lost = with_end(record, run, LOST, {"detail": "gone"}, START + timedelta(minutes=10))  # type: ignore[arg-type]
     end = RunEnd(cause, 3, "x")
 
-    after = with_run_ended(lost, lost["runs"][-1], end, None, LATER)
+    after = with_run_ended(lost, lost["runs"][-1], end, None, LATER)[0]
 
     expected, _ = ended(record, end)
     assert after["runs"] == expected["runs"]
@@ -167,7 +167,7 @@ def test_a_run_that_was_judged_to_be_lost_is_ended_by_its_wrapper_after_all(caus
 @table("second", CAUSES)
 def test_the_outcome_does_not_change_by_a_second_end(first: str, second: str) -> None:
     once, _ = ended(record_with(AT_WORK, phase="executing"), RunEnd(first, 0, "x"))
-    again = with_run_ended(once, once["runs"][-1], RunEnd(second, 0, "y"), None, LATER)
+    again = with_run_ended(once, once["runs"][-1], RunEnd(second, 0, "y"), None, LATER)[0]
     assert again["phase"] == once["phase"] or not is_final(once["phase"])
 
 

@@ -121,7 +121,7 @@ def test_answered_it_is_returned_and_answers_what_was_asked_unless_its_agent_rep
 
     said = [answer("{}", tool_name="Bash", tokens=1), answer("Done", tokens=2)]
     ended = RunEnd(EXITED, message="Done", answered=said)
-    after = unchanged(lambda record: with_run_ended(record, run, ended, marked, LATER), record)
+    after = unchanged(lambda record: with_run_ended(record, run, ended, marked, LATER)[0], record)
 
     now = format_time(LATER)
     marked = None if marked == "failed" else marked
@@ -156,7 +156,7 @@ def test_not_answered_it_leaves_no_turn_and_no_end_of_the_work(
 ) -> None:
     record = record_with(phase=phase, runs=[AT_WORK], turns=3)
 
-    after = unchanged(lambda record: with_run_ended(record, AT_WORK, ended, "planning", LATER), record)
+    after = unchanged(lambda record: with_run_ended(record, AT_WORK, ended, "planning", LATER)[0], record)
 
     resting = {"initializing": "investigating", "executing": "planning", "validating": "planning"}
     run = {**AT_WORK, **fields, "ended_at": format_time(LATER), "end": end}
@@ -167,7 +167,7 @@ def test_not_answered_it_leaves_no_turn_and_no_end_of_the_work(
 def test_of_one_that_is_not_the_latest_run_any_more_a_marker_moves_nothing() -> None:
     record = record_with(phase="investigating", runs=[AT_WORK, {"run": 2, "host": "claude-code", "started_at": WHEN}])
 
-    after = with_run_ended(record, AT_WORK, RunEnd(EXITED, message="May I?"), "approval", LATER)
+    after = with_run_ended(record, AT_WORK, RunEnd(EXITED, message="May I?"), "approval", LATER)[0]
 
     assert (after["phase"], after["runs"][0]["reported"], after["turns"]) == ("investigating", "approval", 1)
 
