@@ -85,7 +85,7 @@ def test_no_message_has_a_nul_and_all_that_is_no_text_is_still_a_message() -> No
 def test_a_reader_gets_all_in_order_however_slow_it_is(pipe: tuple[int, int]) -> None:
     reads, writes = pipe
     live = Live(writes, nothing)
-    written = b"".join(b"%07d\n" % number for number in range(40_000))
+    written = b"".join(b"%07d\n" % number for number in range(60_000))  # more than a pipe takes and what may wait
     for start in range(0, len(written), 1000):
         live.write(written[start : start + 1000])
     assert live.is_full
