@@ -145,7 +145,8 @@ def _of_program(file: InstalledFile) -> Iterator[tuple[str, str, str]]:
     program = file.command[0] if file.command else ""
     started = [program]
     if hook_command.is_own_script(program):
-        started = [*started * os.path.isfile(program), interpreter_of(program) or ""]
+        is_there = os.path.isfile(program)  # else it is told of below
+        started = [program, interpreter_of(program) or ""] if is_there else []
     for path in started:
         if os.path.isabs(path) and not _can_be_started(path):
             yield MISSING_INTERPRETER, PROBLEM, f"{file.path} names {path}, which cannot be started"
