@@ -512,7 +512,7 @@ def test_a_key_that_is_added_to_the_table_is_in_all_that_is_made_of_it(tmp_path:
     assert time == [["probed_at", "must be an ISO 8601 time"]] * 2
     assert objects == [["probes[0].name", "must be a string, not a number"]] * 2
     assert (at["description"], items, shape["required"]) == ("When, see.", {"$ref": "#/$defs/Probe"}, ["name"])
-    page = (tmp_path / "docs" / "store.md").read_text("utf-8")
+    page = (tmp_path / "docs" / "record.md").read_text("utf-8")
     assert "| `probed_at` | time | When, [see](x.md). |\n| `probes` | list of `{name, tries?}` |  |\n" in page
 
 

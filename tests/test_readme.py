@@ -81,7 +81,7 @@ ANSWERS = {"approve": "completed", "deny": "abandoned", "": "approval"}
 
 @pytest.mark.parametrize("answer", ANSWERS)
 def test_the_commands_for_the_shell_carry_out_only_what_was_approved(tmp_path: Path, answer: str) -> None:
-    commands, given = block("docs/shell.md", "sh"), "gaia-sessions approve"
+    commands, given = block("docs/commands.md", "sh"), "gaia-sessions approve"
     assert given in commands
     commands = commands.replace(given, f"gaia-sessions {answer}" if answer else ":")
 
@@ -150,7 +150,7 @@ def test_state_is_handed_over_as_the_page_shows(tmp_path: Path) -> None:
 
 
 def test_agents_of_your_own_are_begun_and_cancelled_as_the_page_shows(tmp_path: Path) -> None:
-    done = run_in_shell(tmp_path, block("docs/shell.md", "sh", 1))
+    done = run_in_shell(tmp_path, block("docs/commands.md", "sh", 1))
 
     assert done.returncode == 10
     assert "exit code 10" in done.stdout.splitlines()
@@ -213,7 +213,7 @@ def test_every_page_begins_with_its_title_and_one_sentence_that_says_who_it_is_f
 
 @table("name", COMMANDS)
 def test_the_page_of_commands_leads_to_every_command(name: str) -> None:
-    assert f"[`{name}`](#{name})" in text_of("docs/shell.md")
+    assert f"[`{name}`](#{name})" in text_of("docs/commands.md")
 
 
 def named_commands() -> list[tuple[str, str]]:
@@ -233,7 +233,7 @@ def test_every_command_that_a_page_shows_is_one(page: str, name: str) -> None:
 
 def commands_to_type() -> list[str]:
     """Those in the table of tasks that begins the page of commands."""
-    table = text_of("docs/shell.md").partition("| I want to | type |")[2].partition("\n\n")[0]
+    table = text_of("docs/commands.md").partition("| I want to | type |")[2].partition("\n\n")[0]
     return re.findall(r"`gaia-sessions ([^`]+)`", table)
 
 

@@ -21,7 +21,7 @@ _BY_PROGRAM = "python"
 
 
 def approve(at: Writing, agent_id: str, note: str | None = None, *, if_revision: int | None = None) -> Written:
-    """[Approves](policy.md#approvals-and-denials) what a session in ``approval`` waits for, and returns the record.
+    """[Approves](phases.md#approvals-and-denials) what a session in ``approval`` waits for, and returns the record.
 
     Idle time counts from then on; the phase stays, and nothing is resumed. Whoever resumes the work is told, with
     the ``note``. It takes the place of an earlier approval or denial. Raises ``NothingToAnswer``, ``SessionFinal``,

@@ -30,7 +30,7 @@ _SECONDS_BETWEEN_LOOKS = 0.05
 
 
 class CancellationToken:
-    """Whether a session, or a piece of work in memory, is [cancelled](policy.md#cancellation).
+    """Whether a session, or a piece of work in memory, is [cancelled](phases.md#cancellation).
 
     With ``agent_id`` it is the session's: whoever cancels that session, or with everything below it one above it, in
     any process, cancels the token; each look costs a look at one file for the session and for each one above it, and

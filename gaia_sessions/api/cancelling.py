@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
 
 def cancel(at: Writing, agent_id: str, reason: str | None = None, *, only: bool = False) -> CancelledSession:
-    """[Cancels](policy.md#cancellation) a session with everything below it, now and later; with ``only`` it alone.
+    """[Cancels](phases.md#cancellation) a session with everything below it, now and later; with ``only`` it alone.
 
     The first time and reason stay. The session ends as ``abandoned`` when nobody is at work on it any more. Raises
     ``InvalidInput`` for a reason that is no text.

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def usage(at: Reading, agent_id: str) -> TokenUsage:
-    """How much of [its budget](shell.md#budgets-skills-and-todos) a session has used.
+    """How much of [its budget](commands.md#budgets-skills-and-todos) a session has used.
 
     Raises ``NewerSchema``.
     """

@@ -86,12 +86,12 @@ def cleanup(
     corrupt: bool = False,
     app: str | None = None,
 ) -> CleanupReport:
-    """[Removes](operations.md#clean-up-old-sessions) sessions that were not updated for ``hours``.
+    """[Removes](settings.md#clean-up-old-sessions) sessions that were not updated for ``hours``.
 
     They are those of ``app``; without it, those without an app.
 
-    First it closes runs as ``reconcile`` does. Sessions that may be resumed, or whose [run](store.md#runs) may go
-    on, are kept, and for `keep_days` of the [settings](operations.md#settings) open work that has turns, or asked
+    First it closes runs as ``reconcile`` does. Sessions that may be resumed, or whose [run](record.md#runs) may go
+    on, are kept, and for `keep_days` of the [settings](settings.md#settings) open work that has turns, or asked
     for an approval and was not denied it; that a program of your own is at work shows only in what it writes.
     With ``corrupt``, sessions that cannot be read are removed as well. Raises ``BadArgument`` for hours below 0.
     """

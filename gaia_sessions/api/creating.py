@@ -54,7 +54,7 @@ def create(  # noqa: PLR0913  # what can be said of a session
     one is created below. ``max_depth`` is the greatest depth that sessions below this one may have, counted from
     the root of the tree, at most that of the parent; without it that of the parent, or else 8. ``max_tokens`` is
     its budget. ``tools`` are those that its agent may use: what ``choose_tools`` allows of them. ``system_prompt``,
-    of at most 16 KiB, begins [its transcript](store.md#transcripts). ``continues`` is a session that has ended: its
+    of at most 16 KiB, begins [its transcript](record.md#transcripts). ``continues`` is a session that has ended: its
     name, purpose, tools and system prompt are those of the new one unless others are given, and what was said in it
     is the beginning of the new one's context. ``app`` and ``user`` are [whose state](state.md) it shares,
     those of one that it continues unless others are given. ``state`` is what its agents find from the beginning.

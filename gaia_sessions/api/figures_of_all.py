@@ -133,7 +133,7 @@ def stats(
     """How sessions ended, how often they were resumed, how long they stayed in each phase.
 
     All count, of every app, and each once, also those that were removed: [what counts
-    where](shell.md#figures-of-all-sessions). ``since`` and ``until``: only those that ended, or were last active
+    where](commands.md#figures-of-all-sessions). ``since`` and ``until``: only those that ended, or were last active
     while they are open, in that time, both included. by: ``agent`` or ``day``, also in parts; ``phase`` changes
     nothing: every total has its phases. on_read: is called now and then with the number of sessions that were read.
     Raises ``BadArgument``.

@@ -75,7 +75,7 @@ _POINTING_ELSEWHERE = ("conversation", "host_process", "transcript_path", "outpu
 
 
 def import_from(place: Place, *directories: str | os.PathLike[str], dry_run: bool = False) -> Imported:
-    """[Copies](operations.md#import-sessions-from-another-folder) the sessions of ``directories`` whole.
+    """[Copies](settings.md#import-sessions-from-another-folder) the sessions of ``directories`` whole.
 
     Each is a folder that has one folder per session, a project, or the folder of one session. The sessions keep
     their ids. One whose id is here already stays as it is, and nothing in ``directories`` is changed. Raises

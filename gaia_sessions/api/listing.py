@@ -70,7 +70,7 @@ if TYPE_CHECKING:
     class Summary(TypedDict):
         """One session in a list.
 
-        state, state_since: [how it stands](policy.md#states), and since when; absent if a later version wrote it.
+        state, state_since: [how it stands](phases.md#states), and since when; absent if a later version wrote it.
         status: ``active``, ``final``, or ``newer`` if a later version wrote it.
         last_activity: when its agent last wrote to its transcript, if that was after ``last_updated``.
         resume: whether it may be resumed, why, and until when.
@@ -146,9 +146,9 @@ if TYPE_CHECKING:
         """Which sessions are listed: those that meet all that is asked.
 
         active_only: neither final nor cancelled. agent_name: of this kind of agent. phases: in one of these. states: in
-        one of [these](policy.md#states). parent_id: right below that session. grep: with this text in the purpose or
+        one of [these](phases.md#states). parent_id: right below that session. grep: with this text in the purpose or
         the name of the agent, in capitals or not. since, until: last active in that time, both included. created_since:
-        created at that time or later. around: [those that worked](shell.md#who-worked-in-a-span-of-time) in the span
+        created at that time or later. around: [those that worked](commands.md#who-worked-in-a-span-of-time) in the span
         that begins at that time and has so many seconds; the largest share comes first. app: those of this app; without
         it, those without an app. every_app: whatever app they are of. limit: at most so many, the first.
         """

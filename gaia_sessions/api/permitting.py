@@ -31,7 +31,7 @@ def choose_tools(
     agent_name: str | None = None,
     parent_id: str | None = None,
 ) -> ToolChoice:
-    """[Which of the tools](shell.md#tools-and-tasks) that are ``requested`` the agent of a new session may use.
+    """[Which of the tools](commands.md#tools-and-tasks) that are ``requested`` the agent of a new session may use.
 
     ``allowed`` are those that are ``available`` (None: whatever there is), that agents of the name ``agent_name``
     may use, that the session ``parent_id`` has, and that are not blocked; ``blocked`` and ``unavailable`` are the
@@ -81,7 +81,7 @@ def tools_of(at: Reading, start: Start) -> Sequence[str] | None:
 
 
 def guard(at: Reading, task: str) -> GuardAnswer:
-    """Whether [the guard](shell.md#tools-and-tasks) lets ``task`` be delegated, whether it is on or not.
+    """Whether [the guard](commands.md#tools-and-tasks) lets ``task`` be delegated, whether it is on or not.
 
     Raises ``InvalidInput`` for a task that is blank.
     """

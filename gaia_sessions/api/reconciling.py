@@ -82,7 +82,7 @@ _EVIDENCE_FIELDS = ("host", "host_session_id", "host_agent_id", "tool_use_id")
 
 
 def reconcile(place: Place, *, dry_run: bool = False) -> Reconciled:
-    """[Judges](operations.md#close-runs-that-never-reported-an-end) every run without an end, closes those that are
+    """[Judges](settings.md#close-runs-that-never-reported-an-end) every run without an end, closes those that are
     proven to have ended, and counts what those that have ended used.
 
     Each of the ``verdicts`` has its evidence. ``lost``, ``ended_with_host`` and ``denied`` are closed; ``running``

@@ -60,7 +60,7 @@ def id_of_host_agent(at: Writing, host_session_id: str, host_agent_id: str) -> s
 
 
 def repair(place: Place, agent_id: str) -> str | None:
-    """Keeps the record of a session whose `state.json` has [something behind it](store.md#recovery).
+    """Keeps the record of a session whose `state.json` has [something behind it](record.md#recovery).
 
     Returns where that file is kept as it was, None if the record can be read. Raises ``CorruptSession`` if the file
     does not begin with a whole and valid record of that session, or has two.

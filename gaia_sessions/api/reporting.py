@@ -49,7 +49,7 @@ _END_OF_FILE = 1 << 18
 
 
 def report(at: Reading, agent_id: str) -> Report:
-    """How the work of a session stands or ended: [the report](shell.md#reports-and-waiting-for-an-end).
+    """How the work of a session stands or ended: [the report](commands.md#reports-and-waiting-for-an-end).
 
     ``status`` is ``success``, ``error``, ``timeout``, ``cancelled`` or ``running``. Raises ``NewerSchema``.
     """

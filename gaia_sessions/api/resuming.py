@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     class Resumption(TypedDict):
         """One session that may go on again, and how.
 
-        state, state_since: [how it stands](policy.md#states). why: the interruption, or else the end of the run; the
+        state, state_since: [how it stands](phases.md#states). why: the interruption, or else the end of the run; the
         state of what did not break off. What asks or was answered has the means ``resume_line``: the briefing has the
         answer. detail: what its host said of that end. stopped_at: absent for a run that has no end. until: when the
         session expires; None while it waits for a limit, until ``paused_until``. means: that of the host, or

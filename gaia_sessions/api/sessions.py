@@ -56,14 +56,14 @@ class Sessions(Place):
     """The sessions of one directory, to be read and changed.
 
     ``root`` is that directory; without it, it is found as [on the command
-    line](store.md#where-sessions-are-stored). ``flags`` are [settings](operations.md#settings) that take precedence
+    line](record.md#where-sessions-are-stored). ``flags`` are [settings](settings.md#settings) that take precedence
     over all others, for example ``{"lock_timeout": 2}``. It can be copied and pickled; where it arrives, the settings
     of that place hold.
 
     When a method that writes returns, the change is durable. Methods that only read create nothing. Records are dicts
-    with the keys of [`state.json`](store.md#the-record), and values: changing one changes nothing on disk. To write
+    with the keys of [`state.json`](record.md#the-record), and values: changing one changes nothing on disk. To write
     only if nobody else has written since, pass ``if_revision=record["revision"]`` to ``update``. A time is a datetime,
-    UTC if it has no offset, or a text [as on the command line](shell.md#times). What is returned is under
+    UTC if it has no offset, or a text [as on the command line](commands.md#times). What is returned is under
     [Shapes](#shapes).
 
     IDs are whole: ``latest`` and parts of one are for commands.

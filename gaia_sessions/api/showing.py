@@ -113,7 +113,7 @@ def _last_turn(sessions: Reader, record: Record) -> LastTurn:
 def show(at: Reading, agent_id: str) -> Shown:
     """The record as it will be once the waiting events are applied, with what is known besides.
 
-    ``state`` is [how it stands](policy.md#states), in one word, and ``state_since`` since when;
+    ``state`` is [how it stands](phases.md#states), in one word, and ``state_since`` since when;
     ``resume`` is the policy's decision; ``liveness`` is there while an agent is at work on it, ``cancellation`` if
     it is cancelled, ``children`` if it has any. The record of a later version has none of these but ``children``.
     """

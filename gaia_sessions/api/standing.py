@@ -52,7 +52,7 @@ def should_resume(at: Reading, agent_id: str) -> bool:
 
 
 def explain_resume(at: Reading, agent_id: str) -> Decision:
-    """[The decision](policy.md#may-the-work-be-resumed) with its reason and every check.
+    """[The decision](phases.md#may-the-work-be-resumed) with its reason and every check.
 
     A missing or corrupt session gets one too.
     """

@@ -61,7 +61,7 @@ def add_message(  # noqa: PLR0913  # what can be said of a message
 def messages(
     at: Reading, agent_id: str, *, last: int | None = None, since: datetime | str | None = None
 ) -> Iterator[Message | SessionsError]:
-    """An iterator of the messages of [the transcript](store.md#transcripts) in their order.
+    """An iterator of the messages of [the transcript](record.md#transcripts) in their order.
 
     ``last`` takes at most so many, ``since`` those made at that time or later; the cost follows what is taken. An
     error stands in place of one that cannot be read. Raises ``BadArgument``.

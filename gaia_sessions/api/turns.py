@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 
 def add_turn(at: Writing, agent_id: str, messages: Iterable[object], *, number: int | None = None) -> Turn:
-    """Adds a [turn](store.md#transcripts) whole: what was sent, and what was answered, in one commit.
+    """Adds a [turn](record.md#transcripts) whole: what was sent, and what was answered, in one commit.
 
     Each message is ``{role, content, tool_name?, tool_call_id?, tokens?}``. What was added before by other ways
     since the last turn belongs to it as well. With its ``number`` it can be asked for again: a turn that is
@@ -79,7 +79,7 @@ def reset(at: Writing, agent_id: str, *, forget: bool = False) -> Record:
     """Begins a transcript anew, with the system prompt alone and no turns, and returns the record.
 
     What was used and the todos stay; with ``forget`` no tokens are used any more, and there are no todos. The
-    messages are kept on disk, as an [archived transcript](store.md#transcripts). Raises ``SessionFinal``, and
+    messages are kept on disk, as an [archived transcript](record.md#transcripts). Raises ``SessionFinal``, and
     ``AgentAtWork`` while a send is at work.
     """
     from gaia_sessions.session.compaction import without_memory  # few transcripts begin anew

@@ -50,7 +50,7 @@ def update(  # noqa: PLR0913  # what can be said of an update
 ) -> Written:
     """Changes a session and returns the new record.
 
-    ``phase`` is one of [the nine](policy.md#phases). ``metadata`` is merged at its top level; ``error`` is stored
+    ``phase`` is one of [the nine](phases.md#phases). ``metadata`` is merged at its top level; ``error`` is stored
     and adds one to the error count. ``max_tokens`` is the budget from now on. Repeating the current phase only
     records activity; a final phase ends the session. With ``if_revision``, nothing is written unless the record is
     at that revision. ``question`` is what is asked of a person with the phase ``approval``.

@@ -49,7 +49,7 @@ def wait(
 ) -> Sequence[Report | NoReport]:
     """Waits until the work of all sessions has ended, or of the ``first`` of them, and returns a report on each.
 
-    The work of a session has ended with its latest [run](store.md#runs), whatever phase that leaves it in; and when
+    The work of a session has ended with its latest [run](record.md#runs), whatever phase that leaves it in; and when
     the session is final or cancelled. One that no host ever ran, as one of your own programs, is waited for until
     then, also if its program was killed. One that does not exist is not waited for: the status in its report is
     ``not_found``. One that has ended is not looked at again. After ``timeout`` seconds the reports say ``running``

@@ -75,7 +75,7 @@ class LimitsConfig:
     limits_completion_check: Switch = False
     """with `--enforce`: [an agent that stops with open todos](hooks.md#open-todos) is kept at work"""
     limits_blocked_tools: Words = ()
-    """tools that no sub-agent may use, beside those that are [always blocked](shell.md#tools-and-tasks)"""
+    """tools that no sub-agent may use, beside those that are [always blocked](commands.md#tools-and-tasks)"""
     limits_tools: ToolsByType = {}  # noqa: RUF012  # never changed
     """the tools that a type of agent may use: `Explore = ["Read", "Grep"]` in the table `[limits.tools]`"""
 
@@ -84,7 +84,7 @@ class GuardConfig:
     """The settings in the table ``[guard]`` of a file."""
 
     guard_mode: Literal["off", "block"] = "off"
-    """`"block"` refuses [tasks that ask for analysis](shell.md#tools-and-tasks), in `run` and with `--enforce`"""
+    """`"block"` refuses [tasks that ask for analysis](commands.md#tools-and-tasks), in `run` and with `--enforce`"""
     guard_words: Words = ()
     """at most 50 beginnings of words that ask for analysis, beside those that the guard knows"""
 
@@ -112,13 +112,13 @@ class Config(HookConfig, LimitsConfig, GuardConfig, StateConfig):
     keep_days: Days = 7.0
     """days for which [`cleanup`](#clean-up-old-sessions) keeps work with turns, or in `approval`"""
     keep_figures: Switch = True
-    """keep [figures of sessions that are removed](store.md#what-removed-sessions-leave), for `stats`"""
+    """keep [figures of sessions that are removed](record.md#what-removed-sessions-leave), for `stats`"""
     lock_timeout: Seconds = 10.0
     """seconds that a command waits for a locked session"""
     approvals: Literal["any", "explicit"] = "any"
-    """`"explicit"`: [only `approve` approves](policy.md#only-a-person-approves), never a resume line"""
+    """`"explicit"`: [only `approve` approves](phases.md#only-a-person-approves), never a resume line"""
     durability: Literal["full", "fast"] = "full"
-    """`"fast"` leaves syncing to the system: see [Durability](store.md#durability)"""
+    """`"fast"` leaves syncing to the system: see [Durability](record.md#durability)"""
 
     def __init__(self, values: Mapping[str, object]) -> None:
         self.__dict__.update(values)

@@ -69,9 +69,9 @@ class Report(TypedDict):
     task_id: of the latest run. result: only of a success, in full as far as it is known. partial: where there is no
     result, what the agent said last beside the error, as far as it is known. note: where there is no result.
     iterations: the turns of the transcript. recent_messages: the last 6, the oldest first. state, state_since: [how the
-    session stands](policy.md#states), in one word. root_id, trace_id: [what gathers its tree](state.md#traces); absent
+    session stands](phases.md#states), in one word. root_id, trace_id: [what gathers its tree](state.md#traces); absent
     from the report of a turn. timeout_secs, hard_timeout_secs, exit_code: of the latest run, if
-    that was a command. answers: what it was [answered](policy.md#who-answered), in order. max_tokens: how many it may
+    that was a command. answers: what it was [answered](phases.md#who-answered), in order. max_tokens: how many it may
     use, if somebody holds its agent to that; limit_reached: whether as many are used, or more. open_todos: how many
     are neither completed nor cancelled. reminders: how often the latest agent was [kept at work](hooks.md#open-todos).
     """

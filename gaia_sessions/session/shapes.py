@@ -1,6 +1,6 @@
 """The one table of the keys of ``state.json``, of a message and of an event: the type of each, and what it means.
 
-``scripts/render_models`` makes the checks, the models and the tables of ``docs/store.md`` of it. Nothing imports it at
+``scripts/render_models`` makes the checks, the models and the tables of ``docs/record.md`` of it. Nothing imports it at
 run time: a hook would pay for ``typing``. What is not required is absent when not known, never null.
 """
 
@@ -200,7 +200,7 @@ class Run(TypedDict, total=False):
     ]
     unanswered: Annotated[
         bool,
-        "A message, or its own work, woke its agent while [nobody had answered](policy.md#only-a-person-approves) "
+        "A message, or its own work, woke its agent while [nobody had answered](phases.md#only-a-person-approves) "
         "what it asked, and approved nothing.",
     ]
     own_work: Annotated[
@@ -265,9 +265,9 @@ class _EveryRecord(TypedDict):
     last_updated: Annotated[
         Time,
         "The last activity of the work that was reported; while its agent works, "
-        "[what it writes to its transcript](policy.md#may-the-work-be-resumed) counts too.",
+        "[what it writes to its transcript](phases.md#may-the-work-be-resumed) counts too.",
     ]
-    phase: Annotated[Phase, "[Where the work stands](policy.md#phases)."]
+    phase: Annotated[Phase, "[Where the work stands](phases.md#phases)."]
     metadata: Annotated[dict[str, "Json"], "For facts, not for secrets or [transcripts](#transcripts)."]
     resume_ready: Annotated[bool, "Follows the phase; can be switched off by hand."]
     history: Annotated[list[Move], "The newest 200 changes of the phase."]
@@ -283,7 +283,7 @@ class Record(_EveryRecord, total=False):
     history_dropped: Annotated[Count, "How many changes of the phase there were before those in `history`."]
     continues: Annotated[str, "The finished session whose work this one continues."]
     imported_from: Annotated[
-        str, "The folder of sessions that it was [imported](operations.md#import-sessions-from-another-folder) from."
+        str, "The folder of sessions that it was [imported](settings.md#import-sessions-from-another-folder) from."
     ]
     parent_id: Annotated[
         str,
@@ -295,11 +295,12 @@ class Record(_EveryRecord, total=False):
     max_depth: Annotated[Count, "The greatest depth that a session below this one may be created with."]
     max_tokens: Annotated[
         Count,
-        "How many tokens the work may use: [the budget](shell.md#budgets-skills-and-todos), "
+        "How many tokens the work may use: [the budget](commands.md#budgets-skills-and-todos), "
         "where it has one of its own.",
     ]
     allowed_tools: Annotated[
-        list[str], "[The tools that its agent may use](shell.md#tools-and-tasks), if they are limited; never changed."
+        list[str],
+        "[The tools that its agent may use](commands.md#tools-and-tasks), if they are limited; never changed.",
     ]
     app: Annotated[str, "The app whose [state it shares](state.md); never changed."]
     user: Annotated[str, "The user of that app; it is there with `app`."]
@@ -308,14 +309,14 @@ class Record(_EveryRecord, total=False):
         dict[str, "Json"], "[What its agents hand each other](state.md), without what others share."
     ]
     question: Annotated[
-        str, "What it asks, as it was said [with the phase](shell.md#update); gone once it moves on, or asks again."
+        str, "What it asks, as it was said [with the phase](commands.md#update); gone once it moves on, or asks again."
     ]
-    approval: Annotated[Answer, "[What it waits for was approved](policy.md#approvals-and-denials)."]
-    denial: Annotated[Answer, "[What it waits for was denied](policy.md#approvals-and-denials)."]
+    approval: Annotated[Answer, "[What it waits for was approved](phases.md#approvals-and-denials)."]
+    denial: Annotated[Answer, "[What it waits for was denied](phases.md#approvals-and-denials)."]
     answers: Annotated[
         list[GivenAnswer],
         "The newest 20 answers to what it waited for, also those that the work went on with: "
-        "[who answered, and how](policy.md#who-answered).",
+        "[who answered, and how](phases.md#who-answered).",
     ]
     runs: Annotated[list[Run], "The newest 50, and earlier ones that have no end."]
     runs_dropped: Annotated[Count, "How many other runs there were."]

@@ -177,7 +177,7 @@ def test_an_unknown_outcome_is_named_and_the_three_are_listed(outcome: object) -
 
 
 def diagram() -> str:
-    """The diagram of phases, as ``docs/policy.md`` has it."""
+    """The diagram of phases, as ``docs/phases.md`` has it."""
     script = Path(__file__).parents[2] / "scripts" / "render_docs"
     drawn: str = runpy.run_path(str(script))["phases"]()
     return drawn.removeprefix("```mermaid\n").removesuffix("```\n")

@@ -1,6 +1,6 @@
 """The policy's decision in words: a sentence, a line for each failed check, and what to do.
 
-Owns the sentence for each check; that of one that fails ends with the code of its reason, which ``docs/policy.md`` and
+Owns the sentence for each check; that of one that fails ends with the code of its reason, which ``docs/phases.md`` and
 ``--json`` use too.
 """
 
