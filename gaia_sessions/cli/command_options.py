@@ -17,25 +17,27 @@ CWD = click.option(
     "--cwd",
     metavar="DIR",
     type=click.Path(exists=True, file_okay=False),
-    help="Where it runs; a client continues a conversation only where that was held.  [default: here]",
+    help="Directory to run in. A client finds its conversation only in the directory where it began.  [default: here]",
 )
 
 
 def with_limits(command: Function) -> Function:
     """``command`` with the options for the limits of time."""
-    told = "When it is told to end, by SIGTERM or as its preset does.  [default: 10m]"
-    killed = "How long it has then, before it is killed.  [default: 30s]"
+    told = "When to end the command, by SIGTERM or as its preset does.  [default: 10m]"
+    killed = "How long to wait after that, before it is killed.  [default: 30s]"
     timeout = click.option("--timeout", type=SECONDS, default=DEFAULT_TIMEOUT, help=told)
     return timeout(click.option("--grace", type=SECONDS, default=DEFAULT_GRACE, help=killed)(command))
 
 
 def with_presets(command: Function) -> Function:
     """``command`` with the options for the preset, whose value ``wanted_preset`` reads."""
-    without = click.option("--no-preset", is_flag=True, help="The command is none of these clients, whatever its name.")
+    without = click.option(
+        "--no-preset", is_flag=True, help="Use no preset, even if the program has the name of a client."
+    )
     named = click.option(
         "--preset",
         type=click.Choice(PRESETS),
-        help="Which client the command is.  [default: by the name of its program]",
+        help="The client that the command starts.  [default: by the name of its program]",
     )
     return named(without(command))
 

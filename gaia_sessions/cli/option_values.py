@@ -50,9 +50,9 @@ class Names(click.ParamType[list[str]]):
 def with_tools(command: Function) -> Function:
     """``command`` with the options for the tools of a new session, whose values ``allowed_tools`` reads."""
     wanted = click.option(
-        "--tools", metavar="A,B", type=Names(), help="The only tools that its agent may use, as its client calls them."
+        "--tools", metavar="A,B", type=Names(), help="The only tools that the agent may use, by the client's names."
     )
-    there = click.option("--available", metavar="A,B", type=Names(), help="The tools that there are, with --tools.")
+    there = click.option("--available", metavar="A,B", type=Names(), help="With --tools: the tools that exist.")
     return wanted(there(command))
 
 
@@ -72,14 +72,14 @@ def allowed_tools(
     return allowed
 
 
-APP = click.option("--app", metavar="A", help="Only sessions of this app.  [default: those without one]")
+APP = click.option("--app", metavar="A", help="Only sessions of this app.  [default: sessions without an app]")
 
 
 def with_owner(command: Function) -> Function:
     """``command`` with the options for whose state a new session shares, and for its own, which ``keys_of`` reads."""
-    app = click.option("--app", metavar="A", help="App whose app: keys the session shares; with --user.")
+    app = click.option("--app", metavar="A", help="App whose app: keys the session shares. Needs --user.")
     user = click.option("--user", metavar="U", help="User of that app whose user: keys it shares.")
-    state = click.option("--state", metavar="JSON", help="Keys that its agents find: an object.")
+    state = click.option("--state", metavar="JSON", help="The first keys of its state, as a JSON object.")
     return app(user(state(command)))
 
 

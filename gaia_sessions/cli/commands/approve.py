@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 @declare("approve agent-123", "approve agent-123 --note 'only in staging'")
 @ID
-@click.option("--note", metavar="TEXT", help="What to say with it to whoever goes on with the work.")
+@click.option("--note", metavar="TEXT", help="Text for the agent that resumes the work.")
 @IF_REVISION
 def command(call: Call, agent_id: str, *, note: str | None, if_revision: int | None) -> None:
     """Approve what a session asks for.
 
-    It may be resumed from then on, also if it has waited for too long. Nothing is resumed: the answer says how.
+    The session can then be resumed, even if its question had expired. This resumes nothing: the output says how to.
     """
     print_answered(call, agent_id, "approval", note, if_revision)
 

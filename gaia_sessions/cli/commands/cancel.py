@@ -34,7 +34,7 @@ _FEW = 16
 )
 @click.argument("agent_id", metavar="[ID]", required=False)
 @click.option("--reason", metavar="TEXT", help="Why; the reason of the first cancellation is kept.")
-@click.option("--only", is_flag=True, help="Leave out what is below the session.")
+@click.option("--only", is_flag=True, help="Do not cancel the sessions below it.")
 @click.option(
     "--conversation",
     metavar="ID",
@@ -43,10 +43,9 @@ _FEW = 16
 def command(call: Call, *, agent_id: str | None, reason: str | None, only: bool, conversation: str | None) -> None:
     """Cancel a session with everything below it, also what is begun there later.
 
-    It is not resumed any more and ends as abandoned. A cancellation cannot be
-    taken back; repeating it changes nothing. A command of `run` is ended. An
-    agent of a client is not stopped: the client still runs it until it ends, or
-    asks (see cancelled), or somebody stops it there.
+    A cancelled session cannot be resumed, and ends as abandoned. Nobody can undo this; to repeat it changes nothing.
+    `run` ends its command. The agent of a client keeps running: it stops only if it ends, if it asks `cancelled`, or
+    if you stop it in the client.
     """
     if (agent_id is None) == (conversation is None):
         problem = "missing ID" if agent_id is None else "ID and --conversation cannot be combined"

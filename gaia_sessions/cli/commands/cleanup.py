@@ -33,8 +33,8 @@ def command(
 ) -> int:
     """Remove sessions that have not been used for a while (24 hours by default).
 
-    Sessions that can be resumed, or may still be running, are kept. So is, for 7 days (the setting keep_days), open
-    work that has turns, or that asked for an approval and was not denied it.
+    Sessions that can be resumed, or that may still be running, are kept. Open work that has turns, or that asked for
+    an approval and was not denied, is kept for 7 days (the setting keep_days).
     """
     call.says_there_is_no_root()
     with call.noticing_warnings():

@@ -22,23 +22,22 @@ if TYPE_CHECKING:
     type=click.IntRange(min=1),
     default=TURNS,
     show_default=True,
-    help="At most so many turns are told whole.",
+    help="Show at most N turns whole.",
 )
 @click.option(
     "--max-tokens",
     metavar="N",
     type=click.IntRange(min=LEAST_TOKENS),
-    help="How many tokens it may have, of four bytes each.",
+    help="Print at most N tokens, of four bytes each.",
 )
 def command(call: Call, agent_id: str, *, turns: int, max_tokens: int | None) -> None:
-    """Show what an agent that goes on is told of the turns so far.
+    """Show what an agent is given of earlier turns when resumed.
 
-    The last turns whole, as far as they fit, and older ones as a line each.
-    If the newest does not fit, you see its beginning and its end, with long
-    texts cut, and no call without its result. They come from the files of a client such as Claude Code where they are
-    there, else from the session's transcript.
+    The last turns are shown whole as far as they fit, and older turns with one line each. If the newest turn does not
+    fit, its beginning and its end are shown, with long texts cut, and no call without its result. The messages come
+    from the files of the client if it keeps any, else from the session's transcript.
 
-    Without --max-tokens it is as much as a briefing has room for. The system prompt comes on top.
+    Without --max-tokens, this prints as much as fits into a briefing. The system prompt is added on top.
     """
     context = call.sessions().context(call.session_id(agent_id), turns=turns, max_tokens=max_tokens)
     if call.as_json:

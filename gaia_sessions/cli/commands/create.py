@@ -47,12 +47,14 @@ PURPOSE = click.option("--purpose", metavar="TEXT", default="general", help="Wha
 @click.option(
     "--max-depth", metavar="N", type=click.IntRange(min=0), help="How deep sessions below may be.  [default: 8]"
 )
-@click.option("--max-tokens", metavar="N", type=click.IntRange(min=1), help="How many tokens the work may use.")
+@click.option(
+    "--max-tokens", metavar="N", type=click.IntRange(min=1), help="Budget: how many tokens the session may use."
+)
 @with_tools
 @click.option(
     "--system-prompt", metavar="TEXT|-", help="What the agent is told first, at most 16 KiB; - reads standard input."
 )
-@click.option("--continues", metavar="ID", help="Go on in the new session with that one, which has ended.")
+@click.option("--continues", metavar="ID", help="Continue this session, which has ended, in the new one.")
 @with_owner
 @METADATA
 @PAIRS
@@ -77,8 +79,7 @@ def command(
 ) -> None:
     """Create a session and print its ID.
 
-    The depth of a session is the number of sessions above it. At most 5
-    children of one parent can be at work at once.
+    The depth of a session is the number of sessions above it. At most 5 children of one parent can be working at once.
     """
     refuse_reserved_id(agent_id)
     if system_prompt == STDIN in metadata:

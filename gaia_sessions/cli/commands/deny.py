@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 @declare("deny agent-123", "deny agent-123 --reason 'too expensive'")
 @ID
-@click.option("--reason", "--note", "reason", metavar="TEXT", help="Why; whoever goes on with the work is told.")
+@click.option("--reason", "--note", "reason", metavar="TEXT", help="Why. The agent that resumes the work is told.")
 @IF_REVISION
 def command(call: Call, agent_id: str, *, reason: str | None, if_revision: int | None) -> None:
     """Deny what a session asks for.
 
-    It may still be resumed, to find another way: the answer says how.
+    The session can still be resumed, to find another way. The output says how to.
     """
     print_answered(call, agent_id, "denial", reason, if_revision)

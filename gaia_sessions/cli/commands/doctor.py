@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def command(call: Call, *, fix: bool, verbose: bool) -> int:
     """Check settings, hooks and sessions; say how to fix problems.
 
-    Exit code 1 if there is a problem, 0 if there is none; a warning is no problem.
+    Exit code 1 if there is a problem, else 0. A warning is not a problem.
     """
     from gaia_sessions.doctor.all_checks import make_report
 

@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 def command(
     call: Call, *, agent_id: str | None, agent: str, purpose: str, app: str | None, user: str | None, state: str | None
 ) -> None:
-    """Print the ID under which a conversation goes on.
+    """Print the ID of the open session of a conversation.
 
-    It is the session of --id while that is open. Where it has ended, and
-    without --id, a session is created; the other options say what that is.
+    If the session of --id is open, this prints its ID. If it has ended, or without --id, this creates a session; the
+    other options describe the new session.
 
     Exit codes: 0 the ID is printed, 3 there is no such session.
     """

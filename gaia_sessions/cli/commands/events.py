@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 @declare("events agent-20260108-180530-abc12345", "events agent-20260108-180530-abc12345 --json")
 @ID
 @click.option("-f", "--follow", is_flag=True, help="Print each new event as it comes, until the work has ended.")
-@click.option("--since", metavar="N", type=click.IntRange(min=0), default=0, help="Only those behind number N.")
+@click.option("--since", metavar="N", type=click.IntRange(min=0), default=0, help="Only events after number N.")
 def command(call: Call, agent_id: str, *, follow: bool, since: int) -> None:
     """Show what happened to a session, and on what evidence.
 
-    That is what Claude Code or another client told, and what `run`, `send` and `reset` did, in the order in which it
-    was applied, each with its number. With --follow, --json prints a document on each line.
+    Events come from Claude Code or another client, and from `run`, `send` and `reset`. They are listed in the order in
+    which they were applied, each with its number. With --follow, --json prints one document per line.
     """
     found_id = call.session_id(agent_id)
     if follow:

@@ -44,7 +44,7 @@ def command(call: Call) -> None:
 @click.option(
     ENFORCE,
     is_flag=True,
-    help="Hold the limits in your settings: deny tools, end loops, remind of todos.",
+    help="Enforce the limits in your settings: deny tools, end loops, remind of todos.",
 )
 @_DRY_RUN
 def install(
@@ -59,8 +59,8 @@ def install(
 ) -> None:
     """Add the hooks to a client's settings.
 
-    Nothing else in the settings changes. Installing again replaces the entries of gaia-sessions in the file that has
-    them, and drops options that are not given again. Entries that you had written for its hooks are printed.
+    Nothing else in the settings changes. To install again replaces our entries in that file, and drops the options
+    that you do not give again. If you had written such entries yourself, they are printed.
     """
     request = InstallRequest(INSTALL, host, scope, report=allow_report, enforce=enforce)
     _carry_out(call, places, request, dry_run=dry_run)
@@ -72,7 +72,7 @@ def install(
 def uninstall(call: Call, places: Places, scope: str | None, host: str, *, dry_run: bool) -> None:
     """Remove the hooks from a client's settings.
 
-    Every other byte stays. A file in which nothing else is left is removed.
+    Every other byte stays. If nothing else is left in the file, the file is removed.
     """
     _carry_out(call, places, InstallRequest(UNINSTALL, host, scope), dry_run=dry_run)
 
@@ -82,7 +82,7 @@ def uninstall(call: Call, places: Places, scope: str | None, host: str, *, dry_r
 def status(call: Call, *, verbose: bool) -> None:
     """Show where the hooks are installed.
 
-    What is wrong with them comes first, each with the command that fixes it.
+    Problems come first, each with the command that fixes it.
     """
     root = call.session_root()
     check_owner(root)

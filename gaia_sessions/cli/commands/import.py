@@ -35,12 +35,12 @@ _ERROR_TYPES = {kind.code: kind for kind in (LockTimeout, DurabilityUnknown)} | 
 def command(call: Call, directories: tuple[str, ...], *, dry_run: bool) -> int:
     """Import whole sessions from other folders.
 
-    DIR has one folder per session, each with a state.json, or is a project with such a folder in .claude/session. It
-    may also be the folder of one session.
+    DIR is a folder with one folder per session, a project with such a folder in .claude/session, or the folder of one
+    session. Nothing in DIR is changed.
 
-    Sessions come with everything that is theirs and keep their IDs. What leads elsewhere stays behind: conversations
-    and files of clients. One whose ID is here already stays as it is. A run without an end ends as lost, and what is
-    cancelled there as abandoned. Nothing in DIR is changed. After an interruption the same command does the rest.
+    A session comes with all its files and keeps its ID. An ID that exists here already is left alone. Paths to
+    conversations and files of clients are not imported. A run without an end is imported as lost, a cancelled session
+    as abandoned. If you interrupt the import, type the same command again.
     """
     for directory in directories:
         check_expanded("DIR", directory, os.environ)

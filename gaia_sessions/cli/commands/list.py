@@ -38,8 +38,8 @@ _FILTERS = [
     click.option(
         "--state", "states", metavar="STATE[,STATE]", multiple=True, help="Only sessions in one of these states."
     ),
-    click.option("--failed", is_flag=True, help=f"Only what failed or broke off: {', '.join(WENT_WRONG)}."),
-    click.option("--waiting", is_flag=True, help=f"Short for --state {WAITING}: those that wait for a person."),
+    click.option("--failed", is_flag=True, help=f"Only sessions that failed or broke off: {', '.join(WENT_WRONG)}."),
+    click.option("--waiting", is_flag=True, help=f"Short for --state {WAITING}: sessions that wait for a person."),
     click.option(
         "--phase", "phases", metavar="PHASE[,PHASE]", multiple=True, help="Only sessions in one of these phases."
     ),
@@ -72,9 +72,11 @@ def filters(command: Callable[..., None]) -> Callable[..., None]:
     "list --around 2026-01-08T18:05:30 --duration 90",
 )
 @filters
-@click.option("--around", metavar="START", type=TIME, help="Only sessions that worked in the span from this time on.")
-@click.option("--duration", type=SECONDS, help="How long that span is: 90s, 5m, or a number of seconds.")
-@click.option("-q", "--quiet", "ids_alone", is_flag=True, help="Print IDs alone, whole, one in a line.")
+@click.option(
+    "--around", metavar="START", type=TIME, help="Only sessions that worked in a span that begins at this time."
+)
+@click.option("--duration", type=SECONDS, help="Length of that span: 90s, 5m, or a number of seconds.")
+@click.option("-q", "--quiet", "ids_alone", is_flag=True, help="Print only whole IDs, one per line.")
 def command(
     call: Call,
     *,
@@ -85,8 +87,9 @@ def command(
 ) -> None:
     """List sessions, the most recently active first.
 
-    On a terminal, seen is how long ago it was active, and left how long it can be resumed, or why not. With --around,
-    share is how much of the span it worked, and the largest share comes first. The command is also called ls and ps.
+    On a terminal, the column seen has the age of the last activity. The column left has how long the session can be
+    resumed, or why it cannot. With --around, the column share has how much of the span the session worked, and the
+    largest share comes first. This command is also called ls and ps.
     """
     span = _span(around, duration)
     sessions = call.sessions()

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 def command(call: Call, *, app: str | None) -> None:
     """Show who waits for a person, and for what: the whole question, and how to answer it.
 
-    Whoever waits longest comes first, and questions that expired are among them. A permission is given in the client
-    that asks for it.
+    Who has waited longest comes first. Expired questions are listed too. Give a permission in the client that asks for
+    it.
     """
     found = call.sessions().pending(app)
     if call.as_json:

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 def command(call: Call, *, dry_run: bool) -> int:
     """End runs whose agent is gone, although nobody reported an end: its client said so, or crashed.
 
-    A run is one time that an agent worked. Each verdict comes with its evidence. A run that may still be at work is
-    listed as unsure and left alone.
+    A run is one execution of an agent. Each verdict comes with its evidence. A run that may still be working is listed
+    as unsure, and stays open.
     """
     report = call.sessions().reconcile(dry_run=dry_run)
     call.print_result(report, lambda: reports.reconcile_lines(report))

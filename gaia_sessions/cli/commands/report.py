@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 @declare("report agent-123 > answer.md || echo 'no answer yet'", "report agent-123 --json || echo 'no answer yet'")
 @ID
-@click.option("--verbose", is_flag=True, help="Also say what else is known: the todos, the latest messages.")
+@click.option("--verbose", is_flag=True, help="Also print the todos and the latest messages.")
 def command(call: Call, agent_id: str, *, verbose: bool) -> int:
-    """Print the result of a session: on stdout nothing but what its agent answered.
+    """Print the result of a session: on stdout only what its agent answered.
 
-    If the work failed or was cancelled, stdout has why, and below it what the agent said last.
-    Everything else goes to stderr: the state, the time, the tokens, what to do next.
+    If the work failed or was cancelled, stdout has the reason, then the last message of the agent. The state, the
+    time, the tokens and what to do next go to stderr.
 
     Exit codes: 0 success, 3 not found, 10 cancelled, 11 the work failed, 124 not ended.
     """

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def command(call: Call, agent_id: str) -> None:
     """Begin the transcript of a session anew: with its system prompt, and no turns.
 
-    Its earlier messages are kept on disk. Tokens, todos and the phase stay as they are.
+    The earlier messages stay on disk. Tokens, todos and the phase do not change.
     """
     session_id = call.session_id(agent_id, writes=True)
     record = call.sessions().reset(session_id)

@@ -31,13 +31,13 @@ if TYPE_CHECKING:
 def command(call: Call, *, agent_ids: tuple[str, ...], host_session: str | None) -> int:
     """Print the commands that resume work; nothing is started.
 
-    Without an ID, for all that stopped before it was done: by an error, Esc, a limit, an overload, a lost connection,
-    or a crash of its client. The cheapest way comes first. What still waits for a limit is listed with the time of its
-    reset, and what the user stopped comes last.
+    Without an ID, this lists all work that stopped before it was done: by an error, Esc, a limit, an overload, a lost
+    connection, or a crash of its client. The cheapest way to resume comes first. Work that waits for a limit is listed
+    with the time of the reset. Work that the user stopped comes last.
 
-    With an ID, for that session, whatever it stopped for. One that expired gets new activity, as by `update ID`, so
-    that it may be resumed. If it was cancelled, is at work, has ended or had too many errors, the answer says so, and
-    the exit code is 1. So it is for work that was denied, which goes on only another way.
+    With an ID, this answers for that session. If the session has expired, this records activity, so that it can be
+    resumed. If it cannot be resumed (cancelled, working, ended, too many errors), the output says so, and the exit
+    code is 1. Work that was denied also gives 1: it can only be resumed to find another way.
     """
     if agent_ids and host_session is not None:
         hint = "type gaia-sessions resume ID, or gaia-sessions resume --host-session ID"

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 @declare("rm --force agent-123", "finalize agent-123 completed && gaia-sessions rm agent-123")
 @click.argument("agent_ids", metavar="ID...", nargs=-1, required=True)
-@click.option("-f", "--force", is_flag=True, help="Also remove work that has not ended, and what cannot be read.")
+@click.option("-f", "--force", is_flag=True, help="Also remove sessions that have not ended, or that cannot be read.")
 def command(call: Call, agent_ids: tuple[str, ...], *, force: bool) -> int:
     """Remove sessions that you name, for good and with their transcripts: all of them, or none.
 
-    A session above an open one stays, unless you name that one too.
+    A session above an open one cannot be removed, unless you name that one too.
     """
     ids = [call.session_id(agent_id, writes=True) for agent_id in agent_ids]
     try:

@@ -62,24 +62,26 @@ class _New(TypedDict):
 @click.argument("agent_id", metavar="[ID]", required=False)
 @click.option("--agent", metavar="NAME", help="Kind of agent.  [default: the name of the program]")
 @click.option("--purpose", metavar="TEXT", help="What the work is for.  [default: general]")
-@click.option("--task", metavar="TEXT|-", help=f"What the command is told on stdin, or where it has {TASK}.")
-@click.option("--context", metavar="TEXT", help="What it is told below the task.")
+@click.option("--task", metavar="TEXT|-", help=f"The task: on stdin, or in place of {TASK} in the command.")
+@click.option("--context", metavar="TEXT", help="More text, below the task.")
 @with_limits
-@click.option("--max-tokens", metavar="N", type=click.IntRange(min=1), help="It is told to end when they are used up.")
+@click.option(
+    "--max-tokens", metavar="N", type=click.IntRange(min=1), help="End the command when it has used N tokens."
+)
 @with_tools
 @with_presets
 @CWD
 @click.option(
     "--parent", metavar="ID", help=f"Session above the new one.  [default: {SESSION_VARIABLE}, if it is here]"
 )
-@click.option("--continues", metavar="ID", help="Go on in a new session with what that one has ended.")
+@click.option("--continues", metavar="ID", help="Create a session that continues this one, which has ended.")
 @click.option("--id", "new_id", metavar="ID", help="ID of the new session.  [default: generated]")
-@click.option("--contain", is_flag=True, help="Nothing of it survives, even if this process is killed (Linux).")
+@click.option("--contain", is_flag=True, help="Kill everything it started, even if this process is killed (Linux).")
 @click.option(
-    "--keep-background", is_flag=True, help="Leave what it started in the background; the file with its output grows."
+    "--keep-background", is_flag=True, help="Do not end what it started in the background. Its output is kept, too."
 )
-@click.option("--quiet", is_flag=True, help="Do not show its output meanwhile, but the result at the end.")
-@click.option("--verbose", is_flag=True, help="Also say that it starts, and that it has ended well.")
+@click.option("--quiet", is_flag=True, help="Show only the result at the end, not the output before.")
+@click.option("--verbose", is_flag=True, help="Also print when it starts, and when it has ended well.")
 def command(
     call: Call,
     agent_id: str | None,
@@ -100,14 +102,14 @@ def command(
 ) -> int:
     """Run a command as a sub-agent, within limits, with one report at the end.
 
-    Without ID a session is created. With ID the work of that session goes on: what it waits for is approved by that,
-    and the command is told what was found so far. All that the command has started ends with it.
+    Without ID, this creates a session. With ID, it resumes that session: this approves what the session asks for, and
+    the command is given what was found so far. When the command ends, everything that it started is ended too.
 
-    It reads the task and the context on stdin; without them ours, unless that is a terminal. Its output is shown as it
-    comes, and kept. Of a client that has a preset, give no -p and no prompt: the preset does, and knows how to end it.
+    The command reads the task and the context on stdin. Without them it inherits stdin, unless that is a terminal. Its
+    output is shown at once, and kept. If the command is a client with a preset, give no -p and no prompt.
 
-    Exit codes: 0 success, 4 it may not be run, 7 its task or tools are refused, 10 cancelled, 11 it failed,
-    124 timeout, 130 interrupted.
+    Exit codes: 0 success, 4 it may not be run, 7 its task or tools are refused, 10 cancelled, 11 it failed, 124
+    timeout, 130 interrupted.
     """
     from gaia_sessions.runner.run import run  # the processes are no concern of whoever asks for help
 

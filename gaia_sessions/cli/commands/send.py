@@ -43,14 +43,14 @@ _FOR_EVER = f"{LONGEST:.0f}"
 @with_limits
 @with_presets
 @CWD
-@click.option("--pruned", is_flag=True, help="Give it what `context` prints in place of the whole transcript.")
+@click.option("--pruned", is_flag=True, help="Give the agent what `context` prints instead of the whole transcript.")
 @click.option(
     "--wait",
     metavar="[DURATION]",
     type=SECONDS,
     is_flag=False,
     flag_value=_FOR_EVER,
-    help="Wait while somebody else is at work on the session.",
+    help="Wait while another agent is working on the session.",
 )
 def command(
     call: Call,
@@ -68,9 +68,9 @@ def command(
 ) -> int:
     """Send something to an agent, and print its answer: a turn.
 
-    The agent is a command, which reads all that was said before and the TEXT, as a JSON array of messages with role and
-    content. It prints its answer, or a JSON array of messages. Sent and answered is one turn, which is stored whole; if
-    the command fails, nothing of it is.
+    The agent is a command. It reads the whole conversation and TEXT on stdin, as a JSON array of messages with role
+    and content. It prints its answer, or a JSON array of messages. TEXT and the answer are stored together, as one
+    turn. If the command fails, nothing is stored.
 
     Exit codes: 0 it answered, 4 nothing may be sent now, 10 cancelled, 11 it failed, 124 timeout, 130 interrupted.
     """

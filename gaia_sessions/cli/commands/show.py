@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 @declare("show", "show agent-20260108-180530-abc12345 --verbose")
 @click.argument("agent_id", metavar="[ID]", default="latest")
-@click.option("--verbose", is_flag=True, help="Show the moves of the phase, and all keys of the record and its runs.")
+@click.option("--verbose", is_flag=True, help="Also show the phase changes, and all keys of the record and its runs.")
 def command(call: Call, agent_id: str, *, verbose: bool) -> None:
     """Show one session: state, question, errors, runs.
 
-    Without an ID it is the latest. A run is one time that its agent worked.
+    Without an ID, this shows the latest session. A run is one execution of its agent.
     """
     sessions, session_id = call.sessions(), call.session_id(agent_id)
     if call.as_json:

@@ -21,7 +21,7 @@ def command(call: Call) -> None:
 @declare("skill add agent-123 terraform --tokens 1200")
 @ID
 @click.argument("name", metavar="NAME")
-@click.option("--tokens", metavar="N", type=int, required=True, help="How many tokens the skill takes.")
+@click.option("--tokens", metavar="N", type=int, required=True, help="Tokens that the skill uses.")
 def add(call: Call, agent_id: str, name: str, tokens: int) -> None:
     """Count a skill that was loaded, once.
 

@@ -35,9 +35,8 @@ _LONGEST = 1000
 def command(call: Call) -> None:
     """Keep what agents hand each other: set, get, unset, incr.
 
-    A key belongs to its session. Of a session that has an app and a user,
-    app:KEY is shared by all sessions of the app, and user:KEY by those of
-    this user.
+    A key belongs to its session. If the session has an app and a user, all sessions of the app share app:KEY, and all
+    sessions of this user share user:KEY.
     """
 
 
@@ -47,7 +46,7 @@ def command(call: Call) -> None:
 def get(call: Call, agent_id: str, key: str) -> int:
     """Print the value of KEY: a text without quotes, else JSON.
 
-    What nobody sees of a text is left out; --json has it whole.
+    Invisible characters of a text are left out; --json prints the whole text.
 
     Exit codes: 0 it is set, 1 it is not.
     """
@@ -104,12 +103,12 @@ def unset(call: Call, agent_id: str, keys: tuple[str, ...], *, if_revision: int 
 @declare("state incr agent-123 name_attempts", "state incr agent-123 app:visits --by 10")
 @ID
 @_KEY
-@click.option("--by", metavar="N", type=int, default=1, help="What to add.  [default: 1]")
+@click.option("--by", metavar="N", type=int, default=1, help="Number to add.  [default: 1]")
 @IF_REVISION
 def incr(call: Call, agent_id: str, key: str, *, by: int, if_revision: int | None) -> None:
     """Add to the number of KEY, in one step, and print it.
 
-    A key that is not set is 0.
+    A key that is not set counts as 0.
     """
     session_id = call.session_id(agent_id, writes=True)
     keys = call.sessions().change_state(session_id, add={key: by}, if_revision=if_revision)

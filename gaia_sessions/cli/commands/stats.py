@@ -25,16 +25,15 @@ if TYPE_CHECKING:
     "stats --by agent",
     "stats --by day --since 30d --json",
 )
-@click.option("--since", type=TIME, help="Only sessions that ended, or if open were active, at or after this time.")
-@click.option("--until", type=TIME, help="Only those that did so at or before this time.")
-@click.option("--by", type=click.Choice(GROUPINGS), help="A row for each kind of agent, day of the end, or phase.")
+@click.option("--since", type=TIME, help="Only sessions that ended (open ones: were active) at or after this time.")
+@click.option("--until", type=TIME, help="Only sessions that did so at or before this time.")
+@click.option("--by", type=click.Choice(GROUPINGS), help="One row per kind of agent, day of the end, or phase.")
 def command(call: Call, since: datetime | None, until: datetime | None, by: str | None) -> None:
     """Show how sessions ended, and how long their phases took.
 
-    All sessions count, of every app, and those that were removed. The success rate
-    is the part of those that ended that completed; the resume rate is the part of the
-    runs that ended with the session open after which another run began. The column
-    90% is the length within which 9 of 10 stays were over.
+    This counts all sessions, also those of apps and those that were removed. The success rate is the share of the
+    ended sessions that completed. The resume rate is the share of the runs that left the session open and were
+    followed by another run. The column 90% is the length within which 9 of 10 stays in a phase were over.
     """
     if since and until and until < since:
         raise UsageError("--until is before --since", "type the earlier time behind --since")

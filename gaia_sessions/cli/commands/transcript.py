@@ -46,8 +46,8 @@ def command(
 ) -> None:
     """Show the messages of a session in their order, or add one.
 
-    Of a session without messages of its own, those in the transcripts are shown that its client (Claude Code, for
-    example) keeps of its agents.
+    If a session has no messages of its own, this shows the transcripts that its client (such as Claude Code) keeps of
+    its agents.
     """
     if new is None:
         _show(call, agent_id, recent, since)

@@ -22,11 +22,10 @@ if TYPE_CHECKING:
 @click.argument("agent_id", metavar="[ID]", required=False)
 @filters
 def command(call: Call, agent_id: str | None, **options: Any) -> None:  # noqa: ANN401  # those of filters
-    """Show sessions below their parents: all of them, or one and all below it.
+    """Show sessions below their parents: all sessions, or one session and everything below it.
 
-    Each with its state and its tokens; above a tree, the sums of all in it. A
-    parent that is gone stands above its children; parents that form a circle
-    are reported.
+    Each line has the state and the tokens of a session. The line above a tree has the sums of the whole tree. A
+    removed parent is shown above its children as gone. The command reports parents that form a circle.
     """
     sessions = call.sessions()
     if agent_id is None:

@@ -23,15 +23,17 @@ _EXAMPLE = """[{"role": "user", "content": "Go on"}, {"role": "assistant", "cont
 @declare("turn agent-123 - < messages.json", "turn agent-123 - --number 1 < messages.json")
 @ID
 @click.argument("source", metavar="-")
-@click.option("--number", metavar="N", type=click.IntRange(min=1), help="Which turn it is, so that it can be repeated.")
+@click.option(
+    "--number", metavar="N", type=click.IntRange(min=1), help="Number of the turn, so that you can repeat this command."
+)
 def command(call: Call, agent_id: str, *, source: str, number: int | None) -> None:
     """Add a turn to the transcript: what was sent and answered.
 
-    Standard input has a JSON array of messages, each with role and content,
-    and with tool_name, tool_call_id and tokens where they are known. It is
-    one write. With its number it may be repeated: a turn that is complete
-    with the same messages stays as it is. Tokens are noted, not charged. A
-    new session is investigating from then on.
+    Standard input is a JSON array of messages. Each has role and content, and
+    may have tool_name, tool_call_id and tokens. All messages are written
+    together. With --number you can repeat the command: if the turn already
+    has the same messages, nothing changes. Tokens are noted, not charged. A
+    new session gets the phase investigating.
 
     \b
     [{"role": "user", "content": "How many files are there?"},

@@ -25,14 +25,19 @@ if TYPE_CHECKING:
 @click.argument("agent_id", metavar="ID", required=False)
 @HOST_AGENT
 @click.option("--phase", metavar="PHASE", help="New phase; a final phase ends the session.")
-@click.option("--question", metavar="TEXT", help="What is asked of a person, with --phase approval.")
+@click.option("--question", metavar="TEXT", help="Question to a person. Needs --phase approval.")
 @METADATA
 @PAIRS
 @click.option("--error", metavar="TEXT", help="Count an error and store its text.")
 @click.option(
     "--resume-ready/--no-resume-ready", default=None, help="Allow or forbid resuming until the phase changes."
 )
-@click.option("--max-tokens", metavar="N", type=click.IntRange(min=1), help="How many tokens the work may use now.")
+@click.option(
+    "--max-tokens",
+    metavar="N",
+    type=click.IntRange(min=1),
+    help="New budget: how many tokens the session may use in all.",
+)
 @IF_REVISION
 def command(
     call: Call,
@@ -48,9 +53,9 @@ def command(
     max_tokens: int | None,
     if_revision: int | None,
 ) -> None:
-    """Update a session: phase, metadata, errors, budget. Without options, only record that the work goes on.
+    """Update a session: phase, metadata, errors, budget. Without options, only record activity.
 
-    What is asked with --question, `pending` shows to a person, and hooks to the main agent.
+    `pending` shows the text of --question to a person, and the hooks show it to the main agent.
     """
     new_metadata = collect_metadata(metadata, pairs) if metadata or pairs else None
     sessions = call.sessions()

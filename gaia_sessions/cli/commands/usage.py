@@ -28,14 +28,13 @@ if TYPE_CHECKING:
 @click.argument("agent_id", metavar="[ID]", required=False)
 @click.option("--since", type=TIME, help="Without ID: only sessions active at or after this time: 2h (ago), a date.")
 @click.option("--charge", metavar="N", type=int, help="Count N more tokens.")
-@click.option("--total", metavar="N", type=int, help="State that N tokens were used so far; what follows adds to it.")
+@click.option("--total", metavar="N", type=int, help="Set the tokens used so far to N. Later tokens add to it.")
 def command(call: Call, agent_id: str | None, since: datetime | None, charge: int | None, total: int | None) -> None:
     """Show the tokens of all agents, or the budget of a session.
 
-    --charge and --total count what a session used; unreported are sessions
-    of which nothing was counted. Its budget is its --max-tokens; an agent of a
-    client has one with hooks install --enforce alone. The exit code is 0 at the
-    limit too: limit_reached says whether it is reached.
+    The column unreported counts the sessions of which no tokens were reported. The option --max-tokens of create,
+    update and run sets the budget of a session. The agents of Claude Code have a budget only with
+    `hooks install --enforce`. The exit code is 0 even if the budget is used up: then --json has "limit_reached": true.
     """
     if agent_id is None:
         _reject_without_id(charge, total)

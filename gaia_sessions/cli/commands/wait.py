@@ -33,16 +33,17 @@ _SEVERITY = [*CODES_OF_REPORTS]
     "wait --children agent-123",
 )
 @click.argument("agent_ids", metavar="ID...", nargs=-1, required=True)
-@click.option("--children", is_flag=True, help="Wait for all sessions below ID, later ones too, but not for ID itself.")
-@click.option("--any/--all", "first", default=False, help="Wait for the first of them, or for all.  [default: --all]")
-@click.option("--timeout", type=SECONDS, help="Wait no longer: seconds, or 15m, 1h30m.  [default: no limit]")
+@click.option(
+    "--children", is_flag=True, help="Wait for all sessions below ID, also for new ones, but not for ID itself."
+)
+@click.option("--any/--all", "first", default=False, help="Wait for the first session, or for all.  [default: --all]")
+@click.option("--timeout", type=SECONDS, help="Wait at most this long: seconds, or 15m, 1h30m.  [default: no limit]")
 def command(call: Call, agent_ids: tuple[str, ...], *, children: bool, first: bool, timeout: float | None) -> int:
-    """Wait until the work of sessions has ended. The state and the result of each are printed.
+    """Wait until the work of sessions has ended. Then print the state and the result of each.
 
-    Work has ended when its agent has, in whatever phase that leaves the session, or when the session is final or
-    cancelled. So work that stopped to ask you has ended too, with exit code 0: see `gaia-sessions pending`. Sessions
-    that do not exist are not waited for, and are named at once. A terminal shows meanwhile who is waited for, and who
-    asks for a permission.
+    Work has ended when its agent has stopped, in any phase, or when the session is final or cancelled. So an agent
+    that stopped to ask you has ended too, with exit code 0: see `gaia-sessions pending`. An ID without a session is
+    reported at once. A terminal shows which agents are still working, and which of them asks for a permission.
 
     Exit codes, by the worst of them: 0 success, 3 not found, 10 cancelled, 11 the work failed, 124 not ended in time.
     With --children also 6 or 8: an open session cannot be read, and may be below ID.
