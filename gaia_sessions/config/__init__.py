@@ -44,38 +44,38 @@ class HookConfig:
     hooks: Switch = True
     """false, or `GAIA_SESSIONS_HOOKS=off`, switches the hooks off"""
     ignore_agents: Names = ()
-    """agent types that the hooks leave alone"""
+    """agent types that the hooks ignore"""
     track: Literal["all", "named"] = "all"
-    """`"named"`: only sub-agents of a type of their own, not the host's `general-purpose`"""
+    """`"named"`: the hooks ignore the host's general type, such as `general-purpose`"""
     note: Literal["all", "resume", "off"] = "all"
-    """which sub-agents are told how to pause: all, those that `"resume"`, none (`"off"`)"""
+    """who is told how to pause: all sub-agents, those that `"resume"` a session, or none (`"off"`)"""
     store_description: Switch = True
-    """keep a delegation's description as `purpose`; its prompt is never stored"""
+    """store the description of a delegation as `purpose`; its prompt is never stored"""
     keep_last_message: Switch = True
-    """keep what an agent said last, 4,000 characters of it (200 for earlier runs)"""
+    """store an agent's last message: 4,000 characters of it, 200 for earlier runs"""
 
 
 class LimitsConfig:
     """The settings in the table ``[limits]`` of a file."""
 
     limits_tokens: Limit = None
-    """[with `hooks install --enforce`](hooks.md#limits): most tokens of a client's agent whose record has no budget"""
+    """[with `hooks install --enforce`](limits.md#limits-of-a-hosts-agents): most tokens of an agent without a budget"""
     limits_rounds: Limit = None
-    """with `--enforce`: most rounds of a run, each a request of its model with the tools that it asks for"""
+    """with `--enforce`: most rounds of a run; a round is one request to the model, with its tool calls"""
     limits_seconds: TimeLimit = None
     """with `--enforce`: most seconds of a run"""
     limits_searches: Limit = None
     """with `--enforce`: most searches of a run"""
     limits_repeats: Literal["off", "deny", "cancel"] = "off"
-    """with `--enforce`: `"deny"` refuses [a loop](hooks.md#loops), `"cancel"` also cancels the session above it"""
+    """with `--enforce`: `"deny"` refuses [a loop](limits.md#loops), `"cancel"` also cancels the session above"""
     limits_search_tools: Words = (
         *("WebSearch", "WebFetch", "web_search", "web_extract", "deep_crawl", "web_markdown", "web_pdf"),
     )
     """the tools that count as searches"""
     limits_completion_check: Switch = False
-    """with `--enforce`: [an agent that stops with open todos](hooks.md#open-todos) is kept at work"""
+    """with `--enforce`: [an agent that stops with open todos](limits.md#open-todos) is kept at work"""
     limits_blocked_tools: Words = ()
-    """tools that no sub-agent may use, beside those that are [always blocked](commands.md#tools-and-tasks)"""
+    """tools that no sub-agent may use, besides [those that are always blocked](limits.md#tools)"""
     limits_tools: ToolsByType = {}  # noqa: RUF012  # never changed
     """the tools that a type of agent may use: `Explore = ["Read", "Grep"]` in the table `[limits.tools]`"""
 
@@ -84,41 +84,41 @@ class GuardConfig:
     """The settings in the table ``[guard]`` of a file."""
 
     guard_mode: Literal["off", "block"] = "off"
-    """`"block"` refuses [tasks that ask for analysis](commands.md#tools-and-tasks), in `run` and with `--enforce`"""
+    """`"block"` refuses [tasks that ask for analysis](limits.md#the-guard), in `run` and with `--enforce`"""
     guard_words: Words = ()
-    """at most 50 beginnings of words that ask for analysis, beside those that the guard knows"""
+    """at most 50 beginnings of words that ask for analysis, besides those that the guard knows"""
 
 
 class StateConfig:
     """The settings in the table ``[state]`` of a file."""
 
     state_keys: TypesByKey = {}  # noqa: RUF012  # never changed
-    """the keys that [the state of a session](state.md) may have: `intent = "str"` in the table `[state.keys]`"""
+    """the keys that [shared state](state.md) may have: `intent = "str"` in the table `[state.keys]`"""
 
 
 class Config(HookConfig, LimitsConfig, GuardConfig, StateConfig):
     """Every setting of one call; frozen."""
 
     idle_minutes: Minutes = 30.0
-    """work that was idle for this long is not resumed"""
+    """a session that is idle for this long is not resumed"""
     quiet_minutes: Minutes = 10.0
-    """an agent without a sign of life for longer than this is called `quiet`"""
+    """an agent without a sign of life for longer than this is `quiet`"""
     max_errors: Count = 3
-    """work that failed this often is not resumed"""
+    """a session with this many errors is not resumed"""
     max_tokens: Count = 200_000
-    """the budget of [the memory of an agent in Python](python.md#its-memory) whose session has none of its own"""
+    """the budget of [an agent's memory in Python](python.md#its-memory), if its session has none"""
     sub_agent_max_tokens: Count = 64_000
-    """the same for the memory of a sub-agent"""
+    """the same budget for a session that is below another session, or that has runs"""
     keep_days: Days = 7.0
-    """days for which [`cleanup`](#clean-up-old-sessions) keeps work with turns, or in `approval`"""
+    """days for which [`cleanup`](ci-and-cron.md#what-cleanup-keeps) keeps open sessions with turns, or in `approval`"""
     keep_figures: Switch = True
-    """keep [figures of sessions that are removed](record.md#what-removed-sessions-leave), for `stats`"""
+    """keep [the figures of removed sessions](figures.md#what-removed-sessions-leave), for `stats`"""
     lock_timeout: Seconds = 10.0
     """seconds that a command waits for a locked session"""
     approvals: Literal["any", "explicit"] = "any"
-    """`"explicit"`: [only `approve` approves](phases.md#only-a-person-approves), never a resume line"""
+    """`"explicit"`: [only `approve` approves](approve.md#only-a-person-approves), never a resume line"""
     durability: Literal["full", "fast"] = "full"
-    """`"fast"` leaves syncing to the system: see [Durability](record.md#durability)"""
+    """`"full"` syncs each write; `"fast"` leaves that to the system: see [Durability](record.md#durability)"""
 
     def __init__(self, values: Mapping[str, object]) -> None:
         self.__dict__.update(values)

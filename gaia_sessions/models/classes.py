@@ -30,44 +30,44 @@ class LastError(StrictModel, frozen=True):
 
 
 class Answer(StrictModel, frozen=True):
-    """The answer to what the work waits for; removed with the next change of the phase, or when it asks again."""
+    """The answer to the question; removed when the phase changes or the agent asks again."""
 
-    message: str = Field(description="What was said with it; empty for nothing.")
+    message: str = Field(description="The note; empty if there is none.")
     timestamp: Time
 
 
 class GivenAnswer(StrictModel, frozen=True):
-    """One answer to what the work waited for, as it was given; kept when the work goes on."""
+    """One answer to a question, as it was given; kept when the session is resumed."""
 
-    answer: str = Field(description="`approved`, `denied`, or `answered` by what was sent.")
-    by: str = Field(description="How it was given: `command` (`approve`, `deny`), `python`, `resume_line`, `run` (`gaia-sessions run ID`), `send` (to its agent), `update` (which moved it on), `message` (one that woke its agent), or `workflow` (resumed by its host).")
+    answer: str = Field(description="`approved`, `denied`, or `answered` if something was sent to the agent.")
+    by: str = Field(description="How the answer was given: `command` (`approve`, `deny`), `python`, `resume_line`, `run` (with the ID of the session), `send` (to the agent), `update` (which changed the phase), `message` (which woke the agent), or `workflow` (which the host resumed).")
     timestamp: Time
-    message: str | None = Field(default=None, description="What was said with it, the first 1,000 characters.")
-    shell: str | None = Field(default=None, description="The host in whose agent's shell that was typed, if it was.")
-    after_run: Count | None = Field(default=None, description="The last run when it was given, or 0: whoever begins a later one is told of it. Absent if the work went on with it, or if a later answer replaced it.")
+    message: str | None = Field(default=None, description="The first 1,000 characters of the note.")
+    shell: str | None = Field(default=None, description="The host in whose agent's shell the answer was given.")
+    after_run: Count | None = Field(default=None, description="The latest run when the answer was given, or 0. A later run is told the answer. Absent if the answer itself resumed the work, or if a later answer replaced it.")
 
 
 class HostProcess(StrictModel, frozen=True):
-    """The process that ran the sub-agent, by which it can be proved to be gone."""
+    """The process that ran the agent. These keys can prove that the process is gone."""
 
     pid: Number | None = None
     started: str | None = None
     boot_id: str | None = None
     pid_ns: str | None = None
     machine: str | None = None
-    lock: str | None = Field(default=None, description="A file that it has locked for as long as its run lasts.")
-    lock_folder: str | None = Field(default=None, description="The device and the inode of its folder: elsewhere the same name may lead to another.")
+    lock: str | None = Field(default=None, description="A file that the process locks while the run lasts.")
+    lock_folder: str | None = Field(default=None, description="The device and the inode of the folder of this file.")
 
 
 class Workflow(StrictModel, frozen=True):
     """The workflow run to which a run belongs: one call of a script of the host that starts agents."""
 
-    run_id: str = Field(description="The host's id of the workflow run; it stays the same when the host resumes the workflow.")
-    key: str | None = Field(default=None, description="The host's key of the agent in it; absent in the run of the workflow itself.")
+    run_id: str = Field(description="The host's ID of the workflow run. It stays the same when the host resumes the workflow.")
+    key: str | None = Field(default=None, description="The host's key of the agent in the workflow; absent in the run of the workflow itself.")
 
 
 class Usage(StrictModel, frozen=True):
-    """What an agent used, as its host told it; a figure that was not told is absent."""
+    """What an agent used, as its host reported it; a figure that was not reported is absent."""
 
     input_tokens: Count | None = None
     output_tokens: Count | None = None
@@ -86,154 +86,154 @@ class Worktree(StrictModel, frozen=True):
 
 
 class Conversation(StrictModel, frozen=True):
-    """Where the client that was the command of a run has what was said in the session, up to one message."""
+    """The conversation of the client that was the command of a run: it has the messages of the session up to one."""
 
     preset: str = Field(description="Which client.")
-    id: str = Field(description="Its ID of the conversation.")
-    cwd: str = Field(description="Where the client ran: it finds its conversations by that.")
+    id: str = Field(description="The client's ID of the conversation.")
+    cwd: str = Field(description="The folder in which the client ran. The client finds its conversations by this folder.")
     generation: Count = Field(description="The generation of the transcript that has the message; the first is 0.")
-    seq: Count = Field(description="The number of the last message that it knows; 0 if there is none.")
+    seq: Count = Field(description="The number of the last message that the client knows; 0 if there is none.")
 
 
 class Asked(StrictModel, frozen=True):
-    """Somebody is asked whether an agent may do what it wants to."""
+    """A request for permission: the agent wants to use a tool."""
 
     since: Time
-    for_: str = Field(alias="for", description="The tool that its agent wants to use.")
-    asked: str | None = Field(default=None, description="A digest of that tool and of what it is given.")
-    call: str | None = Field(default=None, description="The host's key of that use, where it tells one with the request.")
+    for_: str = Field(alias="for", description="The tool that the agent wants to use.")
+    asked: str | None = Field(default=None, description="A digest of the tool and its input.")
+    call: str | None = Field(default=None, description="The host's key of this use, if the host reports the key with the request.")
 
 
 class Waiting(StrictModel, frozen=True):
     """The first request of an agent that is not known to be answered."""
 
     since: Time
-    for_: str = Field(alias="for", description="The tool that its agent wants to use.")
-    asked: str | None = Field(default=None, description="A digest of that tool and of what it is given.")
-    call: str | None = Field(default=None, description="The host's key of that use, where it tells one with the request.")
-    others: list[Asked] | None = Field(default=None, description="What it has asked for since, and waits for as well.")
+    for_: str = Field(alias="for", description="The tool that the agent wants to use.")
+    asked: str | None = Field(default=None, description="A digest of the tool and its input.")
+    call: str | None = Field(default=None, description="The host's key of this use, if the host reports the key with the request.")
+    others: list[Asked] | None = Field(default=None, description="Later requests that are not known to be answered.")
 
 
 class OwnWork(StrictModel, frozen=True):
-    """What an agent began in the background and waits for: its host wakes it when that is over."""
+    """The tasks in the background for which the agent waits: the host wakes the agent when they are over."""
 
-    since: Time = Field(description="When it ended its turn.")
+    since: Time = Field(description="When the agent ended its turn.")
     kind: str = Field(description="`command`, `monitor`, `agent` or `work`.")
-    tasks: list[str] = Field(description="The host's IDs of them.")
-    assumed: bool | None = Field(default=None, description="Nobody said that they wake it; if not, it has ended for good.")
+    tasks: list[str] = Field(description="The host's IDs of the tasks.")
+    assumed: bool | None = Field(default=None, description="Nobody reported that the tasks wake the agent. If they do not, the agent has ended.")
 
 
 class Run(RunModel, frozen=True):
-    """One time that a host really ran the sub-agent; a key that is not known is absent."""
+    """One execution of a sub-agent, or of a command, for a session; a key that is not known is absent."""
 
-    run: Number = Field(description="Its number, from 1.")
-    host: str | None = Field(default=None, description="Which host ran it.")
-    host_session_id: str | None = Field(default=None, description="The host's ID of the conversation in which it began.")
-    current_host_session_id: str | None = Field(default=None, description="The conversation in which the events of its agent come, if no longer `host_session_id`.")
-    host_agent_id: str | None = Field(default=None, description="The host's ID of the agent; in the run of a workflow that of its task.")
+    run: Number = Field(description="Number of the run, from 1.")
+    host: str | None = Field(default=None, description="The host that ran the agent.")
+    host_session_id: str | None = Field(default=None, description="The host's ID of the conversation in which the run began.")
+    current_host_session_id: str | None = Field(default=None, description="The conversation that reports the run now, if it is another one.")
+    host_agent_id: str | None = Field(default=None, description="The host's ID of the agent. For the run of a workflow: the ID of its task.")
     tool_use_id: str | None = Field(default=None, description="The host's ID of the delegation.")
-    parent_host_agent_id: str | None = Field(default=None, description="The host's ID of the agent that delegated, if it was not the main agent.")
-    workflow: Workflow | None = Field(default=None, description="The workflow run that it belongs to.")
-    host_process: HostProcess | None = Field(default=None, description="The process that ran it. All of this identifies it: a pid alone is used again.")
-    wrapper: HostProcess | None = Field(default=None, description="The process that began it, which is no host: it runs a command, or sends something to an agent. Only that process ends the run, or the proof that it is gone.")
-    turn: Number | None = Field(default=None, description="Which turn it is to add, if it is a send.")
-    depth: Count | None = Field(default=None, description="How deep its agent works at least, as whoever calls it said.")
-    timeout_secs: Seconds | None = Field(default=None, description="After how many seconds its command is asked to end.")
-    hard_timeout_secs: Seconds | None = Field(default=None, description="After how many seconds its command is killed.")
-    background: bool | None = Field(default=None, description="Whether its agent works in the background, so that its delegation returns before.")
-    unannounced: bool | None = Field(default=None, description="Its host sends no event when an agent starts.")
-    enforced: bool | None = Field(default=None, description="Its host asks before each use of a tool, so that limits hold.")
-    mentioned: list[str] | None = Field(default=None, description="The sessions that its delegation named without resuming one of them.")
-    claimed_at: Time | None = Field(default=None, description="When it was delegated: its agent may never have started.")
-    started_at: Time | None = Field(default=None, description="When its agent started.")
-    ended_at: Time | None = Field(default=None, description="When it ended.")
-    end: End | None = Field(default=None, description="How it ended. Without `ended_at`: silently, so it may go on.")
-    waiting: Waiting | None = Field(default=None, description="Its agent waits for a permission; absent once it is heard of again.")
-    unanswered: bool | None = Field(default=None, description="A message, or its own work, woke its agent while nobody had answered what it asked, and approved nothing.")
-    own_work: OwnWork | None = Field(default=None, description="Its agent ended its turn to wait for its own command; absent once it is woken. With `ended_at`: its end is only concluded.")
-    interruption: Interruption | None = Field(default=None, description="Why its agent was killed although nobody gave up the work.")
-    detail: str | None = Field(default=None, description="What is known of its end besides.")
-    exit_code: int | None = Field(default=None, description="What its command ended with, as shells say it: 128 + N for signal N.")
-    reported: Phase | None = Field(default=None, description="The last phase that its agent reported.")
-    last_message: str | None = Field(default=None, description="What its agent said last.")
-    transcript_path: str | None = Field(default=None, description="The transcript of its agent, a file of the host.")
-    output_path: str | None = Field(default=None, description="The file with what its command wrote.")
-    model: str | None = Field(default=None, description="The model that its host named.")
-    searches: list[str] | None = Field(default=None, description="Digests of the host's keys of the searches that it was allowed.")
-    held: list[str] | None = Field(default=None, description="Digests of the stops of its agent that were held back.")
-    warned_at: Time | None = Field(default=None, description="When its agent was told that most of its budget is used.")
-    conversation: Conversation | None = Field(default=None, description="Where a client that was its command has what was said, so that it can go on with that.")
-    worktree: Worktree | None = Field(default=None, description="The worktree that its host made for the agent, if it was still there at the end.")
-    usage: Usage | None = Field(default=None, description="As its host reported it when the agent was done.")
-    consumed: Usage | None = Field(default=None, description="The sum over all its requests.")
+    parent_host_agent_id: str | None = Field(default=None, description="The host's ID of the delegating agent; absent for the main agent.")
+    workflow: Workflow | None = Field(default=None, description="The workflow run to which the run belongs.")
+    host_process: HostProcess | None = Field(default=None, description="The process that ran the agent. All keys together identify it: a pid may be used again.")
+    wrapper: HostProcess | None = Field(default=None, description="The process that runs a command or sends to an agent. The run ends only when this process ends it, or is proved to be gone.")
+    turn: Number | None = Field(default=None, description="Number of the turn that a send is to add.")
+    depth: Count | None = Field(default=None, description="How deep the agent works at least, as its caller stated.")
+    timeout_secs: Seconds | None = Field(default=None, description="Seconds after which the command is asked to end.")
+    hard_timeout_secs: Seconds | None = Field(default=None, description="Seconds after which the command is killed.")
+    background: bool | None = Field(default=None, description="Whether the agent works in the background: its delegation returns before the agent ends.")
+    unannounced: bool | None = Field(default=None, description="The host sends no event when an agent starts.")
+    enforced: bool | None = Field(default=None, description="The host asks before each use of a tool, so limits hold.")
+    mentioned: list[str] | None = Field(default=None, description="Sessions that the delegation named, if it resumed none of them.")
+    claimed_at: Time | None = Field(default=None, description="When the run was delegated. Its agent may never have started.")
+    started_at: Time | None = Field(default=None, description="When the agent started.")
+    ended_at: Time | None = Field(default=None, description="When the run ended.")
+    end: End | None = Field(default=None, description="How the run ended. `stopped` without `ended_at`: the agent left no message, and the run is still open.")
+    waiting: Waiting | None = Field(default=None, description="The permission that the agent asked for. Somebody may have answered already. Removed when the agent stops.")
+    unanswered: bool | None = Field(default=None, description="A message, or the agent's own command, woke the agent while nobody had answered the question. This approved nothing.")
+    own_work: OwnWork | None = Field(default=None, description="The agent ended its turn to wait for its own command. Removed when the agent is woken. With `ended_at`: the end is assumed.")
+    interruption: Interruption | None = Field(default=None, description="Why the agent was killed, if the session can be resumed.")
+    detail: str | None = Field(default=None, description="More about the end.")
+    exit_code: int | None = Field(default=None, description="Exit code of the command, as shells state it: 128 + N for signal N.")
+    reported: Phase | None = Field(default=None, description="The last phase that the agent reported.")
+    last_message: str | None = Field(default=None, description="The last message of the agent.")
+    transcript_path: str | None = Field(default=None, description="The host's file with the transcript of the agent.")
+    output_path: str | None = Field(default=None, description="The file with the output of the command.")
+    model: str | None = Field(default=None, description="The model, as the host named it.")
+    searches: list[str] | None = Field(default=None, description="Digests of the host's keys of allowed searches.")
+    held: list[str] | None = Field(default=None, description="Digests of the stops after which the agent was kept at work.")
+    warned_at: Time | None = Field(default=None, description="When the agent was told that most of its budget is used.")
+    conversation: Conversation | None = Field(default=None, description="The conversation that the command, a client, keeps. A later run can use it.")
+    worktree: Worktree | None = Field(default=None, description="The worktree that the host made for the agent, if it was there at the end.")
+    usage: Usage | None = Field(default=None, description="What the host reported when the agent was done.")
+    consumed: Usage | None = Field(default=None, description="The sum over all requests of the agent.")
 
 
 class Todo(StrictModel, frozen=True):
-    """One thing that the agent means to do."""
+    """One task of the agent."""
 
     description: str
     status: TodoStatus
 
 
 class AppSession(StrictModel, frozen=True):
-    """What the app of a session knows of it that nobody else needs."""
+    """Data of a session that only its app needs."""
 
-    id: str | None = Field(default=None, description="The ID that the app gave it; absent where that is `agent_id`.")
-    event_time: Seconds | None = Field(default=None, description="The time that its latest event has, in seconds since 1970.")
+    id: str | None = Field(default=None, description="The app's ID of the session; absent if it is `agent_id`.")
+    event_time: Seconds | None = Field(default=None, description="The time of the latest event, in seconds since 1970.")
 
 
 class Compaction(StrictModel, frozen=True):
-    """What stands in place of the older messages of the memory; the transcript still has them."""
+    """The summary that replaces the older messages of the memory; the transcript still has them."""
 
     summary: str
-    through: Number = Field(description="The number of the last message that it replaces.")
-    messages: Number = Field(description="How many messages it stands for, those of earlier summaries included.")
+    through: Number = Field(description="The number of the last message that the summary replaces.")
+    messages: Number = Field(description="How many messages the summary replaces, those of earlier summaries included.")
 
 
 class Session(SessionModel, frozen=True):
-    """The record of one sub-agent's piece of work: ``state.json``."""
+    """The record of one session: ``state.json``."""
 
-    agent_id: str = Field(description="The ID of the session, and the name of its directory: generated as `agent-{date}-{time}-{8 hex digits}`, or your own.")
-    agent_name: str = Field(description="The kind of agent, what hosts call its type; by default `unknown`.")
-    purpose: str = Field(description="What it is for; by default `general`.")
-    created_at: Time = Field(description="When it was created.")
-    last_updated: Time = Field(description="The last activity of the work that was reported; while its agent works, what it writes to its transcript counts too.")
-    phase: Phase = Field(description="Where the work stands.")
-    metadata: dict[str, JsonValue] = Field(description="For facts, not for secrets or transcripts.")
-    resume_ready: bool = Field(description="Follows the phase; can be switched off by hand.")
+    agent_id: str = Field(description="ID of the session and name of its folder: generated as `agent-{date}-{time}-{8 hex digits}`, or your own.")
+    agent_name: str = Field(description="Kind of agent, for hosts its type; `unknown` by default.")
+    purpose: str = Field(description="Purpose of the session; `general` by default.")
+    created_at: Time = Field(description="When the session was created.")
+    last_updated: Time = Field(description="The last reported activity. While the agent works, writes to its transcript are activity too.")
+    phase: Phase = Field(description="The phase of the session.")
+    metadata: dict[str, JsonValue] = Field(description="Facts of your own, but no secrets or transcripts.")
+    resume_ready: bool = Field(description="Follows the phase. You can switch it off.")
     history: list[Move] = Field(description="The newest 200 changes of the phase.")
-    error_count: Count = Field(description="How many errors were counted.")
-    last_error: LastError | None = Field(description="The latest of them.")
-    schema_: Number = Field(default=1, alias="schema", description="The version of this shape.")
-    revision: Count = Field(default=0, description="One more with every write: this is what orders writes.")
-    history_dropped: Count | None = Field(default=None, description="How many changes of the phase there were before those in `history`.")
-    continues: str | None = Field(default=None, description="The finished session whose work this one continues.")
-    imported_from: str | None = Field(default=None, description="The folder of sessions that it was imported from.")
-    parent_id: str | None = Field(default=None, description="The session below which this one was created, or whose agent or workflow started this one's. Once set it never changes, and nothing else says who is above whom. For a host's agents only where the host tells; its main agent has no session, unless its environment names one: see Hooks.")
-    max_depth: Count | None = Field(default=None, description="The greatest depth that a session below this one may be created with.")
-    max_tokens: Count | None = Field(default=None, description="How many tokens the work may use: the budget, where it has one of its own.")
-    allowed_tools: list[str] | None = Field(default=None, description="The tools that its agent may use, if they are limited; never changed.")
-    app: str | None = Field(default=None, description="The app whose state it shares; never changed.")
-    user: str | None = Field(default=None, description="The user of that app; it is there with `app`.")
-    app_session: AppSession | None = Field(default=None, description="What only its app knows of it.")
-    session_state: dict[str, JsonValue] | None = Field(default=None, description="What its agents hand each other, without what others share.")
-    question: str | None = Field(default=None, description="What it asks, as it was said with the phase; gone once it moves on, or asks again.")
-    approval: Answer | None = Field(default=None, description="What it waits for was approved.")
-    denial: Answer | None = Field(default=None, description="What it waits for was denied.")
-    answers: list[GivenAnswer] | None = Field(default=None, description="The newest 20 answers to what it waited for, also those that the work went on with: who answered, and how.")
-    runs: list[Run] | None = Field(default=None, description="The newest 50, and earlier ones that have no end.")
-    runs_dropped: Count | None = Field(default=None, description="How many other runs there were.")
-    paused_until: Time | None = Field(default=None, description="When the limit is reset that interrupted the work.")
-    usage: Usage | None = Field(default=None, description="What all its runs used: the sum of their `consumed`, those of dropped runs included.")
-    charged_tokens: Count | None = Field(default=None, description="The sum of all charges.")
-    token_correction: int | None = Field(default=None, description="What is added to charges, skills and consumption so that the sum is the total that was stated.")
-    skills: dict[str, Count] | None = Field(default=None, description="The skills that were loaded, each with its tokens, in their order.")
-    todos: list[Todo] | None = Field(default=None, description="What its agent means to do; a status is `pending`, `in_progress`, `completed` or `cancelled`.")
-    turns: Count | None = Field(default=None, description="How many turns of its transcript are complete; of an app, how often a user spoke.")
-    transcript_bytes: Count | None = Field(default=None, description="How many bytes of the transcript are committed.")
-    last_seq: Count | None = Field(default=None, description="The number of the last message; no other is given it, whatever is lost.")
-    compaction: Compaction | None = Field(default=None, description="The summary that stands in place of the older messages in the memory of an agent.")
-    transcripts_archived: Count | None = Field(default=None, description="The N of `transcript-N.jsonl`, which has the messages; what was before is archived.")
-    finalized_at: Time | None = Field(default=None, description="When the work ended; only in a final phase.")
-    duration_seconds: Seconds | None = Field(default=None, description="The time from its creation to its end; only in a final phase.")
-    summary: str | None = Field(default=None, description="What was said of the outcome; only in a final phase.")
+    error_count: Count = Field(description="Number of errors.")
+    last_error: LastError | None = Field(description="The latest error.")
+    schema_: Number = Field(default=1, alias="schema", description="Version of this format.")
+    revision: Count = Field(default=0, description="Grows by one with every write, and so orders the writes.")
+    history_dropped: Count | None = Field(default=None, description="Number of changes before those in `history`.")
+    continues: str | None = Field(default=None, description="The ended session that this session continues.")
+    imported_from: str | None = Field(default=None, description="The root from which the session was imported.")
+    parent_id: str | None = Field(default=None, description="The session above this one: the parent given at creation, or the session whose agent or workflow started this one. Once set, it never changes. For an agent of a host, the host must report it. Main agents have no session, unless their environment names one.")
+    max_depth: Count | None = Field(default=None, description="The greatest depth of sessions created below this one.")
+    max_tokens: Count | None = Field(default=None, description="Budget of the session in tokens, if it has its own.")
+    allowed_tools: list[str] | None = Field(default=None, description="Tools that the agent may use, if they are limited. Never changes.")
+    app: str | None = Field(default=None, description="The app whose state the session shares. Never changes.")
+    user: str | None = Field(default=None, description="The user of the app; always together with `app`.")
+    app_session: AppSession | None = Field(default=None, description="Data that only the app needs.")
+    session_state: dict[str, JsonValue] | None = Field(default=None, description="State of this session alone, not shared with other sessions.")
+    question: str | None = Field(default=None, description="The agent's question, given with `update`. Removed when the phase changes or the agent asks again.")
+    approval: Answer | None = Field(default=None, description="Approval of the question.")
+    denial: Answer | None = Field(default=None, description="Denial of the question.")
+    answers: list[GivenAnswer] | None = Field(default=None, description="The newest 20 answers, those to earlier questions included: who answered, and how.")
+    runs: list[Run] | None = Field(default=None, description="The newest 50 runs, and earlier ones without an end.")
+    runs_dropped: Count | None = Field(default=None, description="Number of earlier runs that are not kept.")
+    paused_until: Time | None = Field(default=None, description="When the usage limit that interrupted the work is reset.")
+    usage: Usage | None = Field(default=None, description="What all runs used: the sum of their `consumed`, dropped runs included.")
+    charged_tokens: Count | None = Field(default=None, description="Sum of all charges.")
+    token_correction: int | None = Field(default=None, description="The total that you stated, minus charges, skills and consumption at that time.")
+    skills: dict[str, Count] | None = Field(default=None, description="Loaded skills in their order, each with its tokens.")
+    todos: list[Todo] | None = Field(default=None, description="Tasks of the agent; a status is `pending`, `in_progress`, `completed` or `cancelled`.")
+    turns: Count | None = Field(default=None, description="Number of complete turns; in a session of an app, number of messages from the user.")
+    transcript_bytes: Count | None = Field(default=None, description="Number of bytes of the transcript that count.")
+    last_seq: Count | None = Field(default=None, description="Number of the last message. No other message ever gets it.")
+    compaction: Compaction | None = Field(default=None, description="Summary that replaces the older messages in an agent's memory.")
+    transcripts_archived: Count | None = Field(default=None, description="The N of `transcript-N.jsonl`, the current transcript. Earlier files are archives.")
+    finalized_at: Time | None = Field(default=None, description="When the session ended; only in a final phase.")
+    duration_seconds: Seconds | None = Field(default=None, description="Time from creation to end; only in a final phase.")
+    summary: str | None = Field(default=None, description="Summary of the outcome; only in a final phase.")

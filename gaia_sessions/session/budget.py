@@ -28,9 +28,11 @@ if TYPE_CHECKING:
     class TokenUsage(TypedDict):
         """How much of its budget a session has used.
 
-        tokens: the sum of all charges, of the skills and of what hosts say was consumed, or what followed a total that
-        was stated. max_tokens: how many it may use, None where nobody holds its agent to a number. limit_reached: as
-        many are used, or more. elapsed_secs: whole seconds from the creation to now, or to the end.
+        Keys:
+            tokens: all charges, skills, and tokens that hosts reported; or a stated total and what followed it.
+            max_tokens: the budget; None if nobody enforces one.
+            limit_reached: whether the budget is used up.
+            elapsed_secs: whole seconds from the creation to now, or to the end.
         """
 
         agent_id: str
@@ -41,7 +43,11 @@ if TYPE_CHECKING:
         skill_tokens: int
 
     class LoadedSkill(TypedDict):
-        """A skill that is loaded. added: whether by this call; skill_tokens: the sum of all skills of the session."""
+        """A loaded skill.
+
+        Keys:
+            skill_tokens: the sum of all skills of the session.
+        """
 
         agent_id: str
         name: str

@@ -37,7 +37,11 @@ if TYPE_CHECKING:
         by: NotRequired[str]
 
     class Cancellation(TypedDict):
-        """Why a session is cancelled. by: the session whose mark this is, if that is one above it."""
+        """Why a session is cancelled.
+
+        Keys:
+            by: the cancelled session above, if the session itself was not cancelled.
+        """
 
         at: NotRequired[str]
         reason: NotRequired[str]

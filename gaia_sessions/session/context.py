@@ -63,13 +63,16 @@ if TYPE_CHECKING:
         is_whole: bool
 
     class Context(TypedDict):
-        """What is told of earlier work, the oldest first.
+        """What is told of earlier work, the oldest first. Each turn has a ``turn_id``, and the number of its ``run`` or
+        ``turn``.
 
-        notices: what must be known of it, such as a file that is gone. summary: of messages that a compaction replaced.
-        earlier: the latest of the turns that are not in ``turns``, each with a ``line``. left_out: that there are older
-        ones. turns: each with its ``messages`` and ``is_whole``, which is false of one that did not fit: then
-        ``messages`` are what it began with and its last ones, and texts may be cut. Each turn has a ``turn_id``, and
-        the number of its ``run``, if it was one, or of its ``turn`` in the session's own transcript.
+        Keys:
+            notices: what else to know, such as that a file is gone.
+            summary: in place of messages that were compacted.
+            earlier: the latest turns before ``turns``, each as a ``line``.
+            left_out: whether there are still older turns.
+            turns: each with ``messages`` and ``is_whole``. If ``is_whole`` is False, these are the first and the last
+                messages, and texts may be cut.
         """
 
         system_prompt: NotRequired[str]

@@ -20,9 +20,11 @@ if TYPE_CHECKING:
     from typing import TypedDict
 
     class GuardAnswer(TypedDict):
-        """Whether a task may be delegated. keyword: the word that asks for analysis, as it stands in the task.
+        """Whether a task may be delegated.
 
-        reason: why not, and what to do. Both are None for a task that may, and keyword for one that is too long.
+        Keys:
+            keyword: the word in the task that asks for analysis; None if the task is allowed or too long.
+            reason: why not, and what to do; None if the task is allowed.
         """
 
         allowed: bool

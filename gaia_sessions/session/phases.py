@@ -44,18 +44,18 @@ PHASES = tuple(MOVES)
 # may be any phase. Only a report of the host corrects an end; no command does.
 CORRECTIONS: dict[str, tuple[str, ...]] = {**MOVES, **dict.fromkeys(OUTCOMES, PHASES)}
 
-AGENT_AT_WORK = "the agent starts, or works on although its end was concluded"
-WORK_RESUMED = "a run starts, and what the work asked was not denied"
+AGENT_AT_WORK = "the agent starts, or reports although an end was assumed"
+WORK_RESUMED = "a run resumes the session, and the question was not denied"
 COMMAND_STARTED = "`gaia-sessions run` starts a command"
 TURN_TAKEN = "a turn is added, or a send begins"
-SEND_RETURNED = "a send returns, and its agent did not report a phase"
+SEND_RETURNED = "a send is answered, and its agent reported no phase"
 AGENT_STOPPED = "the agent stops"
-AGENT_STOPPED_TO_ASK = "the agent stops, and `approval` is what it reported last in this run"
-AGENT_INTERRUPTED = "the agent is interrupted, or a send ends otherwise"
-AGENT_FAILED = "the agent fails, or its delegation returns and no stop comes"
-COMMAND_FAILED = "a command fails, or meets a limit and did not say where it rests"
-HOST_OVER = "the conversation or the process of the host is over"
-WORK_GIVEN_UP = "the agent is killed, the delegation denied, or the session cancelled"
+AGENT_STOPPED_TO_ASK = "the agent stops, and in this run it last reported `approval`"
+AGENT_INTERRUPTED = "the agent is interrupted, or a send ends without an answer"
+AGENT_FAILED = "the agent fails, or its delegation returns without a stop"
+COMMAND_FAILED = "a command fails, or reaches a limit without a marker"
+HOST_OVER = "the host's conversation or process ends"
+WORK_GIVEN_UP = "the agent is killed, its delegation denied, or the session cancelled"
 
 EVENTS: dict[str, dict[str, str]] = {
     AGENT_AT_WORK: dict.fromkeys((INITIALIZING, *OUTCOMES), INVESTIGATING),

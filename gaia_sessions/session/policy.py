@@ -25,7 +25,11 @@ if TYPE_CHECKING:
     PolicyCheck = Callable[["ResumeCase"], CheckValues]
 
     class CheckResult(TypedDict):
-        """One condition of the policy, what was found, and what it is compared with."""
+        """One check of the resume decision.
+
+        Keys:
+            actual, limit: what was found, and what it is compared with.
+        """
 
         name: str
         ok: bool
@@ -34,15 +38,18 @@ if TYPE_CHECKING:
 
     @final
     class Decision(TypedDict):
-        """Whether work may be resumed. reason: the first check that fails, or that all hold.
+        """Whether a session may be resumed.
 
-        until: when the session can no longer be resumed; None if it cannot be resumed now. last_activity: when its
-        agent last wrote to its transcript, if that was after ``last_updated``. paused_until: when the limit is reset
-        that it waits for; absent if it waits for none. run_command: what a person types to go on with work that a
-        command did last, or with a conversation; absent for that of agents of hosts, and once it is cancelled.
-        answer: ``approved`` or ``denied``, if what it waits for was answered: what was denied may go on too, another
-        way. app: of a session with events of an app, which alone goes on with it.
-        state, state_since: how the session stands, where that is known.
+        Keys:
+            reason: the first check that fails, or ``session_resumable``.
+            until: when the session expires; None if it cannot be resumed now.
+            last_activity: when the agent last wrote to its transcript, if that was after ``last_updated``.
+            paused_until: when the limit that the session waits for is reset.
+            run_command: what a person types to resume a command or a conversation; absent for agents of hosts, and if
+                the session is cancelled.
+            answer: ``approved`` or ``denied``. A denied session may be resumed too, to find another way.
+            app: the app that alone resumes the session.
+            state, state_since: the state of the session, and since when, if known.
         """
 
         should_resume: bool
@@ -65,7 +72,7 @@ if TYPE_CHECKING:
         state_since: NotRequired[str]
 
     class ResumeSummary(TypedDict):
-        """A decision in short."""
+        """A short ``Decision``."""
 
         should_resume: bool
         reason: str

@@ -55,7 +55,7 @@ _ASSISTANT = "assistant"
 
 
 class RecentMessage(TypedDict):
-    """A message of an agent's transcript; in a report its content is cut after 800 characters."""
+    """A message of the transcript. In a report, ``content`` is cut after 800 characters."""
 
     role: str
     content: str
@@ -64,16 +64,23 @@ class RecentMessage(TypedDict):
 
 
 class Report(TypedDict):
-    """How the work of one session stands or ended; a key that does not apply is None.
+    """What is known of the work of one session. A key that does not apply is None.
 
-    task_id: of the latest run. result: only of a success, in full as far as it is known. partial: where there is no
-    result, what the agent said last beside the error, as far as it is known. note: where there is no result.
-    iterations: the turns of the transcript. recent_messages: the last 6, the oldest first. state, state_since: [how the
-    session stands](phases.md#states), in one word. root_id, trace_id: [what gathers its tree](state.md#traces); absent
-    from the report of a turn. timeout_secs, hard_timeout_secs, exit_code: of the latest run, if
-    that was a command. answers: what it was [answered](phases.md#who-answered), in order. max_tokens: how many it may
-    use, if somebody holds its agent to that; limit_reached: whether as many are used, or more. open_todos: how many
-    are neither completed nor cancelled. reminders: how often the latest agent was [kept at work](hooks.md#open-todos).
+    Keys:
+        status: ``success``, ``error``, ``timeout``, ``cancelled`` or ``running``.
+        task_id: of the latest run.
+        result: the whole result of a success, as far as it is known.
+        partial: without a success, what the agent said last, other than the error.
+        note: a hint, if the work ended without a success.
+        timeout_secs, hard_timeout_secs, exit_code: of the latest run, if it was a command.
+        max_tokens: the budget, if it is enforced.
+        iterations: how many turns the transcript has.
+        open_todos: how many todos are neither completed nor cancelled.
+        reminders: how often the latest agent was [kept at work](limits.md#open-todos).
+        answers: what the session was [answered](approve.md#who-answered), in order.
+        recent_messages: the last 6, the oldest first.
+        state, state_since: [the state](phases.md#states), and since when.
+        root_id, trace_id: as in ``Summary``; absent from the report of a turn.
     """
 
     schema: int

@@ -56,55 +56,57 @@ class LastError(TypedDict):
 
 
 class Answer(TypedDict):
-    """The answer to what the work waits for; removed with the next change of the phase, or when it asks again."""
+    """The answer to the question; removed when the phase changes or the agent asks again."""
 
-    message: Annotated[str, "What was said with it; empty for nothing."]
+    message: Annotated[str, "The note; empty if there is none."]
     timestamp: Time
 
 
 class GivenAnswer(TypedDict):
-    """One answer to what the work waited for, as it was given; kept when the work goes on."""
+    """One answer to a question, as it was given; kept when the session is resumed."""
 
-    answer: Annotated[str, "`approved`, `denied`, or `answered` by what was sent."]
+    answer: Annotated[str, "`approved`, `denied`, or `answered` if something was sent to the agent."]
     by: Annotated[
         str,
-        "How it was given: `command` (`approve`, `deny`), `python`, `resume_line`, `run` (`gaia-sessions run ID`), "
-        "`send` (to its agent), `update` (which moved it on), `message` (one that woke its agent), or `workflow` "
-        "(resumed by its host).",
+        "How the answer was given: `command` (`approve`, `deny`), `python`, `resume_line`, `run` (with the ID of "
+        "the session), `send` (to the agent), `update` (which changed the phase), `message` (which woke the "
+        "agent), or `workflow` (which the host resumed).",
     ]
     timestamp: Time
-    message: NotRequired[Annotated[str, "What was said with it, the first 1,000 characters."]]
-    shell: NotRequired[Annotated[str, "The host in whose agent's shell that was typed, if it was."]]
+    message: NotRequired[Annotated[str, "The first 1,000 characters of the note."]]
+    shell: NotRequired[Annotated[str, "The host in whose agent's shell the answer was given."]]
     after_run: NotRequired[
         Annotated[
             Count,
-            "The last run when it was given, or 0: whoever begins a later one is told of it. "
-            "Absent if the work went on with it, or if a later answer replaced it.",
+            "The latest run when the answer was given, or 0. A later run is told the answer. Absent if "
+            "the answer itself resumed the work, or if a later answer replaced it.",
         ]
     ]
 
 
 class HostProcess(TypedDict, total=False):
-    """The process that ran the sub-agent, by which it can be proved to be gone."""
+    """The process that ran the agent. These keys can prove that the process is gone."""
 
     pid: Number
     started: str
     boot_id: str
     pid_ns: str
     machine: str
-    lock: Annotated[str, "A file that it has locked for as long as its run lasts."]
-    lock_folder: Annotated[str, "The device and the inode of its folder: elsewhere the same name may lead to another."]
+    lock: Annotated[str, "A file that the process locks while the run lasts."]
+    lock_folder: Annotated[str, "The device and the inode of the folder of this file."]
 
 
 class Workflow(TypedDict):
     """The workflow run to which a run belongs: one call of a script of the host that starts agents."""
 
-    run_id: Annotated[str, "The host's id of the workflow run; it stays the same when the host resumes the workflow."]
-    key: NotRequired[Annotated[str, "The host's key of the agent in it; absent in the run of the workflow itself."]]
+    run_id: Annotated[str, "The host's ID of the workflow run. It stays the same when the host resumes the workflow."]
+    key: NotRequired[
+        Annotated[str, "The host's key of the agent in the workflow; absent in the run of the workflow itself."]
+    ]
 
 
 class Usage(TypedDict, total=False):
-    """What an agent used, as its host told it; a figure that was not told is absent."""
+    """What an agent used, as its host reported it; a figure that was not reported is absent."""
 
     input_tokens: Count
     output_tokens: Count
@@ -123,21 +125,21 @@ class Worktree(TypedDict, total=False):
 
 
 class Conversation(TypedDict):
-    """Where the client that was the command of a run has what was said in the session, up to one message."""
+    """The conversation of the client that was the command of a run: it has the messages of the session up to one."""
 
     preset: Annotated[str, "[Which client](clients.md)."]
-    id: Annotated[str, "Its ID of the conversation."]
-    cwd: Annotated[str, "Where the client ran: it finds its conversations by that."]
+    id: Annotated[str, "The client's ID of the conversation."]
+    cwd: Annotated[str, "The folder in which the client ran. The client finds its conversations by this folder."]
     generation: Annotated[Count, "The generation of the transcript that has the message; the first is 0."]
-    seq: Annotated[Count, "The number of the last message that it knows; 0 if there is none."]
+    seq: Annotated[Count, "The number of the last message that the client knows; 0 if there is none."]
 
 
-_Tool = Annotated[str, "The tool that its agent wants to use."]
-_What = Annotated[str, "A digest of that tool and of what it is given."]
-_Call = Annotated[str, "The host's key of that use, where it tells one with the request."]
+_Tool = Annotated[str, "The tool that the agent wants to use."]
+_What = Annotated[str, "A digest of the tool and its input."]
+_Call = Annotated[str, "The host's key of this use, if the host reports the key with the request."]
 
 Asked = TypedDict("Asked", {"since": Time, "for": _Tool, "asked": NotRequired[_What], "call": NotRequired[_Call]})
-Asked.__doc__ = "Somebody is asked whether an agent may do what it wants to."
+Asked.__doc__ = "A request for permission: the agent wants to use a tool."
 
 Waiting = TypedDict(
     "Waiting",
@@ -146,109 +148,121 @@ Waiting = TypedDict(
         "for": _Tool,
         "asked": NotRequired[_What],
         "call": NotRequired[_Call],
-        "others": NotRequired[Annotated[list[Asked], "What it has asked for since, and waits for as well."]],
+        "others": NotRequired[Annotated[list[Asked], "Later requests that are not known to be answered."]],
     },
 )
 Waiting.__doc__ = "The first request of an agent that is not known to be answered."
 
 
 class OwnWork(TypedDict):
-    """What an agent began in the background and waits for: its host wakes it when that is over."""
+    """The tasks in the background for which the agent waits: the host wakes the agent when they are over."""
 
-    since: Annotated[Time, "When it ended its turn."]
+    since: Annotated[Time, "When the agent ended its turn."]
     kind: Annotated[str, "`command`, `monitor`, `agent` or `work`."]
-    tasks: Annotated[list[str], "The host's IDs of them."]
-    assumed: NotRequired[Annotated[bool, "Nobody said that they wake it; if not, it has ended for good."]]
+    tasks: Annotated[list[str], "The host's IDs of the tasks."]
+    assumed: NotRequired[
+        Annotated[bool, "Nobody reported that the tasks wake the agent. If they do not, the agent has ended."]
+    ]
 
 
 class Run(TypedDict, total=False):
-    """One time that a host really ran the sub-agent; a key that is not known is absent."""
+    """One execution of a sub-agent, or of a command, for a session; a key that is not known is absent."""
 
-    run: Annotated[Number, ALWAYS, "Its number, from 1."]
-    host: Annotated[str, "Which host ran it."]
-    host_session_id: Annotated[str, "The host's ID of the conversation in which it began."]
-    current_host_session_id: Annotated[
-        str, "The conversation in which the events of its agent come, if no longer `host_session_id`."
-    ]
-    host_agent_id: Annotated[str, "The host's ID of the agent; in the run of a workflow that of its task."]
+    run: Annotated[Number, ALWAYS, "Number of the run, from 1."]
+    host: Annotated[str, "The host that ran the agent."]
+    host_session_id: Annotated[str, "The host's ID of the conversation in which the run began."]
+    current_host_session_id: Annotated[str, "The conversation that reports the run now, if it is another one."]
+    host_agent_id: Annotated[str, "The host's ID of the agent. For the run of a workflow: the ID of its task."]
     tool_use_id: Annotated[str, "The host's ID of the delegation."]
-    parent_host_agent_id: Annotated[str, "The host's ID of the agent that delegated, if it was not the main agent."]
-    workflow: Annotated[Workflow, "The workflow run that it belongs to."]
+    parent_host_agent_id: Annotated[str, "The host's ID of the delegating agent; absent for the main agent."]
+    workflow: Annotated[Workflow, "The workflow run to which the run belongs."]
     host_process: Annotated[
-        HostProcess, "The process that ran it. All of this identifies it: a pid alone is used again."
+        HostProcess, "The process that ran the agent. All keys together identify it: a pid may be used again."
     ]
     wrapper: Annotated[
         HostProcess,
-        "The process that began it, which is no host: it runs a command, or sends something to an agent. "
-        "Only that process ends the run, or the proof that it is gone.",
+        "The process that runs a command or sends to an agent. The run ends only when this process ends it, or is "
+        "proved to be gone.",
     ]
-    turn: Annotated[Number, "Which turn it is to add, if it is [a send](conversations.md)."]
-    depth: Annotated[Count, "How deep its agent works at least, as whoever calls it said."]
-    timeout_secs: Annotated[Seconds, "After how many seconds its command is asked to end."]
-    hard_timeout_secs: Annotated[Seconds, "After how many seconds its command is killed."]
-    background: Annotated[bool, "Whether its agent works in the background, so that its delegation returns before."]
-    unannounced: Annotated[bool, "Its host sends no event when an agent starts."]
-    enforced: Annotated[bool, "Its host asks before each use of a tool, so that [limits](hooks.md#limits) hold."]
-    mentioned: Annotated[list[str], "The sessions that its delegation named without resuming one of them."]
-    claimed_at: Annotated[Time, "When it was delegated: its agent may never have started."]
-    started_at: Annotated[Time, "When its agent started."]
-    ended_at: Annotated[Time, "When it ended."]
-    end: Annotated[End, "[How it ended](hooks.md#how-a-run-ends). Without `ended_at`: silently, so it may go on."]
+    turn: Annotated[Number, "Number of the turn that a [send](conversations.md) is to add."]
+    depth: Annotated[Count, "How deep the agent works at least, as its caller stated."]
+    timeout_secs: Annotated[Seconds, "Seconds after which the command is asked to end."]
+    hard_timeout_secs: Annotated[Seconds, "Seconds after which the command is killed."]
+    background: Annotated[
+        bool, "Whether the agent works in the background: its delegation returns before the agent ends."
+    ]
+    unannounced: Annotated[bool, "The host sends no event when an agent starts."]
+    enforced: Annotated[
+        bool, "The host asks before each use of a tool, so [limits](limits.md#limits-of-a-hosts-agents) hold."
+    ]
+    mentioned: Annotated[list[str], "Sessions that the delegation named, if it resumed none of them."]
+    claimed_at: Annotated[Time, "When the run was delegated. Its agent may never have started."]
+    started_at: Annotated[Time, "When the agent started."]
+    ended_at: Annotated[Time, "When the run ended."]
+    end: Annotated[
+        End,
+        "[How the run ended](hooks.md#how-a-run-ends). `stopped` without `ended_at`: the agent left no message, "
+        "and the run is still open.",
+    ]
     waiting: Annotated[
         Waiting,
-        "Its agent [waits for a permission](hooks.md#who-waits-for-a-person); absent once it is heard of again.",
+        "The permission that the agent [asked for](approve.md#permissions). Somebody may have answered already. "
+        "Removed when the agent stops.",
     ]
     unanswered: Annotated[
         bool,
-        "A message, or its own work, woke its agent while [nobody had answered](phases.md#only-a-person-approves) "
-        "what it asked, and approved nothing.",
+        "A message, or the agent's own command, woke the agent while [nobody had "
+        "answered](approve.md#only-a-person-approves) the question. This approved nothing.",
     ]
     own_work: Annotated[
         OwnWork,
-        "Its agent ended its turn to [wait for its own command](hooks.md#how-a-run-ends); absent once it is woken. "
-        "With `ended_at`: its end is only concluded.",
+        "The agent ended its turn to [wait for its own command](hooks.md#how-a-run-ends). Removed when the agent "
+        "is woken. With `ended_at`: the end is assumed.",
     ]
     interruption: Annotated[
-        Interruption, "Why its agent was killed [although nobody gave up the work](hooks.md#how-a-run-ends)."
+        Interruption, "Why the agent was killed, if [the session can be resumed](hooks.md#how-a-run-ends)."
     ]
-    detail: Annotated[str, "What is known of its end besides."]
-    exit_code: Annotated[int, "What its command ended with, as shells say it: 128 + N for signal N."]
-    reported: Annotated[Phase, "The last phase that its agent reported."]
-    last_message: Annotated[str, "What its agent said last."]
-    transcript_path: Annotated[str, "The transcript of its agent, a file of the host."]
-    output_path: Annotated[str, "The file with what its command wrote."]
-    model: Annotated[str, "The model that its host named."]
-    searches: Annotated[list[str], "Digests of the host's keys of the searches that it [was allowed](hooks.md#limits)."]
-    held: Annotated[list[str], "Digests of the stops of its agent that [were held back](hooks.md#open-todos)."]
-    warned_at: Annotated[Time, "When its agent was told that most of its budget is used."]
+    detail: Annotated[str, "More about the end."]
+    exit_code: Annotated[int, "Exit code of the command, as shells state it: 128 + N for signal N."]
+    reported: Annotated[Phase, "The last phase that the agent reported."]
+    last_message: Annotated[str, "The last message of the agent."]
+    transcript_path: Annotated[str, "The host's file with the transcript of the agent."]
+    output_path: Annotated[str, "The file with the output of the command."]
+    model: Annotated[str, "The model, as the host named it."]
+    searches: Annotated[
+        list[str], "Digests of the host's keys of [allowed searches](limits.md#limits-of-a-hosts-agents)."
+    ]
+    held: Annotated[list[str], "Digests of the stops after which the agent was [kept at work](limits.md#open-todos)."]
+    warned_at: Annotated[Time, "When the agent was told that most of its budget is used."]
     conversation: Annotated[
-        Conversation, "Where a client that was its command has what was said, so that it can go on with that."
+        Conversation,
+        "The conversation that the command, a [client](clients.md), keeps. A later run can use it.",
     ]
-    worktree: Annotated[Worktree, "The worktree that its host made for the agent, if it was still there at the end."]
-    usage: Annotated[Usage, "As [its host reported it](hooks.md#what-a-run-cost) when the agent was done."]
-    consumed: Annotated[Usage, "The sum over all its requests."]
+    worktree: Annotated[Worktree, "The worktree that the host made for the agent, if it was there at the end."]
+    usage: Annotated[Usage, "What [the host reported](figures.md#what-a-run-used) when the agent was done."]
+    consumed: Annotated[Usage, "The sum over all requests of the agent."]
 
 
 class Todo(TypedDict):
-    """One thing that the agent means to do."""
+    """One task of the agent."""
 
     description: str
     status: TodoStatus
 
 
 class AppSession(TypedDict, total=False):
-    """What the app of a session knows of it that nobody else needs."""
+    """Data of a session that only its app needs."""
 
-    id: Annotated[str, "The ID that the app gave it; absent where that is `agent_id`."]
-    event_time: Annotated[Seconds, "The time that its latest event has, in seconds since 1970."]
+    id: Annotated[str, "The app's ID of the session; absent if it is `agent_id`."]
+    event_time: Annotated[Seconds, "The time of the latest event, in seconds since 1970."]
 
 
 class Compaction(TypedDict):
-    """What stands in place of the older messages of the memory; the transcript still has them."""
+    """The summary that replaces the older messages of the memory; the transcript still has them."""
 
     summary: str
-    through: Annotated[Number, "The number of the last message that it replaces."]
-    messages: Annotated[Number, "How many messages it stands for, those of earlier summaries included."]
+    through: Annotated[Number, "The number of the last message that the summary replaces."]
+    messages: Annotated[Number, "How many messages the summary replaces, those of earlier summaries included."]
 
 
 class _EveryRecord(TypedDict):
@@ -256,121 +270,111 @@ class _EveryRecord(TypedDict):
 
     agent_id: Annotated[
         str,
-        "The ID of the session, and the name of its directory: "
-        "generated as `agent-{date}-{time}-{8 hex digits}`, or [your own](#ids).",
+        "ID of the session and name of its folder: generated as `agent-{date}-{time}-{8 hex digits}`, or [your "
+        "own](#ids).",
     ]
-    agent_name: Annotated[str, "The kind of agent, what hosts call its type; by default `unknown`."]
-    purpose: Annotated[str, "What it is for; by default `general`."]
-    created_at: Annotated[Time, "When it was created."]
+    agent_name: Annotated[str, "Kind of agent, for hosts its type; `unknown` by default."]
+    purpose: Annotated[str, "Purpose of the session; `general` by default."]
+    created_at: Annotated[Time, "When the session was created."]
     last_updated: Annotated[
         Time,
-        "The last activity of the work that was reported; while its agent works, "
-        "[what it writes to its transcript](phases.md#may-the-work-be-resumed) counts too.",
+        "The last reported activity. While the agent works, [writes to its "
+        "transcript](phases.md#the-resume-check) are activity too.",
     ]
-    phase: Annotated[Phase, "[Where the work stands](phases.md#phases)."]
-    metadata: Annotated[dict[str, "Json"], "For facts, not for secrets or [transcripts](#transcripts)."]
-    resume_ready: Annotated[bool, "Follows the phase; can be switched off by hand."]
+    phase: Annotated[Phase, "[The phase](phases.md#phases) of the session."]
+    metadata: Annotated[dict[str, "Json"], "Facts of your own, but no secrets or [transcripts](#transcripts)."]
+    resume_ready: Annotated[bool, "Follows the phase. You can switch it off."]
     history: Annotated[list[Move], "The newest 200 changes of the phase."]
-    error_count: Annotated[Count, "How many errors were counted."]
-    last_error: Annotated[LastError | None, "The latest of them."]
-    schema: Annotated[Number, Default(1), "The version of this shape."]
-    revision: Annotated[Count, Default(0), "One more with every write: this is what orders writes."]
+    error_count: Annotated[Count, "Number of errors."]
+    last_error: Annotated[LastError | None, "The latest error."]
+    schema: Annotated[Number, Default(1), "Version of this format."]
+    revision: Annotated[Count, Default(0), "Grows by one with every write, and so orders the writes."]
 
 
 class Record(_EveryRecord, total=False):
-    """The record of one sub-agent's piece of work: ``state.json``."""
+    """The record of one session: ``state.json``."""
 
-    history_dropped: Annotated[Count, "How many changes of the phase there were before those in `history`."]
-    continues: Annotated[str, "The finished session whose work this one continues."]
-    imported_from: Annotated[
-        str, "The folder of sessions that it was [imported](settings.md#import-sessions-from-another-folder) from."
-    ]
+    history_dropped: Annotated[Count, "Number of changes before those in `history`."]
+    continues: Annotated[str, "The ended session that this session continues."]
+    imported_from: Annotated[str, "The root from which the session was [imported](ci-and-cron.md#import-sessions)."]
     parent_id: Annotated[
         str,
-        "The session below which this one was created, or whose agent or workflow started this one's. "
-        "Once set it never changes, and nothing else says who is above whom. For a host's agents only where the host "
-        "tells; its main agent has no session, unless its environment names one: "
-        "see [Hooks](hooks.md#sessions-below-a-session).",
+        "The session above this one: the parent given at creation, or the session whose agent or workflow started "
+        "this one. Once set, it never changes. For an agent of a host, the host must report it. Main agents have "
+        "no session, unless [their environment names one](hooks.md#sessions-below-a-session).",
     ]
-    max_depth: Annotated[Count, "The greatest depth that a session below this one may be created with."]
+    max_depth: Annotated[Count, "The greatest depth of sessions created below this one."]
     max_tokens: Annotated[
         Count,
-        "How many tokens the work may use: [the budget](commands.md#budgets-skills-and-todos), "
-        "where it has one of its own.",
+        "[Budget](limits.md#budgets) of the session in tokens, if it has its own.",
     ]
     allowed_tools: Annotated[
         list[str],
-        "[The tools that its agent may use](commands.md#tools-and-tasks), if they are limited; never changed.",
+        "[Tools that the agent may use](limits.md#tools), if they are limited. Never changes.",
     ]
-    app: Annotated[str, "The app whose [state it shares](state.md); never changed."]
-    user: Annotated[str, "The user of that app; it is there with `app`."]
-    app_session: Annotated[AppSession, "What only [its app](adk.md) knows of it."]
+    app: Annotated[str, "The app whose [state](state.md) the session shares. Never changes."]
+    user: Annotated[str, "The user of the app; always together with `app`."]
+    app_session: Annotated[AppSession, "Data that only [the app](adk.md) needs."]
     session_state: Annotated[
-        dict[str, "Json"], "[What its agents hand each other](state.md), without what others share."
+        dict[str, "Json"], "[State](state.md) of this session alone, not shared with other sessions."
     ]
     question: Annotated[
-        str, "What it asks, as it was said [with the phase](commands.md#update); gone once it moves on, or asks again."
+        str,
+        "The agent's question, given with [`update`](commands.md#update). Removed when the phase changes or the "
+        "agent asks again.",
     ]
-    approval: Annotated[Answer, "[What it waits for was approved](phases.md#approvals-and-denials)."]
-    denial: Annotated[Answer, "[What it waits for was denied](phases.md#approvals-and-denials)."]
+    approval: Annotated[Answer, "[Approval](approve.md#answer) of the question."]
+    denial: Annotated[Answer, "[Denial](approve.md#answer) of the question."]
     answers: Annotated[
         list[GivenAnswer],
-        "The newest 20 answers to what it waited for, also those that the work went on with: "
-        "[who answered, and how](phases.md#who-answered).",
+        "The newest 20 answers, those to earlier questions included: [who answered, and how](approve.md#who-answered).",
     ]
-    runs: Annotated[list[Run], "The newest 50, and earlier ones that have no end."]
-    runs_dropped: Annotated[Count, "How many other runs there were."]
-    paused_until: Annotated[Time, "When the limit is reset that interrupted the work."]
+    runs: Annotated[list[Run], "The newest 50 runs, and earlier ones without an end."]
+    runs_dropped: Annotated[Count, "Number of earlier runs that are not kept."]
+    paused_until: Annotated[Time, "When the usage limit that interrupted the work is reset."]
     usage: Annotated[
         Usage,
-        "[What all its runs used](hooks.md#what-a-run-cost): the sum of their `consumed`, "
-        "those of dropped runs included.",
+        "[What all runs used](figures.md#what-a-run-used): the sum of their `consumed`, dropped runs included.",
     ]
-    charged_tokens: Annotated[Count, "The sum of all charges."]
-    token_correction: Annotated[
-        int, "What is added to charges, skills and consumption so that the sum is the total that was stated."
-    ]
-    skills: Annotated[dict[str, Count], "The skills that were loaded, each with its tokens, in their order."]
+    charged_tokens: Annotated[Count, "Sum of all charges."]
+    token_correction: Annotated[int, "The total that you stated, minus charges, skills and consumption at that time."]
+    skills: Annotated[dict[str, Count], "Loaded skills in their order, each with its tokens."]
     todos: Annotated[
         list[Todo],
-        "What its agent means to do; a status is `pending`, `in_progress`, `completed` or `cancelled`.",
+        "Tasks of the agent; a status is `pending`, `in_progress`, `completed` or `cancelled`.",
     ]
     turns: Annotated[
-        Count, "How many [turns](#transcripts) of its transcript are complete; of an app, how often a user spoke."
+        Count, "Number of complete [turns](#turns); in a session of an app, number of messages from the user."
     ]
-    transcript_bytes: Annotated[Count, "How many bytes of the transcript are committed."]
-    last_seq: Annotated[Count, "The number of the last message; no other is given it, whatever is lost."]
+    transcript_bytes: Annotated[Count, "Number of bytes of the transcript that count."]
+    last_seq: Annotated[Count, "Number of the last message. No other message ever gets it."]
     compaction: Annotated[
         Compaction,
-        "The summary that stands in place of the older messages in "
-        "[the memory](python.md#a-session-for-an-agent-of-your-own) of an agent.",
+        "Summary that replaces the older messages in an agent's [memory](python.md#its-memory).",
     ]
     transcripts_archived: Annotated[
-        Count, "The N of `transcript-N.jsonl`, which has the messages; what was before is archived."
+        Count, "The N of `transcript-N.jsonl`, the current transcript. Earlier files are archives."
     ]
-    finalized_at: Annotated[Time, "When the work ended; only in a final phase."]
-    duration_seconds: Annotated[Seconds, "The time from its creation to its end; only in a final phase."]
-    summary: Annotated[str, "What was said of the outcome; only in a final phase."]
+    finalized_at: Annotated[Time, "When the session ended; only in a final phase."]
+    duration_seconds: Annotated[Seconds, "Time from creation to end; only in a final phase."]
+    summary: Annotated[str, "Summary of the outcome; only in a final phase."]
 
 
 class NewMessage(TypedDict):
     """A message that is to be added to a transcript."""
 
     role: Annotated[Role, "`system`, `user`, `assistant` or `tool`."]
-    content: Annotated[str, "Its text."]
-    timestamp: Annotated[Time, "When it was made."]
-    tool_name: NotRequired[Annotated[str, "The tool that it calls, or of role `tool` the one whose result it is."]]
-    tool_call_id: NotRequired[Annotated[str, "That call: a result has the ID of its call."]]
-    tokens: NotRequired[Annotated[Count, "How many tokens its content has."]]
-    run: NotRequired[Annotated[Number, "The run that said it, if that was one of a command."]]
-    event: NotRequired[
-        Annotated[str, "The event of [an app](adk.md) that it was made of, as JSON in the app's own form."]
-    ]
+    content: Annotated[str, "The text."]
+    timestamp: Annotated[Time, "When the message was made."]
+    tool_name: NotRequired[Annotated[str, "The tool that is called; for role `tool`, the tool that gave the result."]]
+    tool_call_id: NotRequired[Annotated[str, "ID of the call. The result of a call has the same ID."]]
+    tokens: NotRequired[Annotated[Count, "Number of tokens of the content."]]
+    run: NotRequired[Annotated[Number, "The run of the command that wrote the message."]]
+    event: NotRequired[Annotated[str, "The event of [an app](adk.md), as JSON in the app's own form."]]
     charged: NotRequired[
         Annotated[
             bool,
-            "Whether its tokens were charged to the budget with it, as those of a "
-            "[memory](python.md#a-session-for-an-agent-of-your-own) are.",
+            "Whether the tokens were charged to the budget with the message, as in a [memory](python.md#its-memory).",
         ]
     ]
 
@@ -380,13 +384,12 @@ class _Place(TypedDict):
 
     seq: Annotated[
         Number,
-        "Its number, from 1. No other message of the session ever gets it, whatever is lost or emptied; "
-        "a number may be missing.",
+        "Number of the message, from 1. No other message ever gets it. Numbers may be missing.",
     ]
     turn: Annotated[
         Count,
-        "The turn it belongs to: one more than `turns` of the record was; 0 of the system prompt. "
-        "In a session of an app a message of the user begins the turn, and `turns` already counts it.",
+        "Number of the message's turn; 0 for the system prompt. In a session of an app, a message from the user "
+        "begins a turn, and `turns` already counts it.",
     ]
 
 

@@ -21,10 +21,12 @@ if TYPE_CHECKING:
     from .schema import Record
 
     class ToolChoice(TypedDict):
-        """What became of the tools that were requested, each list in the order of the request and without repetition.
+        """The requested tools, each once and in their order.
 
-        allowed: what the agent may use. blocked: what no sub-agent may use. unavailable: what is not there, or what a
-        list has not that limits the agent. reasons: why each of the last two was left out, a clause.
+        Keys:
+            blocked: tools that no sub-agent may use.
+            unavailable: other tools that are not on every list.
+            reasons: why each of those two kinds was left out.
         """
 
         allowed: list[str]
@@ -33,9 +35,11 @@ if TYPE_CHECKING:
         reasons: dict[str, str]
 
     class ToolAnswer(TypedDict):
-        """Whether the agent of a session may use a tool. reason: why not, a clause; None if it may.
+        """Whether the agent of a session may use a tool.
 
-        usable_tools: all that it may use; None if it may use whatever is not blocked.
+        Keys:
+            reason: why not; None if it may.
+            usable_tools: all that it may use; None if all that are not blocked.
         """
 
         agent_id: str

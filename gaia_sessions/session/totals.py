@@ -20,10 +20,12 @@ if TYPE_CHECKING:
     from .figures import Figures
 
     class PhaseTotals(TypedDict):
-        """One open phase. open: how many sessions stand in it. stays: how many stays in it are over.
+        """One open phase.
 
-        median, p90: whole seconds in which half, or 90%, of these were over; the shortest length of which that holds.
-        Absent if none is.
+        Keys:
+            open: how many sessions are in it.
+            stays: how many stays in it are over.
+            median, p90: within how many seconds 50 % or 90 % of these were over; absent without any.
         """
 
         phase: str
@@ -35,14 +37,19 @@ if TYPE_CHECKING:
     class Totals(TypedDict):
         """Several sessions together.
 
-        gone: how many of them were removed by now. ended: how many have ended. outcomes: how many with each outcome, or
-        cancelled; shares: these as parts of all that ended; success_rate: the share of those that completed. states:
-        how many open ones are in each state. expired: how many of these may not be resumed only because they were idle
-        for too long. removed: how many were removed while they were open. rests: runs that ended while their session
-        stayed open, sends left out; resumed: those of them that have a later run; resume_rate: as a part. phases: each
-        that is known of anybody. errors: how many were counted. interruptions: runs that were interrupted, by kind.
-        tokens: absent if none were reported; unreported: sessions that reported none. runs_dropped, history_dropped:
-        runs and moves that the records do not have any more, of which nothing else counts.
+        Keys:
+            gone: how many were removed by now.
+            outcomes: how many have each outcome or are cancelled.
+            shares: the same as parts of ``ended``; ``success_rate`` is the part of ``completed``.
+            states: how many open sessions are in each state.
+            expired: how many open sessions cannot be resumed only because they were idle too long.
+            removed: how many were removed while they were open.
+            rests: runs that ended while their session stayed open, without sends.
+            resumed: those of ``rests`` that have a later run; ``resume_rate`` is their part.
+            interruptions: interrupted runs, by kind.
+            tokens: absent if nobody reported any.
+            unreported: sessions that reported none.
+            runs_dropped, history_dropped: runs and moves that the records dropped; no other key counts them.
         """
 
         sessions: int

@@ -27,8 +27,9 @@ if TYPE_CHECKING:
     class Overlap(TypedDict):
         """How much of a span of time a session worked.
 
-        seconds: how long. share: which part of the span, from 0 to 1; of a span without length all of it.
-        at_least: there, and true, if it may be more: its record dropped what was done in that time.
+        Keys:
+            share: the part of the span, from 0 to 1; 1 for a span without length.
+            at_least: present, and true, if it may be more, because the record dropped runs or moves of that time.
         """
 
         seconds: float

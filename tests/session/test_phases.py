@@ -48,18 +48,18 @@ EXPECTED = """
 """
 EXPECTED_EVENTS = """
     init inve plan appr exec vali comp fail aban
-    inve .    .    .    .    .    inve inve inve  the agent starts, or works on although its end was concluded
-    inve .    .    exec .    .    .    .    .     a run starts, and what the work asked was not denied
+    inve .    .    .    .    .    inve inve inve  the agent starts, or reports although an end was assumed
+    inve .    .    exec .    .    .    .    .     a run resumes the session, and the question was not denied
     exec exec exec exec .    .    .    .    .     `gaia-sessions run` starts a command
     inve .    .    .    .    .    .    .    .     a turn is added, or a send begins
-    .    .    .    inve .    .    .    .    .     a send returns, and its agent did not report a phase
+    .    .    .    inve .    .    .    .    .     a send is answered, and its agent reported no phase
     comp comp comp comp comp comp comp comp comp  the agent stops
-    appr appr appr appr appr appr appr appr appr  the agent stops, and `approval` is what it reported last in this run
-    inve .    .    .    plan plan .    .    .     the agent is interrupted, or a send ends otherwise
-    fail .    .    .    fail fail .    .    .     the agent fails, or its delegation returns and no stop comes
-    fail fail fail fail fail fail .    .    .     a command fails, or meets a limit and did not say where it rests
-    inve .    .    .    aban aban .    .    .     the conversation or the process of the host is over
-    aban aban aban aban aban aban .    .    .     the agent is killed, the delegation denied, or the session cancelled
+    appr appr appr appr appr appr appr appr appr  the agent stops, and in this run it last reported `approval`
+    inve .    .    .    plan plan .    .    .     the agent is interrupted, or a send ends without an answer
+    fail .    .    .    fail fail .    .    .     the agent fails, or its delegation returns without a stop
+    fail fail fail fail fail fail .    .    .     a command fails, or reaches a limit without a marker
+    inve .    .    .    aban aban .    .    .     the host's conversation or process ends
+    aban aban aban aban aban aban .    .    .     the agent is killed, its delegation denied, or the session cancelled
 """
 EXPECTED_PROPERTIES = {
     "initializing": "",
