@@ -21,19 +21,25 @@ _BY_PROGRAM = "python"
 
 
 def approve(at: Writing, agent_id: str, note: str | None = None, *, if_revision: int | None = None) -> Written:
-    """[Approves](phases.md#approvals-and-denials) what a session in ``approval`` waits for, and returns the record.
+    """[Approves](approve.md) what a session in ``approval`` asks for, and returns the record.
 
-    Idle time counts from then on; the phase stays, and nothing is resumed. Whoever resumes the work is told, with
-    the ``note``. It takes the place of an earlier approval or denial. Raises ``NothingToAnswer``, ``SessionFinal``,
-    ``Cancelled``, ``RevisionChanged``, ``InvalidInput``.
+    The phase stays ``approval``, and nothing is resumed. Idle time starts anew. To resume the session, delegate with
+    [its resume line](approve.md#the-resume-line); the agent is then told the answer and the ``note``. A later answer
+    replaces this one.
+
+    Raises:
+        NothingToAnswer: the session does not wait for an approval.
+        AnswerOfAgent: the setting ``approvals`` is ``explicit``, and your program runs in the shell of an agent.
+        Cancelled: the session is cancelled.
+        RevisionChanged, InvalidInput: as in ``update``.
     """
     return answer(at, agent_id, "approval", note, if_revision, by=_BY_PROGRAM)
 
 
 def deny(at: Writing, agent_id: str, reason: str | None = None, *, if_revision: int | None = None) -> Written:
-    """Denies what a session in ``approval`` waits for; everything else is as with ``approve``.
+    """Denies what a session in ``approval`` asks for, and returns the record.
 
-    Whoever resumes the work is told to find another way.
+    The resumed agent is told to find another way. Everything else is as in ``approve``.
     """
     return answer(at, agent_id, "denial", reason, if_revision, by=_BY_PROGRAM)
 

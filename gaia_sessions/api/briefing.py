@@ -98,13 +98,17 @@ def briefing(
 
 
 def context(at: Reading, agent_id: str, *, turns: int = TURNS, max_tokens: int | None = None) -> Context:
-    """What whoever goes on with the work is told of its turns so far; ``context`` prints the same.
+    """Returns what an agent is told of the turns so far; the command ``context`` prints the same.
 
-    The last ``turns`` whole, as far as they fit, older ones as a line each, from the files of hosts where they can
-    be read. If the newest turn does not fit, its beginning and its end are told, with long texts cut, and
-    ``is_whole`` is false; no call is told without its result. Printed it has at most ``max_tokens``, 4
-    bytes a token, or without that as much as a briefing has room for; the system prompt comes on top. Raises
-    ``BadArgument``.
+    The last ``turns`` are told whole, as far as they fit, and older ones as a line each. Files of hosts are read if
+    possible. If the newest turn does not fit, you get its beginning and its end, long texts are cut, and ``is_whole``
+    is False. No tool call comes without its result.
+
+    ``max_tokens`` limits the printed text, at 4 bytes a token, without the system prompt. The default is the room that
+    a briefing has.
+
+    Raises:
+        BadArgument: ``turns`` is below 1, or ``max_tokens`` is below 50.
     """
     from gaia_sessions.errors import BadArgument
     from gaia_sessions.session.budget import BYTES_PER_TOKEN

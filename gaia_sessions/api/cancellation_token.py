@@ -30,16 +30,16 @@ _SECONDS_BETWEEN_LOOKS = 0.05
 
 
 class CancellationToken:
-    """Whether a session, or a piece of work in memory, is [cancelled](phases.md#cancellation).
+    """Says whether a session, or work in memory, is [cancelled](phases.md#cancellation).
 
-    With ``agent_id`` it is the session's: whoever cancels that session, or with everything below it one above it, in
-    any process, cancels the token; each look costs a look at one file for the session and for each one above it, and
-    one more for the topmost. Without ``agent_id`` it is in memory only. ``parent`` is a token that cancels this one
-    too. ``root`` is as in ``Sessions``. A token that was seen cancelled stays so. Safe to use from several threads.
+    With ``agent_id``, the token belongs to this session. It is cancelled if any process cancels the session, or a
+    session above it with everything below. Without ``agent_id``, the token is in memory only. If the token ``parent``
+    is cancelled, so is this one. ``root`` is as in ``Sessions``. Once cancelled, a token stays cancelled. You can use
+    it from several threads.
 
-    A copy of it is the token itself. Pickled for another process (``multiprocessing`` by spawn or forkserver), it keeps
-    the sessions that cancel it, and its cancellation if there is one by then; what becomes of tokens in memory
-    afterwards stays in this process. A token that no session can cancel is not pickled: that raises ``TypeError``.
+    A copy is the token itself. A pickled token, for example for ``multiprocessing``, keeps the sessions that cancel it,
+    and its cancellation. It does not learn what happens later to tokens in memory. If no session can cancel a token,
+    pickling it raises ``TypeError``.
     """
 
     def __init__(
@@ -52,23 +52,28 @@ class CancellationToken:
 
     @property
     def cancellation(self) -> Cancellation | None:
-        """Why it is cancelled: ``{at?, reason?, by?}``; None if it is not. Raises what ``is_cancelled`` raises.
+        """Why the token is cancelled, ``{at?, reason?, by?}``; None if it is not. Raises the errors of
+        ``is_cancelled``.
 
-        ``by`` is the session above whose cancellation it is. While the system refuses to say so, for want of file
-        descriptors for example, it is cancelled, and the reason says why.
+        ``by`` is the cancelled session above. If the system cannot tell, for example because file descriptors are used
+        up, the token counts as cancelled, and ``reason`` says why.
         """
         return self._link.cancellation()
 
     @property
     def is_cancelled(self) -> bool:
-        """Whether it is cancelled now. Raises ``SessionNotFound``, ``CorruptSession``."""
+        """Whether the token is cancelled now.
+
+        Raises:
+            SessionNotFound, CorruptSession: the session is gone, or it or one above it cannot be used.
+        """
         return self.cancellation is not None
 
     def cancel(self, reason: str | None = None) -> None:
-        """Cancels it, and with it its child tokens; that of a session, the session with everything below it.
+        """Cancels the token and its child tokens, or the session with everything below it.
 
-        The first reason and time stay. Returns when the cancellation is durable; raises ``SessionNotFound``,
-        ``InvalidInput``, ``LockTimeout``, ``StoreFailure``, ``DurabilityUnknown``.
+        The first reason and time stay. When the method returns, the cancellation of a session is durable. It raises the
+        errors of ``Sessions.cancel``.
         """
         check_reason(reason)
         if self._link.session:
@@ -78,7 +83,7 @@ class CancellationToken:
         self._cancelled_here.set()
 
     def check(self) -> None:
-        """Raises ``Cancelled`` if it is cancelled, and what ``is_cancelled`` raises."""
+        """Raises ``Cancelled`` if the token is cancelled, and the errors of ``is_cancelled``."""
         cancellation = self.cancellation
         if cancellation is not None:
             session = self._link.nearest_session()
@@ -86,16 +91,21 @@ class CancellationToken:
 
     @property
     def root(self) -> str | None:
-        """The directory of the session, or of that of a token which cancels this one too; None without a session."""
+        """The root of the session, or of the nearest token above that has one; None without a session."""
         session = self._link.nearest_session()
         return session.root if session else None
 
     def child_token(self) -> CancellationToken:
-        """A token in memory that is cancelled with this one; cancelling it leaves this one alone."""
+        """Returns a token in memory that is cancelled with this one. If you cancel the child, this one is not
+        cancelled.
+        """
         return CancellationToken(parent=self)
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Whether it is cancelled within ``timeout`` seconds, None for ever. Raises what ``is_cancelled`` does."""
+        """Waits until the token is cancelled, at most ``timeout`` seconds, and returns whether it is cancelled.
+
+        None waits for ever. Raises the errors of ``is_cancelled``.
+        """
         deadline = None if timeout is None else time.monotonic() + timeout
         while not self.is_cancelled:
             left = _SECONDS_BETWEEN_LOOKS if deadline is None else deadline - time.monotonic()

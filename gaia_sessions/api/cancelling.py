@@ -35,11 +35,13 @@ if TYPE_CHECKING:
     from .at import Reading, Writing
 
     class CancelledSession(TypedDict):
-        """One session that is marked as cancelled.
+        """One cancelled session.
 
-        at, reason: of its first cancellation; at is absent if its mark cannot be read. below: whether what is below it
-        is cancelled too. by: the session above it that was cancelled first, if that was removed since. new: whether
-        this call changed that.
+        Keys:
+            at, reason: of the first cancellation; ``at`` is absent if its mark cannot be read.
+            below: whether everything below is cancelled too.
+            by: the session above that was cancelled first, if it was removed since.
+            new: whether this call changed anything.
         """
 
         agent_id: str
@@ -51,10 +53,14 @@ if TYPE_CHECKING:
 
 
 def cancel(at: Writing, agent_id: str, reason: str | None = None, *, only: bool = False) -> CancelledSession:
-    """[Cancels](phases.md#cancellation) a session with everything below it, now and later; with ``only`` it alone.
+    """[Cancels](phases.md#cancellation) a session and everything below it, now and later; with ``only``, the session
+    alone.
 
-    The first time and reason stay. The session ends as ``abandoned`` when nobody is at work on it any more. Raises
-    ``InvalidInput`` for a reason that is no text.
+    If the session was cancelled before, the first time and reason stay. It ends as ``abandoned`` when nobody is at work
+    on it any more.
+
+    Raises:
+        InvalidInput: ``reason`` is not a text.
     """
     return mark_cancelled(at.store, at.now, agent_id, reason, below=not only)
 
@@ -64,7 +70,10 @@ def cancel_conversation(
 ) -> Sequence[CancelledSession]:
     """Cancels every session that has a run in this conversation of a host, as ``cancel`` does.
 
-    Raises ``SessionNotFound`` if there is none, and what ``cancel`` raises, once all others are cancelled.
+    If one of them cannot be cancelled, its error is raised after all others are cancelled.
+
+    Raises:
+        SessionNotFound: no session has a run in it.
     """
     check_reason(reason)
     cancelled, failed = [], []
@@ -83,7 +92,7 @@ def cancel_conversation(
 
 
 def cancellation(at: Reading, agent_id: str) -> Cancellation | None:
-    """Why the session is cancelled, by itself or with one above it; None if it is not."""
+    """Returns why a session is cancelled, by itself or with a session above it; None if it is not cancelled."""
     return cancellation_and_above(at.store, agent_id)[0]
 
 

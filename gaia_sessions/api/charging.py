@@ -24,19 +24,18 @@ if TYPE_CHECKING:
 
 
 def usage(at: Reading, agent_id: str) -> TokenUsage:
-    """How much of [its budget](commands.md#budgets-skills-and-todos) a session has used.
-
-    Raises ``NewerSchema``.
-    """
+    """Returns how much of [its budget](limits.md#budgets) a session has used."""
     return usage_of(at.preview().read(agent_id), at.now, at.config.limits_tokens)
 
 
 def charge(at: Writing, agent_id: str, tokens: int) -> TokenUsage:
-    """Counts ``tokens`` more against the budget, and returns what ``usage`` would.
+    """Counts ``tokens`` more against the budget, and returns the new usage.
 
-    No charge is lost, however many processes charge at once. It never fails for a limit that is reached; it is
-    activity of the work. Raises ``BadArgument`` unless ``tokens`` is a whole number from 0 to 10**12, and
-    ``SessionFinal``.
+    No charge is lost, even if many processes charge at once. A used-up budget is no error. A charge is activity of the
+    session.
+
+    Raises:
+        BadArgument: ``tokens`` is not a whole number from 0 to 10**12.
     """
     check_tokens("tokens", tokens)
     record = at.change(agent_id, lambda record, now: with_charge(record, tokens, now))
@@ -44,9 +43,12 @@ def charge(at: Writing, agent_id: str, tokens: int) -> TokenUsage:
 
 
 def set_token_total(at: Writing, agent_id: str, total: int) -> TokenUsage:
-    """States that ``total`` tokens were used so far, and returns what ``usage`` would.
+    """States that ``total`` tokens were used so far, and returns the new usage.
 
-    What is charged, loaded or consumed later adds to it. Raises what ``charge`` raises.
+    Later charges, skills and reported tokens add to this total.
+
+    Raises:
+        BadArgument: as in ``charge``.
     """
     check_tokens("total", total)
     record = at.change(agent_id, lambda record, now: with_total(record, total, now))
@@ -54,10 +56,13 @@ def set_token_total(at: Writing, agent_id: str, total: int) -> TokenUsage:
 
 
 def add_skill(at: Writing, agent_id: str, name: str, tokens: int) -> LoadedSkill:
-    """Counts a skill that the agent loaded against the budget; nothing changes if it was loaded before.
+    """Counts a skill that the agent loaded against the budget. If it was loaded before, nothing changes.
 
-    The skills of a session are the keys of ``skills`` in its record; no other session has them. Raises
-    ``InvalidInput`` unless ``name`` is a line of at most 200 printable characters, and what ``charge`` raises.
+    They are the keys of ``skills`` in the record. Other sessions do not have them.
+
+    Raises:
+        InvalidInput: ``name`` is not one line of at most 200 printable characters.
+        BadArgument: as in ``charge``.
     """
     check_skill_name(name)
     check_tokens("tokens", tokens)

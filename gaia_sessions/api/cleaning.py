@@ -43,19 +43,19 @@ if TYPE_CHECKING:
     from .reconciling import Reconciled, SkippedSession, Verdict
 
     class CleanupReport(TypedDict):
-        """What was done, or with ``dry_run`` would be; sessions are named by their ids.
+        """What was done, or with ``dry_run`` would be. Sessions are named by ID.
 
-        hours: how long a session must have been unused to be removed.
-        keep_days: for how many days one is kept whatever the hours, because a person may still turn to it.
-        corrupt_too: whether sessions that cannot be read were removed as well.
-        closed: the verdicts on the runs that were closed first.
-        recent: how many were kept because they were used since.
-        kept: those that are old, or may be, and were kept, each with the code of the reason.
-        busy: those that another process is changing.
-        corrupt: those that cannot be read, each with the reason in words; without those that were removed.
-        failed: those that the system refused to read, change or remove, each with the reason in words.
-        swept: the paths of what killed processes had left behind.
-        left_out: how many sessions of which app were not looked at; there if no app was named and there are some.
+        Keys:
+            keep_days: how many days a session stays that a person may still need.
+            corrupt_too: whether sessions that cannot be read were removed too.
+            closed: the verdicts on runs that were closed first.
+            recent: how many stayed because they were used within ``hours``.
+            kept: other sessions that stayed, each with the code of the reason.
+            busy: sessions that another process is changing.
+            corrupt: sessions that cannot be read and stayed, each with the reason.
+            failed: sessions that the system refused to read, change or remove, each with the reason.
+            swept: the paths of removed leftovers of killed processes.
+            left_out: how many sessions of each app were not looked at; only if you named no app.
         """
 
         dry_run: bool
@@ -86,14 +86,17 @@ def cleanup(
     corrupt: bool = False,
     app: str | None = None,
 ) -> CleanupReport:
-    """[Removes](settings.md#clean-up-old-sessions) sessions that were not updated for ``hours``.
+    """[Removes](ci-and-cron.md#clean-up-by-cron) sessions that were not updated for ``hours``.
 
-    They are those of ``app``; without it, those without an app.
+    Only sessions of ``app`` are removed; without it, only sessions without an app. With ``corrupt``, sessions that
+    cannot be read are removed too. Runs are first closed as ``reconcile`` does.
 
-    First it closes runs as ``reconcile`` does. Sessions that may be resumed, or whose [run](record.md#runs) may go
-    on, are kept, and for `keep_days` of the [settings](settings.md#settings) open work that has turns, or asked
-    for an approval and was not denied it; that a program of your own is at work shows only in what it writes.
-    With ``corrupt``, sessions that cannot be read are removed as well. Raises ``BadArgument`` for hours below 0.
+    These sessions stay: those that may be resumed; those whose [run](record.md#runs) may not have ended; and for
+    ``keep_days`` of the [settings](settings.md), open sessions that have turns, or asked for an approval and were not
+    denied. Your own program counts as at work only through what it writes.
+
+    Raises:
+        BadArgument: ``hours`` is below 0 or above 1,000,000.
     """
     now, settings = utc_now(), place.config
     policy = CleanupPolicy(now, hours, settings.limits, keep_days=settings.keep_days, corrupt=corrupt, app=app)

@@ -75,19 +75,28 @@ def run(  # noqa: PLR0913  # what can be said of a command, and of its session
     preset: str | None = BY_NAME,
     token: Token | None = None,
 ) -> Report:
-    """[Runs a command](run.md) as a sub-agent, and returns the report when it and all it has started have ended.
+    """[Runs a command](run.md) as a sub-agent, and returns the report after the command and all that it started have
+    ended.
 
-    ``command`` is a program and its arguments. ``agent_id`` is a session whose work goes on; without it one is
-    created: one that ``continues`` another, or of ``agent_name`` (by default the name of the program) with
-    ``purpose``, below ``parent_id``, with the budget ``max_tokens`` and what ``choose_tools`` allows of ``tools``.
-    ``task`` and ``context`` are what it is told, ``timeout`` and ``grace`` its limits in seconds. ``preset`` is
-    [which client](clients.md) it is, ``"claude"`` or ``"codex"``, by default that with the name of the program;
-    None for any other command. ``token``, a ``CancellationToken``, cancels the session when it is cancelled.
+    ``command`` is a program and its arguments. ``agent_id`` is a session to resume. Without it, a session is created:
+    it ``continues`` another one, or has ``agent_name`` (by default the name of the program) and the other arguments of
+    ``create``. The command is told ``task`` and ``context``. ``timeout`` and ``grace`` are [time limits](run.md#limits)
+    in seconds. ``preset`` is [the client](clients.md) that the command starts, ``"claude"`` or ``"codex"``; by default
+    the name of the program decides, and None means another command. If ``token``, a ``CancellationToken``, is
+    cancelled, the session is cancelled.
 
-    It is run by a process of its own, so that this one may have other children; its output is not shown. It goes on
-    within its limits if this process is killed. Raises ``BadArgument``, ``UsageError`` for words that a preset
-    gives itself, ``InvalidInput`` for a task that is blank or that a client does not have, ``TaskRefused``,
-    ``Cancelled``, ``RunNotAllowed`` if the work may not go on, and what ``create`` raises. Then nothing has begun.
+    Your program may have other children meanwhile. The output is not shown. If your program is killed, the command
+    keeps running within its limits.
+
+    This method also raises the errors of ``create``. After any of these errors, nothing has begun.
+
+    Raises:
+        BadArgument: ``command``, a limit or ``preset`` is not acceptable.
+        UsageError: the command has words that the preset adds itself, or two options exclude each other.
+        InvalidInput: the task is blank, or a client is given none.
+        TaskRefused: the guard does not allow the task.
+        RunNotAllowed: the session may not be resumed.
+        Cancelled: the session is cancelled.
     """
     from gaia_sessions.session.ids import new_agent_id  # a process that runs it needs none of this
     from gaia_sessions.session.requests import Start

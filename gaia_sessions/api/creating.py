@@ -48,21 +48,27 @@ def create(  # noqa: PLR0913  # what can be said of a session
     user: str | None = None,
     state: Mapping[str, object] | None = None,
 ) -> str:
-    """Creates a session in phase ``initializing`` and returns its id.
+    """Creates a session in the phase ``initializing`` and returns its ID.
 
-    ``agent_id`` is an id of your own choice; without it, one is generated. ``parent_id`` is the session that this
-    one is created below. ``max_depth`` is the greatest depth that sessions below this one may have, counted from
-    the root of the tree, at most that of the parent; without it that of the parent, or else 8. ``max_tokens`` is
-    its budget. ``tools`` are those that its agent may use: what ``choose_tools`` allows of them. ``system_prompt``,
-    of at most 16 KiB, begins [its transcript](record.md#transcripts). ``continues`` is a session that has ended: its
-    name, purpose, tools and system prompt are those of the new one unless others are given, and what was said in it
-    is the beginning of the new one's context. ``app`` and ``user`` are [whose state](state.md) it shares,
-    those of one that it continues unless others are given. ``state`` is what its agents find from the beginning.
+    ``agent_id`` is an ID of your choice. Without it, an ID is generated. ``parent_id`` is the session above the new
+    one. ``max_depth`` limits the depth of all sessions below, counted from the topmost session. The limit of the parent
+    is both the maximum and the default; without a parent the default is 8. ``max_tokens`` is [the
+    budget](limits.md#budgets). ``tools`` are filtered as ``choose_tools`` does. ``system_prompt`` has at most 16 KiB
+    and begins [the transcript](record.md#transcripts).
 
-    Raises ``SessionExists``, ``InvalidInput`` for metadata that is not JSON and for a name, a purpose or a system
-    prompt that is blank, what ``choose_tools`` raises, ``SessionNotFound`` and ``CorruptSession`` for the parent,
-    ``TooDeep``, ``TooManyChildren`` if 5 children of the parent are at work, ``RunNotAllowed`` for one to continue
-    that has not ended, and ``Cancelled`` for one that is.
+    ``continues`` is a session that has ended. The new session takes its name, purpose, tools, system prompt, app and
+    user, unless you give others. What was said there begins the new session's context.
+
+    ``app`` and ``user`` say [whose state](state.md) the session shares. ``state`` has the first keys.
+
+    Raises:
+        SessionExists: a session has this ``agent_id`` already.
+        InvalidInput: ``metadata`` is not JSON, or the name, the purpose or the system prompt is blank.
+        NoToolsLeft: none of ``tools`` is allowed.
+        TooDeep: the session would be deeper than allowed.
+        TooManyChildren: 5 children of the parent are at work.
+        RunNotAllowed: the session to continue has not ended.
+        Cancelled: the session to continue is cancelled.
     """
     allowed_tools = None
     if tools is not None:
@@ -97,13 +103,15 @@ def ensure(
     user: str | None = None,
     state: Mapping[str, object] | None = None,
 ) -> str:
-    """Returns the id under which a conversation goes on: ``agent_id`` while that session is open.
+    """Returns the ID of an open session for a conversation: ``agent_id`` if it is open, else a new ID.
 
-    Without one, and where it has ended or is cancelled, a session is created; after one that has ended it
-    ``continues`` that. The others say what it is to be, as in ``create``. Raises ``SessionNotFound`` for an
-    ``agent_id`` that is no session, which is never adopted, ``InvalidInput`` if it is of another ``app`` or
-    ``user``, ``CorruptSession``, ``RunNotAllowed`` while an agent is at work on a cancelled one, and what
-    ``create`` raises.
+    If ``agent_id`` has ended or is cancelled, the new session ``continues`` it. The other arguments describe the new
+    session, as in ``create``. This method also raises the errors of ``create``.
+
+    Raises:
+        SessionNotFound: no session has this ``agent_id``. An unknown ID is never used for a new session.
+        InvalidInput: the session belongs to another ``app`` or ``user``.
+        RunNotAllowed: the session is cancelled, and an agent is still at work on it.
     """
     if agent_id is not None and not is_agent_id(agent_id):
         raise SessionNotFound(agent_id)

@@ -35,23 +35,29 @@ _LENGTH_THAT_FITS = 200
 
 
 class EphemeralSession:
-    """The session of an agent that this program runs, created here; ``open`` has one that exists.
+    """Creates a session for an agent that your program runs; ``open`` opens one that exists.
 
-    ``max_tokens`` is its budget: None takes that of the settings, 64,000 for a sub-agent and 200,000 without a
-    ``parent``. ``parent`` is the session that it is created below, or its id: if that is cancelled, so is this one.
-    ``agent_id`` is its id, ``started_at`` the time of its creation, ``memory`` [its memory](#its-memory) and
-    ``cancellation_token`` [its token](#cancellation-tokens). Raises what ``Sessions.create`` raises.
+    ``max_tokens`` is the budget. None takes the default of the settings: 64,000 below a ``parent``, and 200,000 without
+    one. ``parent`` is the session above, or its ID. If the parent is cancelled, so is this session. The constructor
+    raises the errors of ``Sessions.create``.
 
-    As a context manager it ends the work that is not final yet: as ``completed``; as ``failed`` with the exception that
-    leaves the block; as ``abandoned`` if that is no failure (``KeyboardInterrupt``, ``SystemExit``, a task that is
-    cancelled). ``Cancelled`` ends nothing: the next write to a cancelled session, ``reconcile`` or ``cleanup`` makes it
-    ``abandoned``. No exception is held back.
+    The attributes are ``agent_id``, ``started_at``, ``memory`` ([the memory](#its-memory)) and ``cancellation_token``
+    ([the token](#cancellation-tokens)).
 
-    Nobody notices that a process is killed (SIGTERM raises nothing in Python either): its work stays open, until
-    another process goes on with it by ``open``, or ends it by ``Sessions.finalize`` or ``Sessions.cancel``.
-    Its phase is ``initializing`` to the end, unless ``Sessions.update`` changes it.
+    At the end of a ``with`` block, an open session ends as:
 
-    It can be pickled and copied, and so can its memory and its token: unpickling opens the session, as ``open`` does.
+    - ``completed``, if there was no exception;
+    - ``failed``, with the exception, if it is an ``Exception``;
+    - ``abandoned``, if it is another one (``KeyboardInterrupt``, ``SystemExit``, or the task is cancelled).
+
+    ``Cancelled`` ends nothing at once. The next write to the session, ``reconcile`` or ``cleanup`` makes it
+    ``abandoned``. Every exception is passed on.
+
+    If your process is killed, also by SIGTERM, the session stays open. Another process can ``open`` and use it, or end
+    it by ``Sessions.finalize`` or ``Sessions.cancel``. The phase stays ``initializing`` unless you change it with
+    ``Sessions.update``.
+
+    You can copy and pickle the session, its memory and its token. Unpickling opens the session.
     """
 
     def __init__(
@@ -69,9 +75,10 @@ class EphemeralSession:
 
     @classmethod
     def open(cls, agent_id: str, *, root: str | None = None) -> Self:
-        """The session ``agent_id``, whoever created it.
+        """Opens the session ``agent_id``, which any process may have created.
 
-        Raises ``SessionNotFound``, ``CorruptSession``, ``InvalidId``.
+        Raises:
+            InvalidId, SessionNotFound, CorruptSession: as in ``Sessions``.
         """
         sessions = Sessions(root)
         records.read(sessions, agent_id)
@@ -89,10 +96,10 @@ class EphemeralSession:
         purpose: str = "general",
         root: str | None = None,
     ) -> Self:
-        """A new session that is cancelled when ``parent_token`` is.
+        """Creates a session that is cancelled when ``parent_token`` is.
 
-        The token of a session makes that its parent. One that is in memory only is followed by
-        ``cancellation_token`` in this process; no other process knows of it.
+        If the token belongs to a session, that session is the parent. A token in memory cancels only the
+        ``cancellation_token`` in this process; other processes do not see it.
         """
         root = root or parent_token.root
         session = cls(max_tokens, parent_token.agent_id, agent_name=agent_name, purpose=purpose, root=root)
@@ -104,7 +111,7 @@ class EphemeralSession:
     def with_default_limits(
         cls, *, agent_name: str = "unknown", purpose: str = "general", root: str | None = None
     ) -> Self:
-        """A new session without a parent, with the budget of the settings: 200,000 tokens."""
+        """Creates a session without a parent, with the budget of the settings, by default 200,000 tokens."""
         return cls(None, agent_name=agent_name, purpose=purpose, root=root)
 
     def _attach(self, sessions: Sessions, agent_id: str) -> None:
@@ -126,42 +133,39 @@ class EphemeralSession:
 
     @property
     def root(self) -> str:
-        """The directory of the sessions."""
+        """The root of the session."""
         return self._sessions.root
 
     @property
     def loaded_skills(self) -> frozenset[str]:
-        """The names of the skills that were loaded into this session; those of its parent are not among them."""
+        """The names of the skills that were loaded into this session, without the parent's."""
         return frozenset(self._record().get("skills", {}))
 
     def is_skill_loaded(self, name: str) -> bool:
-        """Whether the skill ``name`` was loaded into this session, in any process."""
+        """Returns whether the skill ``name`` was loaded into this session, in any process."""
         return name in self.loaded_skills
 
     def register_loaded_skill(self, name: str, tokens: int) -> bool:
-        """Counts a skill that was loaded, against the budget too; False, and nothing changes, if it was before."""
+        """Counts a loaded skill against the budget. Returns False, and changes nothing, if it was loaded before."""
         return self._sessions.add_skill(self.agent_id, name, tokens)["added"]
 
     def skill_token_count(self) -> int:
-        """The tokens of all skills that were loaded."""
+        """Returns the tokens of all loaded skills."""
         return skill_tokens_of(self._record())
 
     def charge(self, tokens: int) -> TokenUsage:
-        """Counts ``tokens`` more against the budget, and returns what was used by then."""
+        """Counts ``tokens`` more, as ``Sessions.charge`` does."""
         return with_budget_of_memory(self._sessions, self._sessions.charge(self.agent_id, tokens))
 
     def elapsed_secs(self) -> int:
-        """The whole seconds since the session was created, up to its end.
-
-        While the work goes on, no change of the clock affects them within one process.
-        """
+        """Returns the whole seconds from the creation to now, or to the end."""
         record = self._record()
         if is_final(record["phase"]):
             return elapsed_seconds(record, utc_now())
         return int(self._elapsed_before + time.monotonic() - self._attached_at)
 
     def finalize(self, outcome: str, summary: str | None = None, *, error: str | None = None) -> Record:
-        """Ends the work, as ``Sessions.finalize`` does."""
+        """Ends the session, as ``Sessions.finalize`` does."""
         return self._sessions.finalize(self.agent_id, outcome, summary, error=error)
 
     def __enter__(self) -> Self:
@@ -190,7 +194,7 @@ class EphemeralSession:
             self.finalize(outcome, error=error[:_LENGTH_THAT_FITS])
 
     def report(self) -> Report:
-        """How the work stands or ended, as ``Sessions.report`` says it."""
+        """Reports on the session, as ``Sessions.report`` does."""
         return self._sessions.report(self.agent_id)
 
     def _record(self) -> Record:

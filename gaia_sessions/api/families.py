@@ -32,11 +32,9 @@ if TYPE_CHECKING:
 
 
 def tree(at: Reading, **wanted: Unpack[Wanted]) -> Sequence[TreeLine]:
-    """What ``list`` finds, each below its parent: pairs of a level and a summary. Level 0 is not indented.
+    """Returns what ``list`` returns, each session below its parent, as pairs of a level and a summary.
 
-    A session that does not stand below the parent that its record names has a ``parent_status``. The line of a
-    parent that is there only for what is below it has ``selected`` False. The ``sums`` of a line are those of
-    itself and of all lines below it, without such parents.
+    Level 0 is the top. The method takes the arguments of ``list``, and raises its errors.
     """
     return arranged(at, **wanted)[0]
 
@@ -51,7 +49,7 @@ def arranged(at: Reading, **wanted: Unpack[Wanted]) -> tuple[Sequence[TreeLine],
 
 
 def subtree(at: Reading, agent_id: str) -> Sequence[TreeLine]:
-    """A session with all that is below it, as ``tree`` has them."""
+    """Returns a session and everything below it, in the form of ``tree``."""
     # if its own parent is gone, that stands above it; one that is gone itself has a line too while it has children
     sessions, now, limits = at.preview(), at.now, at.config.limits
     records = list(all_below(sessions, agent_id))
@@ -65,10 +63,9 @@ def subtree(at: Reading, agent_id: str) -> Sequence[TreeLine]:
 
 
 def children(at: Reading, agent_id: str) -> Sequence[Line]:
-    """Summaries of the sessions that the agent, or the workflow, of a session started, the first created first.
+    """Returns summaries of the sessions right below a session, the first created first.
 
-    They are found also if that session is gone. One that cannot be read is left out. The cost follows their number,
-    not that of all sessions.
+    They are found even if the session is gone. A child that cannot be read is left out.
     """
     sessions = at.preview()
     return children_of(sessions, Above(sessions), agent_id, at.now, at.config.limits)

@@ -31,23 +31,30 @@ if TYPE_CHECKING:
     from .at import Reading
 
     class AgentTotals(TypedDict):
-        """The sessions of one kind of agent together."""
+        """The sessions with one agent name together."""
 
         agent_name: str
         totals: Totals
 
     class DayTotals(TypedDict):
-        """The sessions that ended on one day, as the clocks here have it; of those that have not, ``day`` is null."""
+        """The sessions that ended on one day, in local time.
+
+        Keys:
+            day: null for the sessions that have not ended.
+        """
 
         day: str | None
         totals: Totals
 
     class Stats(TypedDict):
-        """Figures of sessions. total: of all together. agents: by kind of agent, the kind with the most sessions first.
-        days: by the day of their end, the latest first, and last those that have not ended.
+        """Figures of sessions.
 
-        unread: how many more sessions there are that cannot be read, or that a later version wrote. unread_lines: how
-        many lines about removed ones cannot be read. removed_unread: there if not all lines could be looked at: why.
+        Keys:
+            agents: by agent name, the name with the most sessions first.
+            days: by the day of the end, the latest first; last, the sessions that have not ended.
+            unread: how many other sessions cannot be read, or were written by a later version.
+            unread_lines: how many lines about removed sessions cannot be read.
+            removed_unread: why not all such lines were read; absent if all were.
         """
 
         total: Totals
@@ -130,13 +137,15 @@ def stats(
     by: str | None = None,
     on_read: Callable[[int], object] | None = None,
 ) -> Stats:
-    """How sessions ended, how often they were resumed, how long they stayed in each phase.
+    """Returns [figures](figures.md#stats): how sessions ended, how often they were resumed, how long their phases took.
 
-    All count, of every app, and each once, also those that were removed: [what counts
-    where](commands.md#figures-of-all-sessions). ``since`` and ``until``: only those that ended, or were last active
-    while they are open, in that time, both included. by: ``agent`` or ``day``, also in parts; ``phase`` changes
-    nothing: every total has its phases. on_read: is called now and then with the number of sessions that were read.
-    Raises ``BadArgument``.
+    All sessions of every app count once, also those that were removed. ``since`` and ``until`` select by the end of a
+    session, or by its last activity if it is open; both times are included. ``by="agent"`` or ``by="day"`` adds a part
+    for each; ``by="phase"`` changes nothing, because every total has its phases. ``on_read`` is called now and then
+    with the number of sessions that were read.
+
+    Raises:
+        BadArgument: ``since``, ``until`` or ``by`` is not acceptable.
     """
     wanted = Filter(by=by, **given_moments({"since": since, "until": until}, at.now))
     sessions, now, limits = at.preview(), at.now, at.config.limits

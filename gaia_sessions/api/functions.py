@@ -81,12 +81,12 @@ def update_state(  # noqa: PLR0913  # what can be said of an update
 
 
 def should_resume(agent_id: str, *, root: str | None = None) -> bool:
-    """Whether the work may be resumed: see ``Sessions.should_resume``."""
+    """Returns whether a session may be resumed: see ``Sessions.should_resume``."""
     return Sessions(root).should_resume(agent_id)
 
 
 def get_session(agent_id: str, *, root: str | None = None) -> Record | None:
-    """The record as it is stored, or None: see ``Sessions.get``."""
+    """Returns the record as it is stored, or None: see ``Sessions.get``."""
     return Sessions(root).get(agent_id)
 
 
@@ -98,12 +98,12 @@ def finalize_session(
 
 
 def explain_resume(agent_id: str, *, root: str | None = None) -> Decision:
-    """The decision on resuming with all checks: see ``Sessions.explain_resume``."""
+    """Returns the decision about resuming with every check: see ``Sessions.explain_resume``."""
     return Sessions(root).explain_resume(agent_id)
 
 
 def list_sessions(*, root: str | None = None, **wanted: Unpack[Wanted]) -> Iterator[Line]:
-    """Summaries, the latest activity first: see ``Sessions.list``."""
+    """Returns an iterator of summaries, the latest activity first: see ``Sessions.list``."""
     return Sessions(root).list(**wanted)
 
 
@@ -115,5 +115,5 @@ def cleanup_sessions(
     app: str | None = None,
     root: str | None = None,
 ) -> CleanupReport:
-    """Removes what was not used for ``hours``, and reports it: see ``Sessions.cleanup``."""
+    """Removes sessions that were not updated for ``hours``: see ``Sessions.cleanup``."""
     return Sessions(root).cleanup(hours, dry_run=dry_run, corrupt=corrupt, app=app)

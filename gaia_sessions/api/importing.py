@@ -45,7 +45,11 @@ if TYPE_CHECKING:
     from .at import Place
 
     class NotImported(TypedDict):
-        """A session and why it was not imported: ``reason`` is the code of an error, ``detail`` its message."""
+        """A session that was not imported.
+
+        Keys:
+            reason, detail: the code and the message of an error.
+        """
 
         agent_id: str
         directory: str
@@ -53,10 +57,11 @@ if TYPE_CHECKING:
         detail: str
 
     class Imported(TypedDict):
-        """The report of an import.
+        """The report on an import.
 
-        root: the path of the store. directories: those that were read, one for each that was named.
-        imported, already_there: the ids of the sessions. waiting: how many events wait in each directory that has any.
+        Keys:
+            imported, already_there: IDs of sessions.
+            waiting: how many events wait in each directory that has any.
         """
 
         dry_run: bool
@@ -75,11 +80,15 @@ _POINTING_ELSEWHERE = ("conversation", "host_process", "transcript_path", "outpu
 
 
 def import_from(place: Place, *directories: str | os.PathLike[str], dry_run: bool = False) -> Imported:
-    """[Copies](settings.md#import-sessions-from-another-folder) the sessions of ``directories`` whole.
+    """[Copies](ci-and-cron.md#import-sessions) the sessions of ``directories`` whole.
 
-    Each is a folder that has one folder per session, a project, or the folder of one session. The sessions keep
-    their ids. One whose id is here already stays as it is, and nothing in ``directories`` is changed. Raises
-    ``NoSuchFolder``, and ``StoreFailure`` if one of them cannot be read, before anything is imported.
+    Each directory has one folder per session, or is a project or the folder of one session. The sessions keep their
+    IDs. If a session with the same ID is here, it stays as it is. Nothing in ``directories`` changes. The errors are
+    raised before anything is imported.
+
+    Raises:
+        NoSuchFolder: there is no such folder.
+        StoreFailure: a directory cannot be read.
     """
     named: list[str] = [os.fspath(directory) for directory in directories]
     paths = [os.path.join(working_directory(), path) if path else path for path in named]

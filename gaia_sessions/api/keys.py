@@ -34,9 +34,10 @@ if TYPE_CHECKING:
     from .at import Reading, Writing
 
     class SharedKeys(TypedDict):
-        """The state that a session sees: its own keys, and with ``app:`` and ``user:`` those that it shares.
+        """The state that a session sees: its own keys and, with ``app:`` and ``user:``, the shared keys.
 
-        revision: that of the record; app_revision, user_revision: those of what it shares, 0 if there is nothing.
+        Keys:
+            app_revision, user_revision: of the shared keys; 0 without any.
         """
 
         agent_id: str
@@ -49,10 +50,7 @@ if TYPE_CHECKING:
 
 
 def state(at: Reading, agent_id: str) -> SharedKeys:
-    """[The state](state.md) that the session sees, its own keys and those that it shares.
-
-    Raises ``SessionNotFound``, ``CorruptSession``, and ``StoreFailure`` if what it shares cannot be read.
-    """
+    """Returns [the state](state.md) that a session sees: its own keys and the shared keys."""
     record = at.store.read(agent_id)
     return _seen(record, {scope: at.store.document(scope) for scope in scopes_of(record)})
 
@@ -66,14 +64,19 @@ def change_state(
     add: Mapping[str, int] | None = None,
     if_revision: int | None = None,
 ) -> SharedKeys:
-    """Changes [the state](state.md) of a session in one step, and returns it as it is then.
+    """Changes [the state](state.md) of a session in one step, and returns the new state.
 
-    The keys of ``set`` get these values, None too; those of ``unset`` are cleared, whether they were there or not;
-    ``add`` adds whole numbers, to 0 where the key was missing. ``if_revision`` is the revision that the record
-    must have. What is refused changes nothing. A process that is killed before this returns may have changed the
-    keys of the session and not those that it shares. Raises ``InvalidInput`` for a key that is named twice, that is
-    never stored (``temp:``, ``secret:``) or that the settings do not allow, and for a value that is not JSON;
-    ``SessionFinal``, ``Cancelled``, ``RevisionChanged``, ``TooLarge``, ``SessionNotFound``, ``CorruptSession``.
+    ``set`` gives values to keys; None is a value. ``unset`` clears keys, whether they exist or not. ``add`` adds whole
+    numbers; a missing key counts as 0. ``if_revision`` is as in ``update``.
+
+    A refused call changes nothing. If the process is killed during the call, the session's own keys may have changed
+    and the shared keys not.
+
+    Raises:
+        InvalidInput: a key is named twice, or is never stored (``temp:``, ``secret:``), or the settings do not allow
+            it; or a value is not JSON.
+        RevisionChanged: the record has another revision.
+        Cancelled: the session is cancelled.
     """
     delta = Delta(set, [*unset] if not isinstance(unset, str) else unset, add)
     record = at.store.read(agent_id)

@@ -41,10 +41,11 @@ if TYPE_CHECKING:
     from .standing import Standing
 
     class BudgetUse(TypedDict):
-        """The sessions that have a budget that is held, and of which tokens were reported.
+        """The sessions whose budget is enforced and for which tokens were reported.
 
-        sessions: how many. tokens: what they used together. max_tokens: their budgets together. limit_reached: how many
-        have used as much as they may, or more.
+        Keys:
+            tokens, max_tokens: the sums of what they used and of their budgets.
+            limit_reached: how many have used up their budget.
         """
 
         sessions: int
@@ -55,9 +56,10 @@ if TYPE_CHECKING:
     class Sums(TypedDict):
         """Several sessions together.
 
-        sessions: how many. states: how many in each state; of what has none, with each ``status``. tokens: what counts
-        against their budgets; absent if none of them reported any. unreported: how many reported no tokens, or cannot
-        be read. budgets: how much of their budgets those used that have one.
+        Keys:
+            states: how many are in each state; sessions without a state count by ``status``.
+            tokens: what counts against their budgets; absent if nobody reported any.
+            unreported: how many reported no tokens or cannot be read.
         """
 
         sessions: int
@@ -70,25 +72,27 @@ if TYPE_CHECKING:
     class Summary(TypedDict):
         """One session in a list.
 
-        state, state_since: [how it stands](phases.md#states), and since when; absent if a later version wrote it.
-        status: ``active``, ``final``, or ``newer`` if a later version wrote it.
-        last_activity: when its agent last wrote to its transcript, if that was after ``last_updated``.
-        resume: whether it may be resumed, why, and until when.
-        running: whether an agent is at work on it, as far as can be determined.
-        liveness: what is known of that agent, ``{state, since?, for?, awaits?}``; absent if none is at work.
-        cancelled: there, and true, if it was cancelled, by itself or with a session above it.
-        denied: there, and true, if what it waited for was denied.
-        parent_id: as in the record, where a parent is known; with it depth, how many are above, unless they form a
-        circle. root_id: the first session above, or itself; trace_id: [what gathers its tree](state.md#traces).
-        parent_status: only in a tree, of one that is not below its parent: ``excluded`` by the options, ``gone``, or
-        ``circle`` if it is among the sessions above that parent.
-        selected: only in a tree, and false, if it is there for its children alone.
-        tokens: what counts against its budget; absent if nobody reported any. max_tokens: its budget, if its record
-        has one that somebody holds its agent to.
-        usage: what all runs used, as far as that is known. model, worktree: those of the latest run, if known.
-        app: whose it is, if it is of one.
-        turns: of a conversation, how many are complete. sums: only in a tree: it and all that is below it together.
-        overlap: only if asked for with ``around``: how much of that span it worked.
+        Keys:
+            state, state_since: [the state](phases.md#states), and since when; absent if a later version wrote it.
+            status: ``active``, ``final``, or ``newer`` if a later version wrote it.
+            last_activity: as in ``Decision``.
+            running: whether an agent is at work on it, as far as known.
+            liveness: what is known of that agent, ``{state, since?, for?, awaits?}``.
+            cancelled: present, and true, if the session is cancelled, by itself or with one above.
+            denied: present, and true, if a person denied what it asked.
+            depth: how many sessions are above; absent if the parents form a circle.
+            root_id: the topmost session above, or the session itself.
+            trace_id: [what all sessions of a tree share](state.md#traces).
+            parent_status: only in a tree, if the session is not shown below its parent: ``excluded`` by the options,
+                ``gone``, or ``circle`` if it is itself above that parent.
+            selected: only in a tree, and false, if the session is there only for its children.
+            tokens: what counts against the budget; absent if nobody reported any.
+            max_tokens: the budget in the record, if it is enforced.
+            usage: what all runs used, as far as known.
+            model, worktree: of the latest run.
+            turns: how many turns of a conversation are complete.
+            sums: only in a tree: the session and all lines below it together, without those that are not selected.
+            overlap: only with ``around``: how much of that span it worked.
         """
 
         agent_id: str
@@ -128,10 +132,10 @@ if TYPE_CHECKING:
     class CorruptSummary(TypedDict):
         """A session whose record cannot be used.
 
-        status: ``corrupt``, ``unreadable`` if the system refuses to read it, or ``newer`` for a later version's; for
-        the parent of another, also ``gone`` if there is no such session.
-        problem: why, in words.
-        selected, sums: as in ``Summary``.
+        Keys:
+            status: ``corrupt``; ``unreadable`` if the system refuses to read it; ``newer`` if a later version wrote it;
+                ``gone`` if it is a parent that does not exist.
+            selected, sums: as in ``Summary``.
         """
 
         agent_id: str
@@ -143,14 +147,17 @@ if TYPE_CHECKING:
     Line: TypeAlias = Summary | CorruptSummary
 
     class Wanted(TypedDict, total=False):
-        """Which sessions are listed: those that meet all that is asked.
+        """Which sessions you want.
 
-        active_only: neither final nor cancelled. agent_name: of this kind of agent. phases: in one of these. states: in
-        one of [these](phases.md#states). parent_id: right below that session. grep: with this text in the purpose or
-        the name of the agent, in capitals or not. since, until: last active in that time, both included. created_since:
-        created at that time or later. around: [those that worked](commands.md#who-worked-in-a-span-of-time) in the span
-        that begins at that time and has so many seconds; the largest share comes first. app: those of this app; without
-        it, those without an app. every_app: whatever app they are of. limit: at most so many, the first.
+        Keys:
+            active_only: neither final nor cancelled.
+            phases, states: in one of these phases, or [states](phases.md#states).
+            grep: with this text in the purpose or the agent name, in capitals or not.
+            since, until: last active in this time, both included.
+            created_since: created at this time or later.
+            around: [who worked](figures.md#who-worked-when) in the span that begins at a time and has so many seconds.
+            app: of this app; without it, sessions without an app.
+            every_app: of any app or none.
         """
 
         active_only: bool
@@ -177,14 +184,17 @@ _TIMES: Final = ("since", "until", "created_since")
 
 
 def summaries(at: Reading, **wanted: Unpack[Wanted]) -> Iterator[Line]:
-    """An iterator of summaries of the sessions that are ``wanted``, the latest activity first.
+    """Returns an iterator of summaries of sessions, the latest activity first.
 
-    With ``around`` the largest share of that span comes first.
-    Waiting events are shown as applied, although nothing is written. A session that cannot be read has a
-    ``problem`` and few other keys, and comes last. It is left out if anything is asked for but ``active_only`` and
-    ``limit``.
+    The keyword arguments are the keys of [`Wanted`](#shapes); a session must meet all that you give. With ``around``,
+    the largest share comes first. Waiting events are shown as applied.
 
-    Raises ``UnknownPhase``, ``UnknownState``, ``BadArgument``.
+    A session that cannot be read has a ``problem`` and few other keys, and comes last. It is left out if you give
+    anything but ``active_only``, ``every_app`` and ``limit``.
+
+    Raises:
+        UnknownPhase, UnknownState: a word is not known.
+        BadArgument: another value is not acceptable.
     """
     return iter(listed(at, **wanted)[0])
 

@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 
 class Memory:
-    """The messages and todos of one session, and the tokens that count against its budget; no other session has them.
+    """The messages and todos of one session alone, and the tokens that count against its budget.
 
-    Each write is one commit, and is on disk when its method returns. The methods raise ``SessionFinal`` once the work
-    has ended, and what ``Sessions.update`` raises.
+    When a method that writes returns, its change is on disk. Once the session has ended, the methods raise
+    ``SessionFinal``. They also raise the errors of ``Sessions.update``.
     """
 
     def __init__(self, sessions: Sessions, agent_id: str) -> None:
@@ -40,10 +40,9 @@ class Memory:
         tool_call_id: str | None = None,
         tokens: int | None = None,
     ) -> Message:
-        """Adds a message of ``system``, ``user``, ``assistant`` or ``tool``, and charges its ``tokens``.
+        """Adds a message and charges its ``tokens``, as ``Sessions.add_message`` does with ``is_charged``.
 
-        Without ``tokens`` they are estimated as one for every 4 bytes. Nothing is refused because the budget is used
-        up. Raises what ``Sessions.add_message`` raises.
+        Nothing is refused because the budget is used up.
         """
         return self._sessions.add_message(
             self._agent_id,
@@ -56,11 +55,11 @@ class Memory:
         )
 
     def get_messages(self, last: int | None = None) -> list[Message]:
-        """The messages, the oldest first, or the ``last`` ones, which cost no more if there are many others.
+        """Returns the messages, the oldest first; with ``last``, only so many of the newest.
 
-        The first is the system prompt, if there is one; after ``compact`` its summary is next, a message of the system
-        too. Of the ``last`` ones a result is left out whose call is not among them. One that cannot be read is left
-        out as well; ``Sessions.messages`` reports it.
+        The system prompt, if any, comes first. After ``compact``, its summary is next, as a system message. With
+        ``last``, a tool result without its call is left out. A message that cannot be read is left out too;
+        ``Sessions.messages`` reports it.
         """
         return [*self._sessions.remembered(self._agent_id, last)]
 
@@ -70,39 +69,37 @@ class Memory:
         return is_due(self.token_count, self.max_tokens)
 
     def compact(self) -> bool:
-        """Puts one summary in place of the older messages, and counts its tokens in place of what those were charged.
+        """Replaces the older messages by one summary, as ``Sessions.compact`` does.
 
-        The newest fifth stays, with whole pairs of a call and its result. A summary has at most 41 lines, the first
-        ones and the latest; a second one carries those of the first. Nothing is compacted unless you ask, and the
-        transcript keeps all messages. False, and nothing changes, if there are fewer than 5, or if the summary would be
-        longer than what it replaces.
+        Pairs of a call and its result stay together. A summary has at most 41 lines. Nothing is compacted unless you
+        call this.
         """
         return self._sessions.compact(self._agent_id)
 
     @property
     def token_count(self) -> int:
-        """How many tokens count against the budget, in all processes."""
+        """The number of tokens that count against the budget, in all processes."""
         return self._usage()["tokens"]
 
     @property
     def max_tokens(self) -> int:
-        """The budget: what the session was given, or that of the settings."""
+        """The budget of the session, or the default of the settings."""
         record = at.read(self._sessions, records.as_applied, self._agent_id)
         return max_tokens_of_memory(record, self._sessions.config.budgets)
 
     @property
     def limit_reached(self) -> bool:
-        """Whether as many tokens are used as there are, or more."""
+        """Whether the budget is used up."""
         return self._usage()["limit_reached"]
 
     def sync_token_count(self, total: int) -> TokenUsage:
-        """States that ``total`` tokens were used so far, in place of what was counted; later charges add to it."""
+        """States that ``total`` tokens were used so far. Later charges add to this total."""
         return with_budget_of_memory(self._sessions, self._sessions.set_token_total(self._agent_id, total))
 
     def clear(self) -> None:
         """Forgets all messages but the system prompt, and all todos, and counts from 0 tokens again.
 
-        Skills stay loaded. The messages are kept on disk: it is ``Sessions.reset`` with ``forget``.
+        Skills stay loaded, and the messages stay on disk: this is ``Sessions.reset`` with ``forget``.
         """
         self._sessions.reset(self._agent_id, forget=True)
 
@@ -116,7 +113,7 @@ class Memory:
         return self._sessions.add_todo(self._agent_id, description)["number"]
 
     def set_todo_status(self, number: int, status: str = TODO_COMPLETED) -> NumberedTodo:
-        """Changes where one todo stands, and returns it."""
+        """Changes the status of one todo, and returns the todo."""
         return self._sessions.set_todo_status(self._agent_id, number, status)
 
     def _usage(self) -> TokenUsage:

@@ -35,15 +35,20 @@ if TYPE_CHECKING:
 
     @final
     class Pending(TypedDict):
-        """One session that waits for a person, since ``state_since``.
+        """One session that waits for a person since ``state_since``.
 
-        question: why its agent stopped, in its own words; absent without a marker. last_message: all that it said last,
-        or the last 4,000 characters where no transcript has all; absent if no words of it are found. expired_at: since
-        when it may no longer be resumed, unless it is answered. tool: what its agent asks a permission for, which is
-        given in its host; such a session has no question and no resume_line. run_command: in place of the resume_line
-        what goes on with work that a command did, as in ``Decision``; neither of them if its app alone goes on with it.
-        awaits: what its agent waits for before it is told the answer, ``command`` or ``monitor``; then it has neither.
-        app: whose it is, if it is of one. host and the keys after it: those of the latest run.
+        Keys:
+            question: what the agent asked, in its own words and whole; absent if it gave none.
+            last_message: all of the agent's last message, or its last 4,000 characters if no transcript has all of it;
+                absent if none is found.
+            tool: for which tool the agent asks a permission in its host; then ``question`` and ``resume_line`` are
+                absent.
+            run_command: as in ``Decision``, in place of ``resume_line``. If only its app resumes the session, both are
+                absent.
+            awaits: what the agent waits for before it is told the answer, ``command`` or ``monitor``; then both are
+                absent too.
+            expired_at: when the session expired; an answer makes it resumable again.
+            host, host_session_id, host_agent_id, host_process: of the latest run.
         """
 
         agent_id: str
@@ -68,11 +73,11 @@ if TYPE_CHECKING:
 
 
 def pending(at: Reading, app: str | None = None) -> Sequence[Pending]:
-    """Every session that waits for a person, the one that waits longest first, with its question whole.
+    """Returns every session that waits for a person, the longest wait first.
 
-    With ``app`` they are those of this app alone.
-
-    What was approved or denied waits for nobody. What expired is among them: an answer makes it resumable again.
+    With ``app``, only sessions of this app are returned. A session that was approved or denied does not wait any more.
+    An expired session is included: an answer makes it resumable again. Nothing calls your program when a session begins
+    to wait: ask again, for example every minute.
     """
     sessions, now, limits = at.preview(), at.now, at.config.limits
     above = Above(sessions)

@@ -31,12 +31,14 @@ def choose_tools(
     agent_name: str | None = None,
     parent_id: str | None = None,
 ) -> ToolChoice:
-    """[Which of the tools](commands.md#tools-and-tasks) that are ``requested`` the agent of a new session may use.
+    """Says [which tools](limits.md#tools) the agent of a new session may use.
 
-    ``allowed`` are those that are ``available`` (None: whatever there is), that agents of the name ``agent_name``
-    may use, that the session ``parent_id`` has, and that are not blocked; ``blocked`` and ``unavailable`` are the
-    others. Raises ``InvalidInput`` for an empty list and a name that is none, ``NoToolsLeft``, and
-    ``SessionNotFound`` and ``CorruptSession`` for the parent.
+    A requested tool is ``allowed`` if it is not blocked, and is on every list that applies: ``available``, the settings
+    for ``agent_name``, and the tools of the session ``parent_id``.
+
+    Raises:
+        InvalidInput: the request is empty, or no tool can have one of the names.
+        NoToolsLeft: no requested tool is allowed.
     """
     from gaia_sessions.session.tools import chosen_tools
 
@@ -52,11 +54,11 @@ def allowed_of(
 
 
 def check_tool(at: Reading, agent_id: str, name: str) -> ToolAnswer:
-    """Whether the agent of a session may use the tool ``name``, and if not, why.
+    """Says whether the agent of a session may use the tool ``name``, and if not, why.
 
-    It may what is not blocked and what every list has that limits it: its own, those of the sessions above, and
-    those of the settings for its type and theirs; nothing while its work is cancelled, and no tool of a name that
-    cannot be on a list. Raises ``SessionNotFound``, and ``CorruptSession`` for sessions above it too.
+    The tool must not be blocked, and must be on every list that applies: the session's own list, the lists of the
+    sessions above, and the lists in the settings for their agents. A name that no tool can have is not allowed. While
+    the session is cancelled, no tool is allowed.
     """
     from gaia_sessions.session.tools import may_use
 
@@ -81,9 +83,10 @@ def tools_of(at: Reading, start: Start) -> Sequence[str] | None:
 
 
 def guard(at: Reading, task: str) -> GuardAnswer:
-    """Whether [the guard](commands.md#tools-and-tasks) lets ``task`` be delegated, whether it is on or not.
+    """Says whether [the guard](limits.md#the-guard) allows the delegation of ``task``, even if the guard is off.
 
-    Raises ``InvalidInput`` for a task that is blank.
+    Raises:
+        InvalidInput: the task is blank.
     """
     from gaia_sessions.session.guard import guard as judged
 

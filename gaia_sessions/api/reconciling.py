@@ -40,19 +40,22 @@ if TYPE_CHECKING:
     from .at import Place
 
     class SkippedSession(TypedDict):
-        """A session, and why it was left alone, by a code or in words."""
+        """A session that was left alone.
+
+        Keys:
+            reason: a code or words.
+        """
 
         agent_id: str
         reason: str
 
     class Verdict(TypedDict):
-        """The verdict on one run.
+        """The verdict on one run, by its number in the session.
 
-        run: its number in the session.
-        verdict: the end that is proved, or ``running`` or ``unsure``.
-        evidence: what the verdict is based on, in words.
-        phase: that of its session once the run was closed.
-        closed: whether it was closed, or in a dry run would be.
+        Keys:
+            verdict: the proved end, or ``running`` or ``unsure``.
+            phase: of the session, afterwards.
+            closed: whether the run was closed, or in a dry run would be.
         """
 
         agent_id: str
@@ -63,9 +66,11 @@ if TYPE_CHECKING:
         closed: bool
 
     class Reconciled(TypedDict):
-        """counted: the runs of which it is known now what they used, with those that had ended before.
+        """The report of ``reconcile``. ``busy``, ``corrupt`` and ``failed`` are as in ``CleanupReport``.
 
-        abandoned: the cancelled sessions that nobody is at work on any more, and that have become ``abandoned``.
+        Keys:
+            abandoned: cancelled sessions that are now ``abandoned``, because nobody is at work on them.
+            counted: runs whose usage is now known.
         """
 
         dry_run: bool
@@ -82,11 +87,11 @@ _EVIDENCE_FIELDS = ("host", "host_session_id", "host_agent_id", "tool_use_id")
 
 
 def reconcile(place: Place, *, dry_run: bool = False) -> Reconciled:
-    """[Judges](settings.md#close-runs-that-never-reported-an-end) every run without an end, closes those that are
-    proven to have ended, and counts what those that have ended used.
+    """[Judges](ci-and-cron.md#close-runs-without-an-end) every run without an end, and closes those that provably
+    ended.
 
-    Each of the ``verdicts`` has its evidence. ``lost``, ``ended_with_host`` and ``denied`` are closed; ``running``
-    and ``unsure`` are left alone.
+    It also counts what ended runs used. Each verdict has its evidence. ``lost``, ``ended_with_host`` and ``denied``
+    close the run; ``running`` and ``unsure`` leave it alone.
     """
     from gaia_sessions.ingest.consumption import count_ended_runs  # whoever only closes runs counts nothing
 

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 
 def get(at: Reading, agent_id: str) -> Record | None:
-    """The record as it is stored; None if there is no such session.
+    """Returns the record as it is stored, or None if there is no such session.
 
-    What waits in the inbox is not counted: ``show`` does that.
+    Events that wait in the inbox are not applied to it; ``show`` applies them.
     """
     try:
         return at.store.read(agent_id)
@@ -60,24 +60,26 @@ def id_of_host_agent(at: Writing, host_session_id: str, host_agent_id: str) -> s
 
 
 def repair(place: Place, agent_id: str) -> str | None:
-    """Keeps the record of a session whose `state.json` has [something behind it](record.md#recovery).
+    """Repairs a ``state.json`` that has [something behind the record](record.md#recovery), and keeps the record.
 
-    Returns where that file is kept as it was, None if the record can be read. Raises ``CorruptSession`` if the file
-    does not begin with a whole and valid record of that session, or has two.
+    Returns where the old file is kept; None if the record can be read.
+
+    Raises:
+        CorruptSession: the file does not begin with a whole and valid record of this session, or has two records.
     """
     with place.store as store:
         return store.repair(agent_id)
 
 
 def events(at: Reading, agent_id: str, *, since: int = 0) -> Iterator[Json | SessionsError]:
-    """An iterator of what happened to a session, in the order in which it was applied.
+    """Returns an iterator of [what happened](events.md) to a session, in the order in which it was applied.
 
-    Events that wait in the inbox are shown as applied, although nothing is written.
+    Waiting events are shown as applied.
 
-    Each entry is ``{at, kind, run?, phase, end?, detail?, revision, evidence, seq?}`` and the
-    [trace](state.md#traces) of its session, if that can be read. ``seq`` is its place among those that can be read,
-    from 1; one that waits has none yet. An error stands in place of one that cannot be read. With ``since`` there
-    are only those behind that place. What the call raises it raises before the first step of the iteration.
+    Each entry is ``{at, kind, run?, phase, end?, detail?, revision, evidence, seq?}``, with the
+    [trace](state.md#traces) of the session if that can be read. ``seq`` numbers the readable entries from 1; a waiting
+    event has none yet. With ``since``, you get only the entries after that number. In place of an entry that cannot be
+    read, you get an error object. The call itself raises its errors, not the first step of the iteration.
     """
     from gaia_sessions.store.above import Above
     from gaia_sessions.store.journal import behind, numbered

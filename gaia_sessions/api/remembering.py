@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 
 def remembered(at: Reading, agent_id: str, last: int | None = None) -> Sequence[Message]:
-    """The messages of the memory, the oldest first, or the ``last`` ones; one that cannot be read is left out.
+    """Returns the messages of the memory, the oldest first; with ``last``, only so many of the newest.
 
-    They are those of the transcript, with one summary in place of those that ``compact`` replaced. Of the ``last``
-    ones a result is left out whose call is not among them.
+    They are the messages of the transcript, with one summary in place of those that ``compact`` replaced. A message
+    that cannot be read is left out. With ``last``, so is a tool result whose call is not among the messages.
     """
     most = checked_number(last)
     record = at.store.read(agent_id)
@@ -42,10 +42,11 @@ def remembered(at: Reading, agent_id: str, last: int | None = None) -> Sequence[
 
 
 def compact(at: Writing, agent_id: str) -> bool:
-    """Puts a summary in place of older messages of the memory; False if there are fewer than 5, or it would be longer.
+    """Replaces the older messages of the memory by a summary, and returns whether it did.
 
-    The newest fifth stays, and the transcript keeps all messages. The tokens of the summary count in place of those
-    that were charged for the others. Raises ``SessionFinal``.
+    The newest fifth stays. The transcript keeps all messages. The tokens of the summary count in place of those that
+    were charged for the replaced messages. The result is False if there are fewer than 5 messages, or the summary would
+    be longer than what it replaces.
     """
     seen = at.store.read(agent_id)
     readable_messages = readable(at.store.messages(agent_id, is_wanted=after(replaced_through(seen))))

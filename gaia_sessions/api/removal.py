@@ -54,7 +54,7 @@ if TYPE_CHECKING:
         def by_work(self, record: Record, above: Above) -> str | None: ...
 
     class RemovedSession(TypedDict):
-        """A session that was removed; of one that could not be read only the id is known."""
+        """A session that was removed. If its record could not be read, only the ID is known."""
 
         agent_id: str
         agent_name: NotRequired[str]
@@ -68,13 +68,18 @@ _MOST_WRITTEN = 1000
 
 
 def remove(at: Writing, agent_ids: Iterable[str], *, force: bool = False) -> Sequence[RemovedSession]:
-    """Removes sessions for good, with all their files, and returns them in the order in which they were named.
+    """Removes sessions for good, with all their files, and returns them in the order of ``agent_ids``.
 
-    Nothing is removed if one of them must stay: without ``force`` one that is open, on which an agent may still be
-    at work, or that cannot be read; and always one above an open one that is not named too. What is below a
-    cancelled session stays cancelled. It is said which and why: raises ``NotRemovable``, ``SessionNotFound``,
-    ``CorruptSession``, ``NewerSchema``. If one of them cannot be removed after that, because it stays locked or
-    changed meanwhile, the others are, and then its error is raised. Raises ``BadArgument`` for one text.
+    If one of them must stay, nothing is removed. A session must stay if an open session that you do not name is below
+    it. Without ``force``, it must also stay if it is open, an agent may be at work on it, an open session continues it,
+    or it cannot be read. Sessions below a cancelled session stay cancelled.
+
+    If one session turns out to be locked or changed during the removal, the others are removed, and then its error is
+    raised.
+
+    Raises:
+        NotRemovable: some sessions must stay; the error says which and why.
+        BadArgument: ``agent_ids`` is one text.
     """
     removed, failed = remove_named(at, agent_ids, force=force)
     for error in failed:

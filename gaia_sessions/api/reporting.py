@@ -49,10 +49,7 @@ _END_OF_FILE = 1 << 18
 
 
 def report(at: Reading, agent_id: str) -> Report:
-    """How the work of a session stands or ended: [the report](commands.md#reports-and-waiting-for-an-end).
-
-    ``status`` is ``success``, ``error``, ``timeout``, ``cancelled`` or ``running``. Raises ``NewerSchema``.
-    """
+    """Returns [the report](commands.md#reports-and-waiting) on the work of a session."""
     return report_and_standing(at, agent_id)[0]
 
 

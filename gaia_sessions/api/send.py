@@ -150,10 +150,13 @@ def _said_earlier(at: Reading, record: Record) -> list[dict[str, str]]:
 
 
 class SentTurn(TypedDict):
-    """One turn of a conversation, once it is answered.
+    """One answered turn of a conversation.
 
-    task_id: an ID that no other turn of any session has. text: what was answered last; empty if nothing was. messages:
-    what was sent and answered, as it is stored. usage: what the session has used by then. report: how it stands.
+    Keys:
+        task_id: an ID that no other turn of any session has.
+        text: the last answer; empty if there was none.
+        messages: what was sent and answered, as it is stored.
+        usage, report: of the session after the turn.
     """
 
     agent_id: str

@@ -1,6 +1,7 @@
 """The sessions of one root, and what can be done with them: a table of operations, for programs.
 
-Each row makes a method of an operation, whose docstring is the reference in ``docs/python.md``.
+Each row makes a method of an operation, whose docstring is the reference in ``docs/python.md``. The comments above the
+rows are the subjects of that page.
 """
 
 from __future__ import annotations
@@ -53,49 +54,64 @@ else:
 
 
 class Sessions(Place):
-    """The sessions of one directory, to be read and changed.
+    """Reads and changes the sessions of one root, the folder that holds them.
 
-    ``root`` is that directory; without it, it is found as [on the command
-    line](record.md#where-sessions-are-stored). ``flags`` are [settings](settings.md#settings) that take precedence
-    over all others, for example ``{"lock_timeout": 2}``. It can be copied and pickled; where it arrives, the settings
-    of that place hold.
+    ``root`` names that folder. Without it, the root is [found as on the command
+    line](record.md#where-sessions-are-stored). ``flags`` are [settings](settings.md) that override all others, for
+    example ``{"lock_timeout": 2}``. You can copy and pickle the object. Where it is unpickled, the settings of that
+    place apply.
 
-    When a method that writes returns, the change is durable. Methods that only read create nothing. Records are dicts
-    with the keys of [`state.json`](record.md#the-record), and values: changing one changes nothing on disk. To write
-    only if nobody else has written since, pass ``if_revision=record["revision"]`` to ``update``. A time is a datetime,
-    UTC if it has no offset, or a text [as on the command line](commands.md#times). What is returned is under
-    [Shapes](#shapes).
+    When a method that writes returns, the change is durable. Methods that only read create nothing. A record is a dict
+    with the keys of [`state.json`](record.md#the-record). If you change the dict, nothing on disk changes. To write
+    only if nobody else wrote after you read, pass ``if_revision=record["revision"]`` to ``update``.
 
-    IDs are whole: ``latest`` and parts of one are for commands.
+    A time is a datetime, in UTC if it has no offset, or a text [as on the command line](commands.md#times). IDs are
+    whole: only commands accept ``latest`` and parts of an ID.
 
-    Every method may raise [errors](#errors): ``InvalidId``, ``SessionNotFound``, ``CorruptSession``, ``StoreFailure``;
-    those that write ``NewerSchema``, ``TooLarge``, ``LockTimeout`` and ``DurabilityUnknown`` too. What else one raises
-    stands with it.
+    Any method may raise the first five of [these errors](errors.md#errors-in-python). Methods that write may raise all
+    of them. Below, each method lists only its other errors.
+
+    Raises:
+        InvalidId: the text cannot be an ID.
+        SessionNotFound: no session has this ID.
+        CorruptSession: the record of the session, or of one above it, cannot be used.
+        StoreFailure: the system refused the operation.
+        NewerSchema: a later version wrote the record.
+        SessionFinal: the session has ended, so it cannot be changed.
+        TooLarge: the record or a text would be larger than its limit.
+        LockTimeout: another process did not release a lock in time.
+        DurabilityUnknown: the change is written, but a power failure may undo it.
     """
 
     __slots__ = ()
 
+    # Create and end
     create = Writes(creating.create)
     ensure = Writes(creating.ensure)
-    state = Reads(keys.state)
-    change_state = Writes(keys.change_state)
-    choose_tools = Reads(permitting.choose_tools)
-    check_tool = Reads(permitting.check_tool)
-    guard = Reads(permitting.guard)
-    get = Reads(records.get)
-    show = Reads(showing.show)
     update = Changes(updating.update)
+    finalize = Changes(updating.finalize)
+
+    # Answer and resume
     pending = Reads(pending_work.pending)
     approve = Changes(answering.approve)
     deny = Changes(answering.deny)
-    finalize = Changes(updating.finalize)
     should_resume = Reads(standing.should_resume)
     explain_resume = Reads(standing.explain_resume)
+
+    # Look and wait
+    get = Reads(records.get)
+    show = Reads(showing.show)
     list = Reads(listing.summaries)
     tree = Reads(families.tree)
     subtree = Reads(families.subtree)
     children = Reads(families.children)
     events = Reads(records.events)
+    report = Reads(reporting.report)
+    wait = Calls(waiting.wait)
+    stats = Reads(figures_of_all.stats)
+    usage_by_agent = Reads(sums.usage_by_agent)
+
+    # Messages and turns
     messages = Reads(transcript_messages.messages)
     add_message = Writes(transcript_messages.add_message)
     add_turn = Writes(turns.add_turn)
@@ -103,9 +119,18 @@ class Sessions(Place):
     remembered = Reads(remembering.remembered)
     compact = Writes(remembering.compact)
     reset = Writes(turns.reset)
+
+    # Shared state
+    state = Reads(keys.state)
+    change_state = Writes(keys.change_state)
+
+    # Tools and the guard
+    choose_tools = Reads(permitting.choose_tools)
+    check_tool = Reads(permitting.check_tool)
+    guard = Reads(permitting.guard)
+
+    # Budget, skills and todos
     usage = Reads(charging.usage)
-    usage_by_agent = Reads(sums.usage_by_agent)
-    stats = Reads(figures_of_all.stats)
     charge = Writes(charging.charge)
     set_token_total = Writes(charging.set_token_total)
     add_skill = Writes(charging.add_skill)
@@ -113,12 +138,16 @@ class Sessions(Place):
     add_todo = Writes(todo_list.add_todo)
     set_todo_status = Writes(todo_list.set_todo_status)
     set_todos = Writes(todo_list.set_todos)
+
+    # Cancel sessions
     cancel = Writes(cancelling.cancel)
     cancel_conversation = Writes(cancelling.cancel_conversation)
     cancellation = Reads(cancelling.cancellation)
-    report = Reads(reporting.report)
-    wait = Calls(waiting.wait)
+
+    # Run a command
     run = Calls(command.run)
+
+    # Clean up and repair
     cleanup = Calls(cleaning.cleanup)
     remove = Writes(removal.remove)
     repair = Calls(records.repair)

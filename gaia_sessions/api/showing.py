@@ -38,7 +38,13 @@ if TYPE_CHECKING:
     from .standing import Standing
 
     class Shown(Record):
-        """A record with what a program is shown besides, as in ``Summary``. children: their ids."""
+        """A record with more keys, mostly as in ``Summary``.
+
+        Keys:
+            resume: the decision about resuming.
+            cancellation: present if the session is cancelled.
+            children: the IDs of the sessions right below, if there are any.
+        """
 
         state: NotRequired[str]
         state_since: NotRequired[str]
@@ -111,11 +117,9 @@ def _last_turn(sessions: Reader, record: Record) -> LastTurn:
 
 
 def show(at: Reading, agent_id: str) -> Shown:
-    """The record as it will be once the waiting events are applied, with what is known besides.
+    """Returns the record with all waiting events applied, and with the keys of [`Shown`](#shapes).
 
-    ``state`` is [how it stands](phases.md#states), in one word, and ``state_since`` since when;
-    ``resume`` is the policy's decision; ``liveness`` is there while an agent is at work on it, ``cancellation`` if
-    it is cancelled, ``children`` if it has any. The record of a later version has none of these but ``children``.
+    For a record that a later version wrote, only the key ``children`` is added.
     """
     sessions, now, limits = at.preview(), at.now, at.config.limits
     record, above = sessions.read(agent_id), Above(sessions)

@@ -47,14 +47,18 @@ class Standing:
 
 
 def should_resume(at: Reading, agent_id: str) -> bool:
-    """Whether the work may be resumed; False also for missing and corrupt sessions and impossible ids."""
+    """Returns whether a session may be resumed.
+
+    The result is also False if the ID is impossible, or the session is missing or corrupt. True is no approval: a
+    denied session may be resumed too, to find another way.
+    """
     return is_agent_id(agent_id) and explain_resume(at, agent_id)["should_resume"]
 
 
 def explain_resume(at: Reading, agent_id: str) -> Decision:
-    """[The decision](phases.md#may-the-work-be-resumed) with its reason and every check.
+    """Returns [the decision](phases.md#the-resume-check) about resuming, with its reason and every check.
 
-    A missing or corrupt session gets one too.
+    A missing or corrupt session gets a decision too.
     """
     from gaia_sessions.store.above import Above
 

@@ -33,17 +33,20 @@ Agent = TypeVar("Agent", bound="Callable[..., Any]")
 
 
 class SubAgentSession(Generic[Agent]):
-    """A conversation with one agent, which this program calls: every turn is one commit, whoever else goes on with it.
+    """A conversation with one agent that your program calls. Every turn is one commit, and any process can add the
+    next.
 
-    ``agent`` is any callable that takes a list of messages, ``{role, content, tool_name?, tool_call_id?}``, and returns
-    a text, or a list of messages of the same shape, which may have ``tokens``. Where it has parameters of these names,
-    it is given ``cancellation_token``, that of the session, and ``events``, the sink of ``with_events``. If it is
-    ``async``, ``send`` is awaited.
+    ``agent`` is a callable. It takes a list of messages, ``{role, content, tool_name?, tool_call_id?}``, and returns a
+    text, or a list of such messages, which may also have ``tokens``. If the callable has parameters of these names, it
+    gets ``cancellation_token``, the token of the session, and ``events``, the sink of ``with_events``. If the callable
+    is ``async``, you await ``send``.
 
-    Without ``agent_id`` a session is created: below ``parent``, a session or its ID, with ``agent_name``, by default
-    the name of the callable, and ``purpose``. With it that session is opened, whoever began it; its ``system_prompt``
-    is the one that it was created with, and another is an error. Raises ``InvalidInput`` for that, and what
-    ``Sessions.create`` and ``Sessions.get`` raise.
+    Without ``agent_id``, a session is created below ``parent``, a session or its ID. ``agent_name`` is by default the
+    name of the callable. With ``agent_id``, that session is opened. It keeps the system prompt that it was created
+    with. The errors of ``Sessions.create`` and ``Sessions.get`` are raised too.
+
+    Raises:
+        InvalidInput: ``agent`` is not callable, or ``system_prompt`` differs from the session's prompt.
     """
 
     def __init__(  # what can be said of a session
@@ -81,9 +84,9 @@ class SubAgentSession(Generic[Agent]):
 
     @classmethod
     def from_subagent(cls, subagent: Agent, **options: Any) -> Self:  # noqa: ANN401  # those of the constructor
-        """A session of an object that is called as an agent, and that may have a ``name`` and a ``system_prompt``.
+        """Makes a session of a callable object, which may have a ``name`` and a ``system_prompt``.
 
-        ``options`` are those of the constructor, and take precedence.
+        ``options`` are options of the constructor, and take precedence.
         """
         if options.get("agent_id") is None:
             options.setdefault("agent_name", getattr(subagent, "name", None))
@@ -91,64 +94,69 @@ class SubAgentSession(Generic[Agent]):
         return cls(subagent, **options)
 
     def subagent(self) -> Agent:
-        """The agent, the same object for every turn."""
+        """Returns the agent, the same object for every turn."""
         return self._agent
 
     def with_events(self, sink: Sink) -> Self:
-        """Itself; from now on ``sink`` is called with each [event](#events) that a ``send`` or ``reset`` adds.
+        """Calls ``sink`` from now on with each [event](events.md) that ``send`` or ``reset`` adds. Returns the object
+        itself.
 
-        What it raises is passed on: while the agent was not answered yet it ends the send, and a turn that is stored
+        An error of ``sink`` is passed on. If the agent has not answered yet, the error ends the send. A stored turn
         stays.
         """
         self._sink = sink
         return self
 
     def with_parent_depth(self, depth: int) -> Self:
-        """Itself; its caller says that it works at ``depth``, so that this agent works at one more at least.
+        """States that the caller works at ``depth``, so this agent works at least one level deeper. Returns the object
+        itself.
 
-        The depth of the session is what counts if that is greater. ``send`` raises ``TooDeep`` before it calls anything
-        if the limit of the session is smaller, by default 8.
+        If the session itself is deeper, its own depth counts. If the depth is above the limit of the session, by
+        default 8, ``send`` raises ``TooDeep`` before it calls the agent.
         """
         self._fields = {"depth": depth + 1}
         return self
 
     @property
     def root(self) -> str:
-        """The directory of the sessions."""
+        """The root of the session."""
         return self._sessions.root
 
     @property
     def turns(self) -> int:
-        """How many turns are complete since the beginning, or since the last ``reset``."""
+        """The number of complete turns since the beginning, or since the last ``reset``."""
         return at.read(self._sessions, records.as_applied, self.agent_id).get("turns", 0)
 
     @property
     def transcript(self) -> list[dict[str, str]]:
-        """What the agent will be given before what is sent next: the system prompt, and all that was said."""
+        """What the agent is given before the next message: the system prompt and all that was said."""
         return self._said.before(at.read(self._sessions, records.as_applied, self.agent_id))
 
     def reset(self) -> None:
-        """Begins anew: the next turn is the first, after the system prompt. What was used, and the todos, stay.
-
-        Raises what ``Sessions.reset`` raises.
-        """
+        """Begins the conversation anew, as ``Sessions.reset`` does."""
         record = self._sessions.reset(self.agent_id)
         for entry in self._sessions.events(self.agent_id):
             if isinstance(entry, dict) and (entry["kind"], entry["revision"]) == (SESSION_RESET, record["revision"]):
                 self._sink({key: value for key, value in entry.items() if key != "seq"})
 
     def send(self, said: str | Iterable[Mapping[str, object]], *, pruned: bool = False, wait: float = 0) -> Any:  # noqa: ANN401  # awaitable, if the agent is
-        """Calls the agent over all that was said before and what is ``said``, and returns the turn, a ``SentTurn``.
+        """Calls the agent with all that was said before and with ``said``, and returns the turn, a ``SentTurn``.
 
-        ``said`` is a text of the user, or messages; an empty list is allowed. ``pruned`` gives the agent what
-        ``Sessions.context`` tells in place of the whole transcript. ``wait`` is for how many seconds it is waited while
-        somebody else is at work on the session. If the agent is ``async``, this returns a coroutine.
+        ``said`` is a text of the user or a list of messages, which may be empty. With ``pruned``, the agent gets what
+        ``Sessions.context`` returns, and not the whole transcript. ``wait`` is how many seconds to wait while somebody
+        else is at work on the session. If the agent is ``async``, this returns a coroutine.
 
-        Nothing of the turn is stored before it is answered, and then all of it. If the agent raises, the error is
-        counted and passed on; if this program is interrupted, or the task is cancelled, no error is. Raises
-        ``AgentAtWork``, ``RunNotAllowed`` if the session is final, carries something out or was switched off,
-        ``Cancelled`` if it is cancelled, ``TooDeep``, ``InvalidInput`` for what is no message, ``RunGone`` if somebody
-        has ended the send meanwhile.
+        The turn is stored whole, after the answer. If the agent raises, the error is counted and passed on. If your
+        program is interrupted or the task is cancelled, no error is counted.
+
+        Raises:
+            AgentAtWork: somebody else is at work on the session.
+            RunNotAllowed: the session is final, ``executing`` or ``validating``; resuming is switched off; or an
+                approval is missing.
+            Cancelled: the session is cancelled.
+            TooDeep: see ``with_parent_depth``.
+            InvalidInput: ``said`` or the answer is not acceptable.
+            RunGone: somebody ended the send meanwhile.
         """
         send = Send(
             self._sessions,

@@ -18,15 +18,17 @@ if TYPE_CHECKING:
     from .listing import BudgetUse, Line, Sums, Wanted
 
     class AgentUsage(TypedDict):
-        """The sessions of one kind of agent together."""
+        """The sessions with one agent name together."""
 
         agent_name: str
         sums: Sums
 
     class UsageByAgent(TypedDict):
-        """What sessions used. agents: whoever used most first. total: of all agents together.
+        """What sessions used.
 
-        unread: how many more sessions there are that cannot be read.
+        Keys:
+            agents: the agent name that used most comes first.
+            unread: how many other sessions cannot be read.
         """
 
         agents: list[AgentUsage]
@@ -35,10 +37,11 @@ if TYPE_CHECKING:
 
 
 def usage_by_agent(at: Reading, **wanted: Unpack[Wanted]) -> UsageByAgent:
-    """What the sessions used that are ``wanted``, of every app if none is named: by kinds of agents, and in all.
+    """Returns what sessions used, in all and for each agent name.
 
-    Each session counts once, with what counts against its budget: the tokens of a parent do not include those of
-    its children. Those of which nobody reported any are counted as ``unreported``. Raises what ``list`` raises.
+    The method takes the arguments of ``list``, and raises its errors. Without ``app``, every app counts. Each session
+    counts once, with the tokens that count against its budget. The tokens of a parent do not include those of its
+    children.
     """
     by_name: dict[str, list[Sums]] = {}
     unread = 0

@@ -25,17 +25,15 @@ if TYPE_CHECKING:
 
 
 def todos(at: Reading, agent_id: str) -> Sequence[NumberedTodo]:
-    """The todos of a session in their order.
-
-    Raises ``NewerSchema``.
-    """
+    """Returns the todos of a session in their order."""
     return numbered_todos(at.store.read(agent_id))
 
 
 def add_todo(at: Writing, agent_id: str, description: str) -> NumberedTodo:
     """Adds a pending todo at the end, and returns it.
 
-    Raises ``InvalidInput`` for a description that is blank or has more than 1,000 characters, ``SessionFinal``.
+    Raises:
+        InvalidInput: the description is blank or has more than 1,000 characters.
     """
     check_description(description)
     record = at.change(agent_id, lambda record, now: with_todo(record, description, now), ROOM_FOR_ENDS)
@@ -43,10 +41,13 @@ def add_todo(at: Writing, agent_id: str, description: str) -> NumberedTodo:
 
 
 def set_todo_status(at: Writing, agent_id: str, number: int, status: str = TODO_COMPLETED) -> NumberedTodo:
-    """Changes where one todo stands, and returns it.
+    """Changes the status of one todo, and returns the todo.
 
-    That is ``pending``, ``in_progress``, ``completed``, or ``cancelled``: nobody will do it. Raises
-    ``BadArgument``, ``NoSuchTodo``, ``SessionFinal``.
+    ``status`` is ``pending``, ``in_progress``, ``completed``, or ``cancelled`` if nobody will do it.
+
+    Raises:
+        BadArgument: ``number`` or ``status`` is not acceptable.
+        NoSuchTodo: no todo has this number.
     """
     check_number(number)
     check_status(status)
@@ -55,9 +56,10 @@ def set_todo_status(at: Writing, agent_id: str, number: int, status: str = TODO_
 
 
 def set_todos(at: Writing, agent_id: str, todos: Iterable[Mapping[str, object]]) -> Sequence[NumberedTodo]:
-    """Replaces all todos of a session by ``todos``, each ``{description, status}``.
+    """Replaces all todos of a session by ``todos``, each ``{description, status}``, and returns them.
 
-    Returns them as the method ``todos`` does, and raises what ``add_todo`` raises.
+    Raises:
+        InvalidInput: as in ``add_todo``.
     """
     checked = check_todos([*todos])
     return numbered_todos(at.change(agent_id, lambda record, now: with_todos(record, checked, now), ROOM_FOR_ENDS))

@@ -41,11 +41,15 @@ def add_message(  # noqa: PLR0913  # what can be said of a message
     tokens: int | None = None,
     is_charged: bool = False,
 ) -> Message:
-    """Adds a message of ``system``, ``user``, ``assistant`` or ``tool``, and returns it as it is stored.
+    """Adds one message to [the transcript](record.md#transcripts), and returns the message as it is stored.
 
-    ``tokens`` is how many the content has. With ``is_charged`` they count against the budget, in the same write;
-    without ``tokens`` one is counted for every 4 bytes. Raises ``SessionFinal``, ``BadArgument`` for another role,
-    ``InvalidInput``, ``TooLarge`` for more than 1 MiB.
+    ``role`` is ``system``, ``user``, ``assistant`` or ``tool``. ``tokens`` is the number of tokens in ``content``. With
+    ``is_charged``, the same write counts them against the budget; without ``tokens``, every 4 bytes count as one token.
+
+    Raises:
+        BadArgument: ``role`` is none of the four.
+        InvalidInput: another value is not acceptable.
+        TooLarge: the message has more than 1 MiB.
     """
     message = new_message(role, content, at.now, tool_name=tool_name, tool_call_id=tool_call_id, tokens=tokens)
     with at.store.open(agent_id) as session:
@@ -61,10 +65,13 @@ def add_message(  # noqa: PLR0913  # what can be said of a message
 def messages(
     at: Reading, agent_id: str, *, last: int | None = None, since: datetime | str | None = None
 ) -> Iterator[Message | SessionsError]:
-    """An iterator of the messages of [the transcript](record.md#transcripts) in their order.
+    """Returns an iterator of the messages of the transcript, the oldest first.
 
-    ``last`` takes at most so many, ``since`` those made at that time or later; the cost follows what is taken. An
-    error stands in place of one that cannot be read. Raises ``BadArgument``.
+    ``last`` takes only the newest messages, at most that many. ``since`` takes those made at that time or later. In
+    place of a message that cannot be read, you get an error object.
+
+    Raises:
+        BadArgument: ``last`` or ``since`` is not acceptable.
     """
     if last is None and since is None:
         return at.store.messages(agent_id)

@@ -48,13 +48,17 @@ if TYPE_CHECKING:
 
 
 def add_turn(at: Writing, agent_id: str, messages: Iterable[object], *, number: int | None = None) -> Turn:
-    """Adds a [turn](record.md#transcripts) whole: what was sent, and what was answered, in one commit.
+    """Adds a whole [turn](record.md#turns) in one commit: what was sent and what was answered.
 
-    Each message is ``{role, content, tool_name?, tool_call_id?, tokens?}``. What was added before by other ways
-    since the last turn belongs to it as well. With its ``number`` it can be asked for again: a turn that is
-    complete and ends with the same messages stays as it is. Raises ``NotTheNextTurn`` for another number than the
-    next, ``SessionFinal``, ``AgentAtWork`` while a send is at work, ``BadArgument``, ``InvalidInput`` for what is
-    no list of messages, ``TooLarge`` for a message of more than 1 MiB and for 64 MiB in all.
+    Each message is ``{role, content, tool_name?, tool_call_id?, tokens?}``. Messages that were added alone since the
+    last turn belong to this turn too. If you give ``number``, you can repeat the call: a complete turn that ends with
+    the same messages stays as it is.
+
+    Raises:
+        NotTheNextTurn: ``number`` is not the number of the next turn.
+        AgentAtWork: a send is at work.
+        InvalidInput: ``messages`` is empty or has something else in it.
+        TooLarge: a message has more than 1 MiB, or the turn more than 64 MiB.
     """
     given = [message_of(message, place, at.now) for place, message in enumerate(messages, 1)]
     if not given:
@@ -76,11 +80,13 @@ def add_turn(at: Writing, agent_id: str, messages: Iterable[object], *, number: 
 
 
 def reset(at: Writing, agent_id: str, *, forget: bool = False) -> Record:
-    """Begins a transcript anew, with the system prompt alone and no turns, and returns the record.
+    """Empties the transcript except for the system prompt, and returns the record. The next turn is the first again.
 
-    What was used and the todos stay; with ``forget`` no tokens are used any more, and there are no todos. The
-    messages are kept on disk, as an [archived transcript](record.md#transcripts). Raises ``SessionFinal``, and
-    ``AgentAtWork`` while a send is at work.
+    The used tokens and the todos stay; ``forget`` clears both. The messages stay on disk as an [archived
+    transcript](record.md#transcripts).
+
+    Raises:
+        AgentAtWork: a send is at work.
     """
     from gaia_sessions.session.compaction import without_memory  # few transcripts begin anew
 

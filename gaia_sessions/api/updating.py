@@ -48,15 +48,23 @@ def update(  # noqa: PLR0913  # what can be said of an update
     if_revision: int | None = None,
     question: str | None = None,
 ) -> Written:
-    """Changes a session and returns the new record.
+    """Changes a session and returns the new record. An argument that is None changes nothing.
 
-    ``phase`` is one of [the nine](phases.md#phases). ``metadata`` is merged at its top level; ``error`` is stored
-    and adds one to the error count. ``max_tokens`` is the budget from now on. Repeating the current phase only
-    records activity; a final phase ends the session. With ``if_revision``, nothing is written unless the record is
-    at that revision. ``question`` is what is asked of a person with the phase ``approval``.
+    ``phase`` is one of [the nine](phases.md). The current phase, given again, only records activity. A final phase ends
+    the session. ``metadata`` is merged at its top level. ``error`` is stored as the last error, and adds 1 to the error
+    count. ``resume_ready`` switches resuming on or off until the next phase. ``max_tokens`` is the new budget.
+    ``question`` is for a person, and needs ``phase="approval"``. With ``if_revision``, nothing is written unless the
+    record has this revision.
 
-    Raises ``UnknownPhase``, ``SessionFinal``, ``IllegalMove``, ``ResumeNotAllowed``, ``RevisionChanged``,
-    ``InvalidInput``, and ``Cancelled`` as ``finalize`` does.
+    Raises:
+        UnknownPhase: ``phase`` is none of the nine.
+        IllegalMove: the session cannot go to this phase.
+        ResumeNotAllowed: resuming cannot be switched on in this phase.
+        RevisionChanged: the record has another revision.
+        InvalidInput: a value is not acceptable.
+        NotApproved: the setting ``approvals`` is ``explicit``, and [only a person](approve.md#only-a-person-approves)
+            lets this session move on.
+        Cancelled: the session is cancelled, so it ends as ``abandoned`` and not as ``phase`` says.
     """
     asked = checked_update(phase, metadata, error, resume_ready=resume_ready, max_tokens=max_tokens, question=question)
     check_if_revision(if_revision)
@@ -94,10 +102,14 @@ def _asked_of_waiting(at: Writing, record: Record, asked: Asked) -> Asked:
 def finalize(
     at: Writing, agent_id: str, outcome: str, summary: str | None = None, *, error: str | None = None
 ) -> Written:
-    """Ends a session as ``completed``, ``failed`` or ``abandoned`` and returns the record.
+    """Ends a session as ``completed``, ``failed`` or ``abandoned``, and returns the record.
 
-    The same outcome again changes nothing. Raises ``UnknownOutcome``, ``SessionFinal`` if the session ended with
-    another outcome, and ``Cancelled`` if it is cancelled: then it is abandoned.
+    ``summary`` is the result. ``error`` is stored as in ``update``. The same outcome again changes nothing.
+
+    Raises:
+        UnknownOutcome: ``outcome`` is none of the three.
+        SessionFinal: the session ended with another outcome.
+        InvalidInput, NotApproved, Cancelled: as in ``update``.
     """
     from gaia_sessions.session.stated_ends import check_ending, reserved_for_texts, with_ending  # an update needs none
 

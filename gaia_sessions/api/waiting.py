@@ -47,17 +47,18 @@ class NoReport(TypedDict):
 def wait(
     place: Place, agent_ids: Iterable[str], *, first: bool = False, timeout: float | None = None
 ) -> Sequence[Report | NoReport]:
-    """Waits until the work of all sessions has ended, or of the ``first`` of them, and returns a report on each.
+    """Waits until the work of all sessions has ended, and returns a report on each. With ``first``, one session is
+    enough.
 
-    The work of a session has ended with its latest [run](record.md#runs), whatever phase that leaves it in; and when
-    the session is final or cancelled. One that no host ever ran, as one of your own programs, is waited for until
-    then, also if its program was killed. One that does not exist is not waited for: the status in its report is
-    ``not_found``. One that has ended is not looked at again. After ``timeout`` seconds the reports say ``running``
-    where work goes on; without it there is no limit. Every session is reported on as it was found when the wait
-    began, however long that takes; of the looks after that, the last stops a fraction of a second after the time,
-    and what it did not reach is reported as it was found before.
+    The work has ended when the latest [run](record.md#runs) has ended, in any phase, or the session is final or
+    cancelled. If a session never had a run, for example because your own program works on it, only the latter counts,
+    even if that program was killed. A session that does not exist is not waited for: its ``status`` is ``not_found``.
 
-    Raises ``BadArgument`` for a timeout below 0 and for one text.
+    After ``timeout`` seconds, the reports say ``running`` for work that has not ended. Without it, there is no limit.
+    Every session is looked at once, even if that takes longer than ``timeout``.
+
+    Raises:
+        BadArgument: ``timeout`` is below 0, or ``agent_ids`` is one text.
     """
     if isinstance(agent_ids, str | bytes):  # or it would wait for each letter
         raise BadArgument("agent_ids", agent_ids, "a list of IDs")
