@@ -6,6 +6,7 @@ import html
 import json
 import os
 import re
+import runpy
 import shlex
 import shutil
 import subprocess
@@ -21,6 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 import pytest
 
+from gaia_sessions import Sessions
 from gaia_sessions.cli.group import COMMANDS, HIDDEN, Commands
 from gaia_sessions.hosts import HOOK
 from gaia_sessions.session.clock import format_time, parse_time
@@ -39,7 +41,7 @@ HOOKS_README = CHECKOUT / "hooks" / "README.md"
 DOCS = sorted((CHECKOUT / "docs").glob("*.md"))
 PAGES = [README, HOOKS_README, *DOCS]
 
-MOST_LINES = 130
+MOST_LINES = 120
 WIDEST = 100
 SCREEN = (80, 24)
 
@@ -96,7 +98,7 @@ def test_the_commands_for_the_shell_carry_out_only_what_was_approved(tmp_path: P
 
 @pytest.mark.parametrize("answer", ANSWERS)
 def test_the_python_example_carries_out_only_what_was_approved(tmp_path: Path, answer: str) -> None:
-    program, given = block("docs/python.md", "python"), "sessions.approve("
+    program, given = block("docs/python.md", "python", 1), "sessions.approve("
     assert given in program
     program = program.replace(given, f"sessions.{answer}(" if answer else "print(end='') or (")
     program += "print(sessions.show(agent_id)['phase'], 'context' in globals())\n"
@@ -116,22 +118,83 @@ def test_the_python_example_carries_out_only_what_was_approved(tmp_path: Path, a
 @table(
     ("which", "shown", "expected"),
     [
-        (2, "[*sessions.list(every_app=True)]", "[]\n"),
-        (3, "token.is_cancelled", "no longer needed\nTrue\n"),
-        (4, "session.report()['status'], session.report()['result']", "success It is fine.\n"),
+        (0, "sessions.get(agent_id)['metadata']", "{'findings': ['issue A']}\n"),
+        (3, "[*sessions.list(every_app=True)]", "[]\n"),
+        (4, "[one['turn'] for one in sessions.messages(agent_id)]", "True\nFalse\n[0, 1, 1]\n"),
+        (
+            5,
+            "sessions.get(agent_id)['phase']",
+            "{'user_id': 'u1', 'attempts': 1, 'intent': 'create_domain'}\ninitializing\n",
+        ),
+        (6, "sessions.check_tool(agent_id, 'Read')['allowed']", "False\nTrue\nTrue\n"),
+        (7, "sessions.todos(agent_id)[0]['status']", "2400\ncompleted\n"),
+        (8, "token.is_cancelled", "no longer needed\nTrue\n"),
+        (9, "report['exit_code']", "success done\n\n0\n"),
+        (10, "[*Sessions().list()]", "[]\n[]\n"),
+        (11, "session.report()['status'], session.report()['result']", "success It is fine.\n"),
     ],
 )
 def test_the_other_python_examples_run_as_they_stand(tmp_path: Path, which: int, shown: str, expected: str) -> None:
+    home = tmp_path / str(which)
+    home.mkdir()
     done = subprocess.run(
         [sys.executable, "-c", block("docs/python.md", "python", which) + f"print({shown})\n"],
-        cwd=tmp_path,
+        cwd=home,
         capture_output=True,
         text=True,
         check=True,
-        env={**os.environ, "HOME": str(tmp_path)},
+        env={**os.environ, "HOME": str(home)},
     )
 
     assert done.stdout == expected
+
+
+@pytest.mark.slow
+def test_the_tutorial_runs_from_its_first_line_to_its_last(tmp_path: Path) -> None:
+    page = "docs/tutorial.md"
+    (tmp_path / "auditor.sh").write_text(block(page, "sh"), encoding="utf-8")
+    blocks = re.findall(r"^```sh\n(.*?)^```$", text_of(page), flags=re.MULTILINE | re.DOTALL)
+
+    begun = "until grep -q half .claude/session/slow/output-1.log; do sleep 0.1; done 2> /dev/null"
+    done = run_in_shell(tmp_path, "\n".join(blocks[1:]).replace("sleep 2;", f"{begun};"))
+
+    said = "\n".join(steady(done.stdout))
+    assert [text for text in (block(page, "text"), block(page, "text", 1)) if "\n".join(steady(text)) not in said] == []
+    assert said.count("Port 8080 is closed.\n") == 2  # of the run, and of its report
+    assert re.search(r"^slow +slow +crashed ", said, flags=re.MULTILINE)
+    assert "| why it stopped: gaia-sessions run crashed or was closed while the agent was at work" in said
+    assert re.search(r"^ID +sleeper +failed ", said, flags=re.MULTILINE)
+    assert "ID: cancelled, with everything below it: no release\n" in said
+    assert (done.returncode, said.splitlines()[-1]) == (0, "removed ID  sleeper")
+
+
+def test_the_page_of_python_has_every_method_once_below_a_subject_with_an_example() -> None:
+    page, rendering = text_of("docs/python.md"), runpy.run_path(str(CHECKOUT / "scripts" / "render_docs"))
+    subjects: dict[str, list[str]] = rendering["subjects"]()
+    public = [name for name, row in vars(Sessions).items() if not name.startswith("_") and row.__doc__]
+
+    assert sorted(name for names in subjects.values() for name in names) == sorted(public)
+    for subject, names in subjects.items():
+        text = page.partition(f"\n### {subject}\n")[2].partition("\n### ")[0].partition("\n## ")[0]
+        assert "```python" in text
+        assert re.findall(r"^#### `(\w+)`$", text, flags=re.MULTILINE) == names
+    assert len(re.findall(r"^#### ", page, flags=re.MULTILINE)) == len(public)
+
+
+def test_what_a_method_raises_is_a_list() -> None:
+    in_markdown = runpy.run_path(str(CHECKOUT / "scripts" / "render_docs"))["_in_markdown"]
+    said = """Says ``a``.
+
+    Raises:
+        SessionFinal, Cancelled: the session is over,
+            or cancelled.
+        TooLarge: the text is too large.
+    """
+    errors = [
+        "- `SessionFinal`, `Cancelled`: the session is over, or cancelled.",
+        "- `TooLarge`: the text is too large.",
+    ]
+    assert in_markdown(said) == "\n\n".join(["Says `a`.", "Raises:", "\n".join(errors)])
 
 
 def test_state_is_handed_over_as_the_page_shows(tmp_path: Path) -> None:
@@ -150,7 +213,7 @@ def test_state_is_handed_over_as_the_page_shows(tmp_path: Path) -> None:
 
 
 def test_agents_of_your_own_are_begun_and_cancelled_as_the_page_shows(tmp_path: Path) -> None:
-    done = run_in_shell(tmp_path, block("docs/commands.md", "sh", 1))
+    done = run_in_shell(tmp_path, block("docs/limits.md", "sh"))
 
     assert done.returncode == 10
     assert "exit code 10" in done.stdout.splitlines()
@@ -159,8 +222,16 @@ def test_agents_of_your_own_are_begun_and_cancelled_as_the_page_shows(tmp_path: 
     assert "  1  pending      read the diff\n" in done.stderr
 
 
-def test_three_commands_side_by_side_end_as_the_readme_shows(tmp_path: Path) -> None:
-    done = run_in_shell(tmp_path, block("README.md", "sh", 2))
+def test_tools_and_tasks_are_checked_as_the_page_shows(tmp_path: Path) -> None:
+    done = run_in_shell(tmp_path, block("docs/limits.md", "sh", 1))
+
+    assert done.returncode == 0
+    assert done.stdout.splitlines().count("exit code 1") == 2
+    assert "left out: Bash is not among the tools that are available\n" in done.stderr
+
+
+def test_three_commands_side_by_side_end_as_the_page_shows(tmp_path: Path) -> None:
+    done = run_in_shell(tmp_path, block("docs/run.md", "sh", 1))
 
     assert done.returncode == 10
     shown = [line.split("  ")[:2] for line in done.stdout.splitlines()]
@@ -330,7 +401,7 @@ def words_of(picture: str) -> str:
 def steady(text: str) -> list[str]:
     """The lines of ``text`` that are not empty, without what differs from run to run."""
     text = re.sub(r"agent-\d{8}-\d{6}-[0-9a-f]{8}", "ID", text.replace("&#160;", " "))
-    text = re.sub(r"just now|\d+ seconds? (ago|in all)", "AGE", text)
+    text = re.sub(r"just now|\d+ seconds? (ago|in all)|\bidle for \d+ seconds?", "AGE", text)
     text = re.sub(r'(textLength|width)="[\d.]+"', "LENGTH", re.sub(r"for \d+ minutes\b", "AWHILE", text))
     return [line.rstrip() for line in text.splitlines() if line.strip()]
 
@@ -484,46 +555,55 @@ class Row(NamedTuple):
 
 
 ROWS = {
-    "see who waits for you, and answer": Row("waiting", 0, ["may I apply the plan?", "[gaia-sessions: resume ID]"]),
-    "go on with what stopped, or was approved": Row(
+    "gaia-sessions pending": Row("waiting", 0, ["may I apply the plan?", "[gaia-sessions: resume ID]"]),
+    "gaia-sessions resume": Row(
         "crashed", 0, ["general-purpose: ", "\n  ID\n", "claude 'Delegate to the agent type general-purpose"]
     ),
-    "go on with this one, or know why it cannot": Row("done", 1, ["no: ID ", "(phase_not_resumable)"]),
-    "see what failed since yesterday": Row("failed", 0, ["ID  general-purpose: Job alpha  error", "  crashed"]),
-    "read what it said": Row("done", 0, ["Report of alpha: 42."]),
-    "know the tokens of each agent": Row("done", 0, ["general-purpose  ", "all agents  ", "  8,318  "]),
-    "know how work ended, and what was resumed": Row("done", 0, ["completed", "100%"]),
-    "cancel it and all below it": Row("waiting", 0, ["ID"], (("cancelled", "waiting", 10),)),
-    "clean up what nobody used for a day": Row(
+    "gaia-sessions resume ID": Row("done", 1, ["no: ID ", "(phase_not_resumable)"]),
+    "gaia-sessions list --failed --since yesterday": Row(
+        "failed", 0, ["ID  general-purpose: Job alpha  error", "  crashed"]
+    ),
+    "gaia-sessions report ID": Row("done", 0, ["Report of alpha: 42."]),
+    "gaia-sessions usage --since yesterday": Row("done", 0, ["general-purpose  ", "all agents  ", "  8,318  "]),
+    "gaia-sessions stats --since 'last week'": Row("done", 0, ["completed", "100%"]),
+    "gaia-sessions cancel ID --reason 'not needed'": Row("waiting", 0, ["ID"], (("cancelled", "waiting", 10),)),
+    "gaia-sessions cleanup --hours 24": Row(
         "done", 0, ["removed 1 session"], (("get", "done", 3), ("get", "waiting", 0))
     ),
-    "the same by cron": Row("done", 0, [], (("get", "done", 3), ("get", "waiting", 0))),
-    "ask by Python": Row("waiting", 0, ["'question': 'may I apply the plan?'", "'agent_id': 'ID'"]),
+    "17 * * * *  VENV/bin/gaia-sessions --root PROJECT/.claude/session cleanup --hours 24 --quiet": Row(
+        "done", 0, [], (("get", "done", 3), ("get", "waiting", 0))
+    ),
 }
-"""All but the one that waits for an end, which has a test of its own."""
-WAIT = "wait until it ends, or asks you"
+"""What is typed for a task, but for the line that waits for an end, which has a test of its own."""
+WAIT = "gaia-sessions wait ID --timeout 5m"
 
 
-def typed(task: str) -> str:
-    """What the table says to type for a task; of a line of cron its command, in a folder that is not the project."""
-    [command] = re.findall(rf"^\| {re.escape(task)} \| `(.*)` \|$", text_of("README.md"), flags=re.MULTILINE)
-    minutes, at, rest = command.partition(" * * * * ")
-    return f"cd / && {rest}" if at and minutes.isdecimal() else command
+def without_schedule(line: str) -> str:
+    """A line as it is typed; of a line of cron its command, in a folder that is not the project."""
+    minutes, at, rest = line.partition(" * * * * ")
+    return f"cd / && {rest.strip()}" if at and minutes.isdecimal() else line
 
 
-def test_the_table_of_tasks_has_those_that_are_tried() -> None:
-    table = text_of("README.md").partition("`latest`) |\n|---|---|\n")[2].partition("\n\n")[0]
-    assert {line.split(" | ")[0].removeprefix("| ") for line in table.splitlines()} == {*ROWS, WAIT}
+def test_every_command_of_the_readme_is_tried_and_the_pages_show_all_that_are_tried() -> None:
+    readme = text_of("README.md").partition("| to | type |\n|---|---|\n")[2].partition("\n\n")[0]
+    cron = (
+        text_of("docs/ci-and-cron.md")
+        .replace("/home/you/project/.venv", "VENV")
+        .replace("/home/you/project", "PROJECT")
+    )
+    shown = f"{readme} {text_of('docs/commands.md')} {cron}"
+    assert set(re.findall(r"`(gaia-sessions [^`]*)`", readme)) <= {*ROWS, WAIT}
+    assert [line for line in (*ROWS, WAIT) if line not in shown] == []
 
 
-@pytest.mark.parametrize("task", ROWS)
-def test_what_is_typed_for_a_task_does_it(lab: Lab, task: str) -> None:
-    row = ROWS[task]
+@pytest.mark.parametrize("line", ROWS)
+def test_what_is_typed_for_a_task_does_it(lab: Lab, line: str) -> None:
+    row = ROWS[line]
     agent_id = lab.ids[row.session]
     if row.then:  # "yesterday" ends at midnight, and not 24 hours ago
         lab.age(25, "done")
 
-    done = lab.run(typed(task), ID=agent_id)
+    done = lab.run(without_schedule(line), ID=agent_id)
 
     assert done.returncode == row.code
     said = done.stdout.replace(agent_id, "ID")
@@ -536,7 +616,7 @@ def test_what_is_typed_for_a_task_does_it(lab: Lab, task: str) -> None:
 def test_waiting_ends_when_the_agent_does(lab: Lab) -> None:
     with client() as of:
         [agent_id] = lab.live("tui-normal", of, until="SubagentStop")
-        with lab.command(typed(WAIT), ID=agent_id) as waiting:
+        with lab.command(WAIT, ID=agent_id) as waiting:
             lab.live("tui-normal", of, since="SubagentStop")
             out, _ = waiting.communicate()
 
@@ -544,10 +624,10 @@ def test_waiting_ends_when_the_agent_does(lab: Lab) -> None:
     assert out == f"{agent_id}: completed\n  Report of alpha: 42.\n"
 
 
-def test_the_morning_after_a_crash_what_was_expired_goes_on(lab: Lab) -> None:
+def test_the_morning_after_a_crash_what_has_expired_is_resumed(lab: Lab) -> None:
     lab.age(10, "waiting", "crashed")
     crashed = lab.ids["crashed"]
-    lines = block("README.md", "sh", 1).splitlines()
+    lines = block("docs/crash.md", "sh").splitlines()
 
     _, before = lab.gaia("resume")
     listed, pending, found, resumed = (lab.run(line, ID=crashed) for line in lines)
@@ -560,7 +640,7 @@ def test_the_morning_after_a_crash_what_was_expired_goes_on(lab: Lab) -> None:
 
 
 def test_a_program_learns_who_waits_and_answers(lab: Lab) -> None:
-    program = shlex.quote(block("docs/python.md", "python", 1))
+    program = shlex.quote(block("docs/python.md", "python", 2))
 
     done = [lab.run(f"python -c {program}") for _ in range(2)]
 
@@ -570,7 +650,8 @@ def test_a_program_learns_who_waits_and_answers(lab: Lab) -> None:
 
 def test_an_idle_time_for_the_night_keeps_its_work(lab: Lab) -> None:
     lab.age(10, "crashed")
-    [setting] = re.findall(r"^With `(.*)` in `.claude/gaia-sessions.toml`", text_of("README.md"), flags=re.MULTILINE)
+    page = text_of("docs/crash.md")
+    [setting] = re.findall(r"^With `(.*)` in `.claude/gaia-sessions.toml`", page, flags=re.MULTILINE)
     (lab.project / ".claude" / "gaia-sessions.toml").write_text(setting, encoding="utf-8")
 
     assert lab.ids["crashed"] in lab.gaia("resume")[1]

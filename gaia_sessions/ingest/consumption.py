@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from . import EventResult
 
     class CountedRun(TypedDict):
-        """A run by its number in the session, of which is now known what it used."""
+        """A run, by its number in the session, whose usage is now known."""
 
         agent_id: str
         run: int

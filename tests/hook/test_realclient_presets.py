@@ -312,7 +312,7 @@ def seen(preset: Preset) -> dict[str, int]:
     return {name: told.count(f"Say {name}.") for name in ("one", "two", "three", "four", "five")}
 
 
-PAGE = CHECKOUT / "docs" / "clients.md"
+PAGE = CHECKOUT / "docs" / "ci-and-cron.md"
 RUN = re.compile(r"^        run: \|\n((?: {10}.*\n)+)", re.MULTILINE)
 
 
