@@ -26,7 +26,7 @@ def command(call: Call, agent_id: str, *, verbose: bool) -> int:
     If the work failed or was cancelled, stdout has the reason, then the last message of the agent. The state, the
     time, the tokens and what to do next go to stderr.
 
-    Exit codes: 0 success, 3 not found, 10 cancelled, 11 the work failed, 124 not ended.
+    Exit codes: 0 success, 3 not found, 10 cancelled, 11 the work failed, 124 not ended or met its time limit.
     """
     found, stands = at.read(call.sessions(), reporting.report_and_standing, call.session_id(agent_id))
     if call.as_json:
