@@ -23,8 +23,8 @@ CWD = click.option(
 
 def with_limits(command: Function) -> Function:
     """``command`` with the options for the limits of time."""
-    told = "When to end the command, by SIGTERM or as its preset does.  [default: 10m]"
-    killed = "How long to wait after that, before it is killed.  [default: 30s]"
+    told = "End the command after this time, by SIGTERM or as its preset does.  [default: 10m]"
+    killed = "Kill the command if it still runs this long after it was told to end.  [default: 30s]"
     timeout = click.option("--timeout", type=SECONDS, default=DEFAULT_TIMEOUT, help=told)
     return timeout(click.option("--grace", type=SECONDS, default=DEFAULT_GRACE, help=killed)(command))
 

@@ -77,9 +77,11 @@ APP = click.option("--app", metavar="A", help="Only sessions of this app.  [defa
 
 def with_owner(command: Function) -> Function:
     """``command`` with the options for whose state a new session shares, and for its own, which ``keys_of`` reads."""
-    app = click.option("--app", metavar="A", help="App whose app: keys the session shares. Needs --user.")
-    user = click.option("--user", metavar="U", help="User of that app whose user: keys it shares.")
-    state = click.option("--state", metavar="JSON", help="The first keys of its state, as a JSON object.")
+    app = click.option("--app", metavar="A", help="Share the app: keys of this app. Needs --user.")
+    user = click.option("--user", metavar="U", help="Share the user: keys of this user of the app.")
+    state = click.option(
+        "--state", metavar="JSON", help="Keys to set in the state of the new session, as a JSON object."
+    )
     return app(user(state(command)))
 
 

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 def command(call: Call, agent_id: str, *, note: str | None, if_revision: int | None) -> None:
     """Approve what a session asks for.
 
-    The session can then be resumed, even if its question had expired. This resumes nothing: the output says how to.
+    The session can then be resumed, even if its question had expired. This command does not resume the session: its
+    output says how to do that.
     """
     print_answered(call, agent_id, "approval", note, if_revision)
 

@@ -34,18 +34,18 @@ _FEW = 16
 )
 @click.argument("agent_id", metavar="[ID]", required=False)
 @click.option("--reason", metavar="TEXT", help="Why; the reason of the first cancellation is kept.")
-@click.option("--only", is_flag=True, help="Do not cancel the sessions below it.")
+@click.option("--only", is_flag=True, help="Cancel only this session, not those below it.")
 @click.option(
     "--conversation",
     metavar="ID",
     help="Cancel every session of this conversation: its ID in Claude Code or another client.",
 )
 def command(call: Call, *, agent_id: str | None, reason: str | None, only: bool, conversation: str | None) -> None:
-    """Cancel a session with everything below it, also what is begun there later.
+    """Cancel a session with everything below it, also sessions that begin there later.
 
-    A cancelled session cannot be resumed, and ends as abandoned. Nobody can undo this; to repeat it changes nothing.
-    `run` ends its command. The agent of a client keeps running: it stops only if it ends, if it asks `cancelled`, or
-    if you stop it in the client.
+    A cancelled session cannot be resumed, and ends as abandoned. Nobody can undo this. To repeat it changes nothing.
+    `run` ends its command. The agent of a client keeps running until it ends, until it asks `cancelled`, or
+    until you stop it in the client.
     """
     if (agent_id is None) == (conversation is None):
         problem = "missing ID" if agent_id is None else "ID and --conversation cannot be combined"

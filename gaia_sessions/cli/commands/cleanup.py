@@ -27,14 +27,15 @@ if TYPE_CHECKING:
 @click.option("--corrupt", is_flag=True, help="Also remove sessions that cannot be read, whatever their age.")
 @APP
 @click.option("-v", "--verbose", is_flag=True, help="Name each session that was removed, or is old and was kept.")
-@click.option("-q", "--quiet", is_flag=True, help="Print nothing but failures, or that DIR does not exist (for cron).")
+@click.option("-q", "--quiet", is_flag=True, help="Print only failures, or that the folder does not exist (for cron).")
 def command(
     call: Call, hours: float, *, dry_run: bool, corrupt: bool, app: str | None, verbose: bool, quiet: bool
 ) -> int:
     """Remove sessions that have not been used for a while (24 hours by default).
 
-    Sessions that can be resumed, or that may still be running, are kept. Open work that has turns, or that asked for
-    an approval and was not denied, is kept for 7 days (the setting keep_days).
+    Sessions that can be resumed, or that may still be running, are kept. An open session is kept for 7 days after its
+    last activity (the setting keep_days) if it has turns, or asked for an approval and was not denied. The output of a
+    `run` is a turn: such a session is kept even if it was denied.
     """
     call.says_there_is_no_root()
     with call.noticing_warnings():

@@ -21,6 +21,6 @@ if TYPE_CHECKING:
 def command(call: Call, agent_id: str, *, reason: str | None, if_revision: int | None) -> None:
     """Deny what a session asks for.
 
-    The session can still be resumed, to find another way. The output says how to.
+    The session can still be resumed, to find another way. The output says how to do that.
     """
     print_answered(call, agent_id, "denial", reason, if_revision)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @declare("ensure --agent root", "ensure --id agent-123")
-@click.option("--id", "agent_id", metavar="ID", help="The session so far.  [default: begin one]")
+@click.option("--id", "agent_id", metavar="ID", help="The session that you used so far.  [default: create one]")
 @AGENT
 @PURPOSE
 @with_owner

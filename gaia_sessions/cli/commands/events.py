@@ -29,8 +29,9 @@ if TYPE_CHECKING:
 def command(call: Call, agent_id: str, *, follow: bool, since: int) -> None:
     """Show what happened to a session, and on what evidence.
 
-    Events come from Claude Code or another client, and from `run`, `send` and `reset`. They are listed in the order in
-    which they were applied, each with its number. With --follow, --json prints one document per line.
+    Events come from Claude Code or another client, and from `run`, `send`, `reset`, `approve` and `deny`. They are
+    listed in the order in which they were applied, each with its number. With --follow, --json prints one document per
+    line.
     """
     found_id = call.session_id(agent_id)
     if follow:

@@ -25,8 +25,8 @@ def command(call: Call) -> None:
 def check(call: Call, text: str) -> int:
     """Check whether a task is for a sub-agent: to find and fetch.
 
-    This only answers. If the setting guard.mode is "block", `run` refuses any other task, and `hooks install
-    --enforce` refuses such a delegation.
+    This only answers. If the setting guard.mode is "block", `run` refuses a task that is not, and with
+    `hooks install --enforce` the hook denies such a delegation.
 
     Exit codes: 0 it is, 1 it is not.
     """

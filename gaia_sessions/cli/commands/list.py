@@ -87,9 +87,9 @@ def command(
 ) -> None:
     """List sessions, the most recently active first.
 
-    On a terminal, the column seen has the age of the last activity. The column left has how long the session can be
-    resumed, or why it cannot. With --around, the column share has how much of the span the session worked, and the
-    largest share comes first. This command is also called ls and ps.
+    On a terminal, the column seen says how long ago the last activity was. The column left says how long the session
+    can be resumed, or why it cannot. With --around, the column share says how much of the span the session worked, and
+    the largest share comes first. This command is also called ls and ps.
     """
     span = _span(around, duration)
     sessions = call.sessions()

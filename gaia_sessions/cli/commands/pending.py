@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 def command(call: Call, *, app: str | None) -> None:
     """Show who waits for a person, and for what: the whole question, and how to answer it.
 
-    Who has waited longest comes first. Expired questions are listed too. Give a permission in the client that asks for
-    it.
+    The session that has waited longest comes first. Expired questions are listed too. If a client asks for a
+    permission, answer in that client.
     """
     found = call.sessions().pending(app)
     if call.as_json:

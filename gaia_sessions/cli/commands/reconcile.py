@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 @declare("reconcile --dry-run", "reconcile --json")
 @click.option("-n", "--dry-run", is_flag=True, help="Show what would be closed; close nothing.")
 def command(call: Call, *, dry_run: bool) -> int:
-    """End runs whose agent is gone, although nobody reported an end: its client said so, or crashed.
+    """End runs whose agent is gone, although nobody reported an end: its client crashed, for example.
 
     A run is one execution of an agent. Each verdict comes with its evidence. A run that may still be working is listed
     as unsure, and stays open.

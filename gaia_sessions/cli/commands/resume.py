@@ -35,9 +35,10 @@ def command(call: Call, *, agent_ids: tuple[str, ...], host_session: str | None)
     connection, or a crash of its client. The cheapest way to resume comes first. Work that waits for a limit is listed
     with the time of the reset. Work that the user stopped comes last.
 
-    With an ID, this answers for that session. If the session has expired, this records activity, so that it can be
-    resumed. If it cannot be resumed (cancelled, working, ended, too many errors), the output says so, and the exit
-    code is 1. Work that was denied also gives 1: it can only be resumed to find another way.
+    With an ID, this answers for that session. If the session has expired, this records activity, so that the session
+    can be resumed. If the session cannot be resumed (cancelled, working, ended, too many errors), the output says so,
+    and the exit code is 1. If the session was denied, the exit code is also 1: it can only be resumed to find another
+    way.
     """
     if agent_ids and host_session is not None:
         hint = "type gaia-sessions resume ID, or gaia-sessions resume --host-session ID"

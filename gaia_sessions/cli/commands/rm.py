@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def command(call: Call, agent_ids: tuple[str, ...], *, force: bool) -> int:
     """Remove sessions that you name, for good and with their transcripts: all of them, or none.
 
-    A session above an open one cannot be removed, unless you name that one too.
+    A session above an open session cannot be removed, unless you name the open session too.
     """
     ids = [call.session_id(agent_id, writes=True) for agent_id in agent_ids]
     try:

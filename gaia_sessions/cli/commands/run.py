@@ -72,16 +72,20 @@ class _New(TypedDict):
 @with_presets
 @CWD
 @click.option(
-    "--parent", metavar="ID", help=f"Session above the new one.  [default: {SESSION_VARIABLE}, if it is here]"
+    "--parent", metavar="ID", help=f"Session above the new one.  [default: {SESSION_VARIABLE}, if this root has it]"
 )
 @click.option("--continues", metavar="ID", help="Create a session that continues this one, which has ended.")
 @click.option("--id", "new_id", metavar="ID", help="ID of the new session.  [default: generated]")
-@click.option("--contain", is_flag=True, help="Kill everything it started, even if this process is killed (Linux).")
 @click.option(
-    "--keep-background", is_flag=True, help="Do not end what it started in the background. Its output is kept, too."
+    "--contain", is_flag=True, help="Kill everything the command started, even if `run` is killed (only Linux)."
+)
+@click.option(
+    "--keep-background",
+    is_flag=True,
+    help="Do not end what the command started in the background. That output is kept, too.",
 )
 @click.option("--quiet", is_flag=True, help="Show only the result at the end, not the output before.")
-@click.option("--verbose", is_flag=True, help="Also print when it starts, and when it has ended well.")
+@click.option("--verbose", is_flag=True, help="Also print when the command starts, and when it ends without failure.")
 def command(
     call: Call,
     agent_id: str | None,
@@ -102,14 +106,15 @@ def command(
 ) -> int:
     """Run a command as a sub-agent, within limits, with one report at the end.
 
-    Without ID, this creates a session. With ID, it resumes that session: this approves what the session asks for, and
-    the command is given what was found so far. When the command ends, everything that it started is ended too.
+    Without ID, `run` creates a session. With ID, `run` resumes that session: this approves what the session asks for,
+    and the command is given what was found so far. When the command ends, `run` ends everything that it started.
 
-    The command reads the task and the context on stdin. Without them it inherits stdin, unless that is a terminal. Its
-    output is shown at once, and kept. If the command is a client with a preset, give no -p and no prompt.
+    The command reads the task and the context on stdin. Without them it inherits stdin, unless that is a terminal. The
+    output of the command is shown at once, and kept. If the command is a client with a preset, give no -p and no
+    prompt.
 
-    Exit codes: 0 success, 4 it may not be run, 7 its task or tools are refused, 10 cancelled, 11 it failed, 124
-    timeout, 130 interrupted.
+    Exit codes: 0 success, 4 the session may not be run, 7 the task or the tools are refused, 10 cancelled, 11 the
+    command failed, 124 timeout, 130 interrupted.
     """
     from gaia_sessions.runner.run import run  # the processes are no concern of whoever asks for help
 

@@ -25,7 +25,7 @@ def command(call: Call) -> None:
 def add(call: Call, agent_id: str, name: str, tokens: int) -> None:
     """Count a skill that was loaded, once.
 
-    A skill that was loaded already stays as it is, with the tokens that it has.
+    If the skill was counted before, nothing changes.
     """
     skill = call.sessions().add_skill(call.session_id(agent_id, writes=True), name, tokens)
     call.notice_if_abandoned(skill["agent_id"])

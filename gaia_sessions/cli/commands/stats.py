@@ -25,15 +25,20 @@ if TYPE_CHECKING:
     "stats --by agent",
     "stats --by day --since 30d --json",
 )
-@click.option("--since", type=TIME, help="Only sessions that ended (open ones: were active) at or after this time.")
-@click.option("--until", type=TIME, help="Only sessions that did so at or before this time.")
+@click.option(
+    "--since", type=TIME, help="Only sessions that ended, or open sessions last active, at or after this time."
+)
+@click.option(
+    "--until", type=TIME, help="Only sessions that ended, or open sessions last active, at or before this time."
+)
 @click.option("--by", type=click.Choice(GROUPINGS), help="One row per kind of agent, day of the end, or phase.")
 def command(call: Call, since: datetime | None, until: datetime | None, by: str | None) -> None:
     """Show how sessions ended, and how long their phases took.
 
     This counts all sessions, also those of apps and those that were removed. The success rate is the share of the
-    ended sessions that completed. The resume rate is the share of the runs that left the session open and were
-    followed by another run. The column 90% is the length within which 9 of 10 stays in a phase were over.
+    ended sessions that completed. The resume rate counts only runs that left their session open: it is the share that
+    another run followed. Half of the stays in a phase were at most as long as the column median says, and 9 of 10 at
+    most as long as the column 90%.
     """
     if since and until and until < since:
         raise UsageError("--until is before --since", "type the earlier time behind --since")

@@ -57,7 +57,7 @@ def complete(call: Call, agent_id: str | None, number: str | None, host_agent: H
 @_NUMBER
 @HOST_AGENT
 def cancel(call: Call, agent_id: str | None, number: str | None, host_agent: HostAgent) -> None:
-    """Mark todo N as cancelled: nobody will do it. A completed one is taken back by that too."""
+    """Mark todo N as cancelled: nobody will do it. You can also cancel a completed todo."""
     _mark(call, agent_id, number, host_agent, TODO_CANCELLED)
 
 

@@ -42,7 +42,8 @@ def command(call: Call, agent_id: str, *, source: str, number: int | None) -> No
      {"role": "tool", "content": "42", "tool_call_id": "call_1"},
      {"role": "assistant", "content": "42.", "tokens": 2}]
 
-    Exit codes: 0 it is complete, 4 N is complete with other messages or not the next turn, 7 not such an array.
+    Exit codes: 0 the turn is complete, 4 turn N has other messages or is not the next turn, 7 the input is no such
+    array.
     """  # noqa: D301  # where click must not wrap
     if source != STDIN:
         raise UsageError(f"{source!r} is not {STDIN}", f"give the messages on standard input: turn ID {STDIN} < FILE")

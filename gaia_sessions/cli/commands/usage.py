@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 def command(call: Call, agent_id: str | None, since: datetime | None, charge: int | None, total: int | None) -> None:
     """Show the tokens of all agents, or the budget of a session.
 
-    The column unreported counts the sessions of which no tokens were reported. The option --max-tokens of create,
-    update and run sets the budget of a session. The agents of Claude Code have a budget only with
-    `hooks install --enforce`. The exit code is 0 even if the budget is used up: then --json has "limit_reached": true.
+    The column unreported counts the sessions without reported tokens. The option --max-tokens of create, update and run
+    sets the budget of a session. Agents of Claude Code have a budget only with `hooks install --enforce`. The exit code
+    is 0 even if the budget is used up: then --json has "limit_reached": true.
     """
     if agent_id is None:
         _reject_without_id(charge, total)

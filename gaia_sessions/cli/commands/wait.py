@@ -42,11 +42,13 @@ def command(call: Call, agent_ids: tuple[str, ...], *, children: bool, first: bo
     """Wait until the work of sessions has ended. Then print the state and the result of each.
 
     Work has ended when its agent has stopped, in any phase, or when the session is final or cancelled. So an agent
-    that stopped to ask you has ended too, with exit code 0: see `gaia-sessions pending`. An ID without a session is
-    reported at once. A terminal shows which agents are still working, and which of them asks for a permission.
+    that stopped to ask you has ended too, with exit code 0: see `gaia-sessions pending`. A cancelled session has ended
+    even if its state is working. An ID without a session is reported at once. A terminal shows which agents are still
+    working, and which of them asks for a permission.
 
-    Exit codes, by the worst of them: 0 success, 3 not found, 10 cancelled, 11 the work failed, 124 not ended in time.
-    With --children also 6 or 8: an open session cannot be read, and may be below ID.
+    Exit codes, from best to worst; the worst counts: 0 success, 10 cancelled, 11 the work failed, 124 not ended in
+    time, 3 not found. With --children also 6 or 8: an open session cannot be read, and may be below ID. The exit code
+    of the agent's own command is exit_code in --json.
     """
     asked = [call.session_id(agent_id) for agent_id in agent_ids]
     found = _wait(call, lambda: _below(call, asked) if children else asked, first=first, timeout=timeout)
