@@ -46,28 +46,28 @@ class HookConfig:
     ignore_agents: Names = ()
     """agent types that the hooks ignore"""
     track: Literal["all", "named"] = "all"
-    """`"named"`: the hooks ignore the host's general type, such as `general-purpose`"""
+    """`"named"`: the hooks ignore agents of the host's general type, such as `general-purpose`"""
     note: Literal["all", "resume", "off"] = "all"
-    """who is told how to pause: all sub-agents, those that `"resume"` a session, or none (`"off"`)"""
+    """which sub-agents are told how to pause: `"all"`, only those that `"resume"` a session, or none (`"off"`)"""
     store_description: Switch = True
-    """store the description of a delegation as `purpose`; its prompt is never stored"""
+    """store the description of a delegation as `purpose`; the prompt is never stored"""
     keep_last_message: Switch = True
-    """store an agent's last message: 4,000 characters of it, 200 for earlier runs"""
+    """store an agent's last message: 4,000 characters for the latest run, 200 for earlier runs"""
 
 
 class LimitsConfig:
     """The settings in the table ``[limits]`` of a file."""
 
     limits_tokens: Limit = None
-    """[with `hooks install --enforce`](limits.md#limits-of-a-hosts-agents): most tokens of an agent without a budget"""
+    """[with `hooks install --enforce`](limits.md#limits-of-a-hosts-agents): the budget of an agent without its own"""
     limits_rounds: Limit = None
-    """with `--enforce`: most rounds of a run; a round is one request to the model, with its tool calls"""
+    """with `--enforce`: the most rounds of a run; a round is one request to the model, with its tool calls"""
     limits_seconds: TimeLimit = None
-    """with `--enforce`: most seconds of a run"""
+    """with `--enforce`: the most seconds of a run"""
     limits_searches: Limit = None
-    """with `--enforce`: most searches of a run"""
+    """with `--enforce`: the most searches of a run"""
     limits_repeats: Literal["off", "deny", "cancel"] = "off"
-    """with `--enforce`: `"deny"` refuses [a loop](limits.md#loops), `"cancel"` also cancels the session above"""
+    """with `--enforce`: `"deny"` denies [a loop](limits.md#loops), `"cancel"` also cancels the session above"""
     limits_search_tools: Words = (
         *("WebSearch", "WebFetch", "web_search", "web_extract", "deep_crawl", "web_markdown", "web_pdf"),
     )
@@ -86,7 +86,7 @@ class GuardConfig:
     guard_mode: Literal["off", "block"] = "off"
     """`"block"` refuses [tasks that ask for analysis](limits.md#the-guard), in `run` and with `--enforce`"""
     guard_words: Words = ()
-    """at most 50 beginnings of words that ask for analysis, besides those that the guard knows"""
+    """at most 50 prefixes of words that ask for analysis, besides those that the guard knows"""
 
 
 class StateConfig:
@@ -100,17 +100,17 @@ class Config(HookConfig, LimitsConfig, GuardConfig, StateConfig):
     """Every setting of one call; frozen."""
 
     idle_minutes: Minutes = 30.0
-    """a session that is idle for this long is not resumed"""
+    """a session that was idle for this many minutes cannot be resumed"""
     quiet_minutes: Minutes = 10.0
-    """an agent without a sign of life for longer than this is `quiet`"""
+    """an agent without a sign of life for more minutes than this is [`quiet`](phases.md#states)"""
     max_errors: Count = 3
-    """a session with this many errors is not resumed"""
+    """a session with this many errors cannot be resumed"""
     max_tokens: Count = 200_000
-    """the budget of [an agent's memory in Python](python.md#its-memory), if its session has none"""
+    """the budget of [an agent's memory in Python](python.md#its-memory), if its session has no budget"""
     sub_agent_max_tokens: Count = 64_000
-    """the same budget for a session that is below another session, or that has runs"""
+    """the budget of an agent's memory in Python, if its session has none, and is below another or has runs"""
     keep_days: Days = 7.0
-    """days for which [`cleanup`](ci-and-cron.md#what-cleanup-keeps) keeps open sessions with turns, or in `approval`"""
+    """days that [`cleanup`](ci-and-cron.md#what-cleanup-keeps) keeps open sessions with turns or an open question"""
     keep_figures: Switch = True
     """keep [the figures of removed sessions](figures.md#what-removed-sessions-leave), for `stats`"""
     lock_timeout: Seconds = 10.0
@@ -118,7 +118,7 @@ class Config(HookConfig, LimitsConfig, GuardConfig, StateConfig):
     approvals: Literal["any", "explicit"] = "any"
     """`"explicit"`: [only `approve` approves](approve.md#only-a-person-approves), never a resume line"""
     durability: Literal["full", "fast"] = "full"
-    """`"full"` syncs each write; `"fast"` leaves that to the system: see [Durability](record.md#durability)"""
+    """`"full"` syncs each write; `"fast"` leaves syncing to the system: see [Durability](record.md#durability)"""
 
     def __init__(self, values: Mapping[str, object]) -> None:
         self.__dict__.update(values)

@@ -44,18 +44,18 @@ PHASES = tuple(MOVES)
 # may be any phase. Only a report of the host corrects an end; no command does.
 CORRECTIONS: dict[str, tuple[str, ...]] = {**MOVES, **dict.fromkeys(OUTCOMES, PHASES)}
 
-AGENT_AT_WORK = "the agent starts, or reports although an end was assumed"
-WORK_RESUMED = "a run resumes the session, and the question was not denied"
+AGENT_AT_WORK = "the agent starts, or reports after an assumed end"
+WORK_RESUMED = "a run resumes the session, unless the question was denied"
 COMMAND_STARTED = "`gaia-sessions run` starts a command"
-TURN_TAKEN = "a turn is added, or a send begins"
-SEND_RETURNED = "a send is answered, and its agent reported no phase"
-AGENT_STOPPED = "the agent stops"
+TURN_TAKEN = "a turn is added, or a `send` begins"
+SEND_RETURNED = "a `send` is answered, and the agent reported no phase"
+AGENT_STOPPED = "the agent stops, and in this run it did not last report `approval`"
 AGENT_STOPPED_TO_ASK = "the agent stops, and in this run it last reported `approval`"
-AGENT_INTERRUPTED = "the agent is interrupted, or a send ends without an answer"
-AGENT_FAILED = "the agent fails, or its delegation returns without a stop"
-COMMAND_FAILED = "a command fails, or reaches a limit without a marker"
-HOST_OVER = "the host's conversation or process ends"
-WORK_GIVEN_UP = "the agent is killed, its delegation denied, or the session cancelled"
+AGENT_INTERRUPTED = "the agent is interrupted, or a `send` ends without an answer"
+AGENT_FAILED = "the agent fails, or the delegation returns without a stop"
+COMMAND_FAILED = "a command fails, or ends at a limit without a marker"
+HOST_OVER = "the conversation, client or `gaia-sessions run` ends during a run"
+WORK_GIVEN_UP = "the agent is killed, the delegation denied, or the session cancelled"
 
 EVENTS: dict[str, dict[str, str]] = {
     AGENT_AT_WORK: dict.fromkeys((INITIALIZING, *OUTCOMES), INVESTIGATING),

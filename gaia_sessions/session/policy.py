@@ -47,7 +47,8 @@ if TYPE_CHECKING:
             paused_until: when the limit that the session waits for is reset.
             run_command: what a person types to resume a command or a conversation; absent for agents of hosts, and if
                 the session is cancelled.
-            answer: ``approved`` or ``denied``. A denied session may be resumed too, to find another way.
+            answer: ``approved`` or ``denied``.
+            approval, denial: that answer, ``{message, timestamp}``; ``message`` is empty without a note.
             app: the app that alone resumes the session.
             state, state_since: the state of the session, and since when, if known.
         """

@@ -171,76 +171,84 @@ class Run(TypedDict, total=False):
     run: Annotated[Number, ALWAYS, "Number of the run, from 1."]
     host: Annotated[str, "The host that ran the agent."]
     host_session_id: Annotated[str, "The host's ID of the conversation in which the run began."]
-    current_host_session_id: Annotated[str, "The conversation that reports the run now, if it is another one."]
+    current_host_session_id: Annotated[
+        str, "The host's ID of the conversation that reports the run now, if not `host_session_id`."
+    ]
     host_agent_id: Annotated[str, "The host's ID of the agent. For the run of a workflow: the ID of its task."]
     tool_use_id: Annotated[str, "The host's ID of the delegation."]
-    parent_host_agent_id: Annotated[str, "The host's ID of the delegating agent; absent for the main agent."]
-    workflow: Annotated[Workflow, "The workflow run to which the run belongs."]
+    parent_host_agent_id: Annotated[str, "The host's ID of the agent that delegated; absent if the main agent did."]
+    workflow: Annotated[Workflow, "The workflow of the host (a script that starts agents) to which the run belongs."]
     host_process: Annotated[
-        HostProcess, "The process that ran the agent. All keys together identify it: a pid may be used again."
+        HostProcess,
+        "The host's process that ran the agent. All keys together identify the process: a pid may be used again.",
     ]
     wrapper: Annotated[
         HostProcess,
-        "The process that runs a command or sends to an agent. The run ends only when this process ends it, or is "
-        "proved to be gone.",
+        "The process of `gaia-sessions run` or a [send](conversations.md). Only this process ends the run, "
+        "unless it is proved to be gone.",
     ]
-    turn: Annotated[Number, "Number of the turn that a [send](conversations.md) is to add."]
-    depth: Annotated[Count, "How deep the agent works at least, as its caller stated."]
+    turn: Annotated[Number, "Number of the turn that a [send](conversations.md) adds."]
+    depth: Annotated[
+        Count,
+        "For a [send](conversations.md): at least how many levels deep the agent works, as the caller stated it.",
+    ]
     timeout_secs: Annotated[Seconds, "Seconds after which the command is asked to end."]
     hard_timeout_secs: Annotated[Seconds, "Seconds after which the command is killed."]
     background: Annotated[
         bool, "Whether the agent works in the background: its delegation returns before the agent ends."
     ]
-    unannounced: Annotated[bool, "The host sends no event when an agent starts."]
-    enforced: Annotated[
-        bool, "The host asks before each use of a tool, so [limits](limits.md#limits-of-a-hosts-agents) hold."
+    unannounced: Annotated[
+        bool, "Whether the host reports no start of the agent, which then counts as working from the delegation on."
     ]
-    mentioned: Annotated[list[str], "Sessions that the delegation named, if it resumed none of them."]
-    claimed_at: Annotated[Time, "When the run was delegated. Its agent may never have started."]
+    enforced: Annotated[
+        bool,
+        "Whether the host asks before each use of a tool, so that [limits](limits.md#limits-of-a-hosts-agents) hold.",
+    ]
+    mentioned: Annotated[list[str], "IDs of the sessions that the delegation named, if it resumed none of them."]
+    claimed_at: Annotated[Time, "When the agent was delegated. It may never have started."]
     started_at: Annotated[Time, "When the agent started."]
     ended_at: Annotated[Time, "When the run ended."]
     end: Annotated[
         End,
-        "[How the run ended](hooks.md#how-a-run-ends). `stopped` without `ended_at`: the agent left no message, "
-        "and the run is still open.",
+        "[How the run ended](hooks.md#how-a-run-ends). If it is `stopped` without `ended_at`, the agent left "
+        "no message, and the run is still open.",
     ]
     waiting: Annotated[
         Waiting,
-        "The permission that the agent [asked for](approve.md#permissions). Somebody may have answered already. "
-        "Removed when the agent stops.",
+        "The tool for which the agent [asked permission](approve.md#permissions). Somebody may have answered "
+        "already. Removed when the agent stops.",
     ]
     unanswered: Annotated[
         bool,
-        "A message, or the agent's own command, woke the agent while [nobody had "
-        "answered](approve.md#only-a-person-approves) the question. This approved nothing.",
+        "Whether a message, or the end of its own command, woke the agent before [anybody "
+        "answered](approve.md#only-a-person-approves) its question. This approved nothing.",
     ]
     own_work: Annotated[
         OwnWork,
-        "The agent ended its turn to [wait for its own command](hooks.md#how-a-run-ends). Removed when the agent "
-        "is woken. With `ended_at`: the end is assumed.",
+        "The agent's own command [for which it waits](hooks.md#how-a-run-ends). Removed when the agent is "
+        "woken. If the run has `ended_at` too, its end is assumed.",
     ]
     interruption: Annotated[
-        Interruption, "Why the agent was killed, if [the session can be resumed](hooks.md#how-a-run-ends)."
+        Interruption,
+        "If `end` is `killed` and the session can be resumed: [what interrupted the agent](hooks.md#how-a-run-ends).",
     ]
-    detail: Annotated[str, "More about the end."]
+    detail: Annotated[str, "More about the end, such as `timeout` or `max_tokens` of a command."]
     exit_code: Annotated[int, "Exit code of the command, as shells state it: 128 + N for signal N."]
-    reported: Annotated[Phase, "The last phase that the agent reported."]
+    reported: Annotated[Phase, "The phase that the agent last reported in this run."]
     last_message: Annotated[str, "The last message of the agent."]
     transcript_path: Annotated[str, "The host's file with the transcript of the agent."]
     output_path: Annotated[str, "The file with the output of the command."]
     model: Annotated[str, "The model, as the host named it."]
-    searches: Annotated[
-        list[str], "Digests of the host's keys of [allowed searches](limits.md#limits-of-a-hosts-agents)."
-    ]
-    held: Annotated[list[str], "Digests of the stops after which the agent was [kept at work](limits.md#open-todos)."]
-    warned_at: Annotated[Time, "When the agent was told that most of its budget is used."]
+    searches: Annotated[list[str], "A digest for each [search that was allowed](limits.md#limits-of-a-hosts-agents)."]
+    held: Annotated[list[str], "A digest for each stop after which the agent was [kept at work](limits.md#open-todos)."]
+    warned_at: Annotated[Time, "When the agent was warned that most of its budget is used."]
     conversation: Annotated[
         Conversation,
-        "The conversation that the command, a [client](clients.md), keeps. A later run can use it.",
+        "If the command is [Claude Code or Codex](clients.md): its conversation. A later run can use it.",
     ]
-    worktree: Annotated[Worktree, "The worktree that the host made for the agent, if it was there at the end."]
-    usage: Annotated[Usage, "What [the host reported](figures.md#what-a-run-used) when the agent was done."]
-    consumed: Annotated[Usage, "The sum over all requests of the agent."]
+    worktree: Annotated[Worktree, "The worktree that the host made for the agent, if it still existed at the end."]
+    usage: Annotated[Usage, "What the agent used, as [the host reported](figures.md#what-a-run-used) at the end."]
+    consumed: Annotated[Usage, "What all requests of the agent used together."]
 
 
 class Todo(TypedDict):
@@ -273,37 +281,37 @@ class _EveryRecord(TypedDict):
         "ID of the session and name of its folder: generated as `agent-{date}-{time}-{8 hex digits}`, or [your "
         "own](#ids).",
     ]
-    agent_name: Annotated[str, "Kind of agent, for hosts its type; `unknown` by default."]
+    agent_name: Annotated[str, "Type of the agent; `unknown` by default."]
     purpose: Annotated[str, "Purpose of the session; `general` by default."]
     created_at: Annotated[Time, "When the session was created."]
     last_updated: Annotated[
         Time,
-        "The last reported activity. While the agent works, [writes to its "
-        "transcript](phases.md#the-resume-check) are activity too.",
+        "The last reported activity. [Writes to the transcript](phases.md#the-resume-check) count too, but "
+        "do not change this time.",
     ]
     phase: Annotated[Phase, "[The phase](phases.md#phases) of the session."]
     metadata: Annotated[dict[str, "Json"], "Facts of your own, but no secrets or [transcripts](#transcripts)."]
-    resume_ready: Annotated[bool, "Follows the phase. You can switch it off."]
+    resume_ready: Annotated[bool, "True in a resumable phase, unless you switched it off."]
     history: Annotated[list[Move], "The newest 200 changes of the phase."]
-    error_count: Annotated[Count, "Number of errors."]
+    error_count: Annotated[Count, "Number of errors so far."]
     last_error: Annotated[LastError | None, "The latest error."]
     schema: Annotated[Number, Default(1), "Version of this format."]
-    revision: Annotated[Count, Default(0), "Grows by one with every write, and so orders the writes."]
+    revision: Annotated[Count, Default(0), "Number of the last write. Each write adds 1."]
 
 
 class Record(_EveryRecord, total=False):
     """The record of one session: ``state.json``."""
 
-    history_dropped: Annotated[Count, "Number of changes before those in `history`."]
-    continues: Annotated[str, "The ended session that this session continues."]
+    history_dropped: Annotated[Count, "Number of older changes, not in `history`."]
+    continues: Annotated[str, "ID of the ended session that this session continues."]
     imported_from: Annotated[str, "The root from which the session was [imported](ci-and-cron.md#import-sessions)."]
     parent_id: Annotated[
         str,
-        "The session above this one: the parent given at creation, or the session whose agent or workflow started "
-        "this one. Once set, it never changes. For an agent of a host, the host must report it. Main agents have "
-        "no session, unless [their environment names one](hooks.md#sessions-below-a-session).",
+        "ID of the session above: the parent given at creation, or the session whose agent or workflow "
+        "started this one, if the host reports that. Never changes once set. Main agents have no session, "
+        "unless [their environment names one](hooks.md#sessions-below-a-session).",
     ]
-    max_depth: Annotated[Count, "The greatest depth of sessions created below this one."]
+    max_depth: Annotated[Count, "Greatest depth that a session below this one may have."]
     max_tokens: Annotated[
         Count,
         "[Budget](limits.md#budgets) of the session in tokens, if it has its own.",
@@ -323,22 +331,23 @@ class Record(_EveryRecord, total=False):
         "The agent's question, given with [`update`](commands.md#update). Removed when the phase changes or the "
         "agent asks again.",
     ]
-    approval: Annotated[Answer, "[Approval](approve.md#answer) of the question."]
-    denial: Annotated[Answer, "[Denial](approve.md#answer) of the question."]
+    approval: Annotated[Answer, "[Approval](approve.md#answer) of the question. `message` is the note or empty."]
+    denial: Annotated[Answer, "[Denial](approve.md#answer) of the question. `message` is the reason or empty."]
     answers: Annotated[
         list[GivenAnswer],
-        "The newest 20 answers, those to earlier questions included: [who answered, and how](approve.md#who-answered).",
+        "The newest 20 answers, also to earlier questions: [who answered, and how](approve.md#who-answered). "
+        "Runs after `after_run` are told the answer.",
     ]
-    runs: Annotated[list[Run], "The newest 50 runs, and earlier ones without an end."]
-    runs_dropped: Annotated[Count, "Number of earlier runs that are not kept."]
+    runs: Annotated[list[Run], "The newest 50 runs, and older runs that have not ended."]
+    runs_dropped: Annotated[Count, "Number of older runs, not in `runs`."]
     paused_until: Annotated[Time, "When the usage limit that interrupted the work is reset."]
     usage: Annotated[
         Usage,
         "[What all runs used](figures.md#what-a-run-used): the sum of their `consumed`, dropped runs included.",
     ]
-    charged_tokens: Annotated[Count, "Sum of all charges."]
-    token_correction: Annotated[int, "The total that you stated, minus charges, skills and consumption at that time."]
-    skills: Annotated[dict[str, Count], "Loaded skills in their order, each with its tokens."]
+    charged_tokens: Annotated[Count, "Sum of all tokens that were [charged](limits.md#budgets)."]
+    token_correction: Annotated[int, "The total set with `usage --total`, minus all tokens that counted at that time."]
+    skills: Annotated[dict[str, Count], "Skills in the order of loading, each with its tokens."]
     todos: Annotated[
         list[Todo],
         "Tasks of the agent; a status is `pending`, `in_progress`, `completed` or `cancelled`.",
@@ -346,8 +355,8 @@ class Record(_EveryRecord, total=False):
     turns: Annotated[
         Count, "Number of complete [turns](#turns); in a session of an app, number of messages from the user."
     ]
-    transcript_bytes: Annotated[Count, "Number of bytes of the transcript that count."]
-    last_seq: Annotated[Count, "Number of the last message. No other message ever gets it."]
+    transcript_bytes: Annotated[Count, "How many bytes at the beginning of the transcript count."]
+    last_seq: Annotated[Count, "`seq` of the last message. No other message ever gets it."]
     compaction: Annotated[
         Compaction,
         "Summary that replaces the older messages in an agent's [memory](python.md#its-memory).",
@@ -369,12 +378,12 @@ class NewMessage(TypedDict):
     tool_name: NotRequired[Annotated[str, "The tool that is called; for role `tool`, the tool that gave the result."]]
     tool_call_id: NotRequired[Annotated[str, "ID of the call. The result of a call has the same ID."]]
     tokens: NotRequired[Annotated[Count, "Number of tokens of the content."]]
-    run: NotRequired[Annotated[Number, "The run of the command that wrote the message."]]
+    run: NotRequired[Annotated[Number, "Number of the run whose command wrote the message."]]
     event: NotRequired[Annotated[str, "The event of [an app](adk.md), as JSON in the app's own form."]]
     charged: NotRequired[
         Annotated[
             bool,
-            "Whether the tokens were charged to the budget with the message, as in a [memory](python.md#its-memory).",
+            "Whether the same write charged `tokens` to the budget, as a [memory](python.md#its-memory) does.",
         ]
     ]
 
@@ -388,8 +397,8 @@ class _Place(TypedDict):
     ]
     turn: Annotated[
         Count,
-        "Number of the message's turn; 0 for the system prompt. In a session of an app, a message from the user "
-        "begins a turn, and `turns` already counts it.",
+        "Number of the message's turn; 0 for the system prompt. In a session of an app, a message from the "
+        "user begins a turn, which `turns` already counts.",
     ]
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from . import phases, schema
 from .clock import parse_time
 from .policy import claimed_runs, is_running
-from .runs import CLIENT_IS_OVER, client_of, has_ended, is_send, may_be_at_work, run_by_number
+from .runs import CLIENT_IS_OVER, has_ended, is_send, may_be_at_work, run_by_number
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -188,30 +188,45 @@ RULES: tuple[Rule, ...] = (
     (phases.FAILED, _ended_as(phases.is_failure), _since_phase, "the work has failed"),
     (CANCELLED, _was_cancelled, _since_cancellation, "the session was cancelled, and has ended"),
     (phases.ABANDONED, _ended_as(phases.is_abandoned), _since_phase, "the work was given up"),
-    (WAITING, _is_at_work_as(WAITING), _since_liveness, "its agent waits for permission to use a tool"),
-    (QUIET, _is_at_work_as(QUIET), _since_liveness, "its agent is at work, but shows no activity"),
-    (WORKING, lambda case: is_running(case.decision), _since_start, "its agent is at work"),
+    (WAITING, _is_at_work_as(WAITING), _since_liveness, "the agent waits for your permission to use a tool"),
+    (QUIET, _is_at_work_as(QUIET), _since_liveness, "the agent is at work, without activity for over 10 minutes"),
+    (WORKING, lambda case: is_running(case.decision), _since_start, "the agent is at work"),
     (
         STARTING,
         lambda case: bool(claimed_runs(case.decision)),
         _since_claim,
-        "the work was delegated; no agent started yet",
+        "the work was delegated; no agent has started yet",
     ),
     (
         CANCELLED,
         lambda case: "cancellation" in case.decision,
         _since_cancellation,
-        "it was cancelled, and the next write ends it",
+        "the session was cancelled; the next write to its record ends it",
     ),
-    (LIMITED, lambda case: "paused_until" in case.decision, _since_end, "it waits until a usage limit is reset"),
-    (DENIED, _is_answered_by("denial"), _since_answer("denial"), "its question was denied"),
-    (APPROVED, _is_answered_by("approval"), _since_answer("approval"), "its question was approved"),
-    (WAITING, _asks, _since_question, "the session waits for an answer"),
-    (ERROR, _broke_off_as(ERROR), _since_end, "its agent stopped with an error"),
-    (CRASHED, _broke_off_as(CRASHED), _since_end, f"{client_of({})} {CLIENT_IS_OVER} before the work was done"),
-    (INTERRUPTED, _broke_off_as(INTERRUPTED), _since_end, "its agent was stopped by the user or by a limit"),
-    (CUT_SHORT, _broke_off_as(CUT_SHORT), _since_end, "its agent returned without saying that it was done"),
-    (PAUSED, lambda case: case.run is not None, _since_end, "its agent stopped before the work was done"),
+    (
+        LIMITED,
+        lambda case: "paused_until" in case.decision,
+        _since_end,
+        "the session waits until a usage limit is reset",
+    ),
+    (DENIED, _is_answered_by("denial"), _since_answer("denial"), "the session's question was denied"),
+    (APPROVED, _is_answered_by("approval"), _since_answer("approval"), "the session's question was approved"),
+    (WAITING, _asks, _since_question, "the session waits for your answer"),
+    (ERROR, _broke_off_as(ERROR), _since_end, "the agent stopped with an error"),
+    (CRASHED, _broke_off_as(CRASHED), _since_end, f"the client {CLIENT_IS_OVER} before the work was done"),
+    (
+        INTERRUPTED,
+        _broke_off_as(INTERRUPTED),
+        _since_end,
+        "you, a limit or the conversation's end stopped the agent",
+    ),
+    (
+        CUT_SHORT,
+        _broke_off_as(CUT_SHORT),
+        _since_end,
+        "the delegation returned without a stop, for example at a turn limit",
+    ),
+    (PAUSED, lambda case: case.run is not None, _since_end, "the agent stopped before the work was done"),
     (
         NEW,
         lambda case: phases.is_new(case.record["phase"]),

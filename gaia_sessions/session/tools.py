@@ -26,7 +26,7 @@ if TYPE_CHECKING:
         Keys:
             blocked: tools that no sub-agent may use.
             unavailable: other tools that are not on every list.
-            reasons: why each of those two kinds was left out.
+            reasons: why ``blocked`` and ``unavailable`` tools were left out.
         """
 
         allowed: list[str]

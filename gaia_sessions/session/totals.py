@@ -25,7 +25,7 @@ if TYPE_CHECKING:
         Keys:
             open: how many sessions are in it.
             stays: how many stays in it are over.
-            median, p90: within how many seconds 50 % or 90 % of these were over; absent without any.
+            median, p90: within how many seconds 50 % or 90 % of these stays were over; absent without any.
         """
 
         phase: str
@@ -40,15 +40,15 @@ if TYPE_CHECKING:
         Keys:
             gone: how many were removed by now.
             outcomes: how many have each outcome or are cancelled.
-            shares: the same as parts of ``ended``; ``success_rate`` is the part of ``completed``.
+            shares: ``outcomes`` as parts of ``ended``; ``success_rate`` is the part of ``completed``.
             states: how many open sessions are in each state.
             expired: how many open sessions cannot be resumed only because they were idle too long.
             removed: how many were removed while they were open.
             rests: runs that ended while their session stayed open, without sends.
-            resumed: those of ``rests`` that have a later run; ``resume_rate`` is their part.
+            resumed: those of ``rests`` that have a later run; ``resume_rate`` is their share.
             interruptions: interrupted runs, by kind.
             tokens: absent if nobody reported any.
-            unreported: sessions that reported none.
+            unreported: sessions that reported no tokens.
             runs_dropped, history_dropped: runs and moves that the records dropped; no other key counts them.
         """
 

@@ -48,18 +48,18 @@ EXPECTED = """
 """
 EXPECTED_EVENTS = """
     init inve plan appr exec vali comp fail aban
-    inve .    .    .    .    .    inve inve inve  the agent starts, or reports although an end was assumed
-    inve .    .    exec .    .    .    .    .     a run resumes the session, and the question was not denied
+    inve .    .    .    .    .    inve inve inve  the agent starts, or reports after an assumed end
+    inve .    .    exec .    .    .    .    .     a run resumes the session, unless the question was denied
     exec exec exec exec .    .    .    .    .     `gaia-sessions run` starts a command
-    inve .    .    .    .    .    .    .    .     a turn is added, or a send begins
-    .    .    .    inve .    .    .    .    .     a send is answered, and its agent reported no phase
-    comp comp comp comp comp comp comp comp comp  the agent stops
+    inve .    .    .    .    .    .    .    .     a turn is added, or a `send` begins
+    .    .    .    inve .    .    .    .    .     a `send` is answered, and the agent reported no phase
+    comp comp comp comp comp comp comp comp comp  the agent stops, and in this run it did not last report `approval`
     appr appr appr appr appr appr appr appr appr  the agent stops, and in this run it last reported `approval`
-    inve .    .    .    plan plan .    .    .     the agent is interrupted, or a send ends without an answer
-    fail .    .    .    fail fail .    .    .     the agent fails, or its delegation returns without a stop
-    fail fail fail fail fail fail .    .    .     a command fails, or reaches a limit without a marker
-    inve .    .    .    aban aban .    .    .     the host's conversation or process ends
-    aban aban aban aban aban aban .    .    .     the agent is killed, its delegation denied, or the session cancelled
+    inve .    .    .    plan plan .    .    .     the agent is interrupted, or a `send` ends without an answer
+    fail .    .    .    fail fail .    .    .     the agent fails, or the delegation returns without a stop
+    fail fail fail fail fail fail .    .    .     a command fails, or ends at a limit without a marker
+    inve .    .    .    aban aban .    .    .     the conversation, client or `gaia-sessions run` ends during a run
+    aban aban aban aban aban aban .    .    .     the agent is killed, the delegation denied, or the session cancelled
 """
 EXPECTED_PROPERTIES = {
     "initializing": "",
