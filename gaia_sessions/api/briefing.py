@@ -100,7 +100,7 @@ def briefing(
 def context(at: Reading, agent_id: str, *, turns: int = TURNS, max_tokens: int | None = None) -> Context:
     """Returns what an agent is told of the turns so far; the command ``context`` prints the same.
 
-    The last ``turns`` are told whole, as far as they fit, and older ones as a line each. Files of hosts are read if
+    The last ``turns`` turns come whole, as far as they fit, and older turns as a line each. Files of hosts are read if
     possible. If the newest turn does not fit, you get its beginning and its end, long texts are cut, and ``is_whole``
     is False. No tool call comes without its result.
 

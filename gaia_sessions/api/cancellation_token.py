@@ -104,7 +104,7 @@ class CancellationToken:
     def wait(self, timeout: float | None = None) -> bool:
         """Waits until the token is cancelled, at most ``timeout`` seconds, and returns whether it is cancelled.
 
-        None waits for ever. Raises the errors of ``is_cancelled``.
+        Without ``timeout``, it waits for ever. Raises the errors of ``is_cancelled``.
         """
         deadline = None if timeout is None else time.monotonic() + timeout
         while not self.is_cancelled:

@@ -73,7 +73,7 @@ def cancel_conversation(
     If one of them cannot be cancelled, its error is raised after all others are cancelled.
 
     Raises:
-        SessionNotFound: no session has a run in it.
+        SessionNotFound: no session has a run in this conversation.
     """
     check_reason(reason)
     cancelled, failed = [], []

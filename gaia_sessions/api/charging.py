@@ -58,7 +58,7 @@ def set_token_total(at: Writing, agent_id: str, total: int) -> TokenUsage:
 def add_skill(at: Writing, agent_id: str, name: str, tokens: int) -> LoadedSkill:
     """Counts a skill that the agent loaded against the budget. If it was loaded before, nothing changes.
 
-    They are the keys of ``skills`` in the record. Other sessions do not have them.
+    The skill is in ``skills`` of this session's record only.
 
     Raises:
         InvalidInput: ``name`` is not one line of at most 200 printable characters.

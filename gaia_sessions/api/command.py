@@ -85,10 +85,10 @@ def run(  # noqa: PLR0913  # what can be said of a command, and of its session
     the name of the program decides, and None means another command. If ``token``, a ``CancellationToken``, is
     cancelled, the session is cancelled.
 
-    Your program may have other children meanwhile. The output is not shown. If your program is killed, the command
-    keeps running within its limits.
+    Your program may have other child processes. The output is not shown. If your program is killed, the command keeps
+    running within its limits.
 
-    This method also raises the errors of ``create``. After any of these errors, nothing has begun.
+    This method also raises the errors of ``create``. After any of these errors, nothing was started.
 
     Raises:
         BadArgument: ``command``, a limit or ``preset`` is not acceptable.

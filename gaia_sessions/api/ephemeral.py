@@ -50,8 +50,8 @@ class EphemeralSession:
     - ``failed``, with the exception, if it is an ``Exception``;
     - ``abandoned``, if it is another one (``KeyboardInterrupt``, ``SystemExit``, or the task is cancelled).
 
-    ``Cancelled`` ends nothing at once. The next write to the session, ``reconcile`` or ``cleanup`` makes it
-    ``abandoned``. Every exception is passed on.
+    After ``Cancelled``, the session becomes ``abandoned`` only at the next write to it, ``reconcile`` or ``cleanup``.
+    Every exception is passed on.
 
     If your process is killed, also by SIGTERM, the session stays open. Another process can ``open`` and use it, or end
     it by ``Sessions.finalize`` or ``Sessions.cancel``. The phase stays ``initializing`` unless you change it with

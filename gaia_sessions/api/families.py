@@ -65,7 +65,7 @@ def subtree(at: Reading, agent_id: str) -> Sequence[TreeLine]:
 def children(at: Reading, agent_id: str) -> Sequence[Line]:
     """Returns summaries of the sessions right below a session, the first created first.
 
-    They are found even if the session is gone. A child that cannot be read is left out.
+    The children are found even if the session is gone. A child that cannot be read is left out.
     """
     sessions = at.preview()
     return children_of(sessions, Above(sessions), agent_id, at.now, at.config.limits)

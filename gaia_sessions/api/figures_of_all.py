@@ -141,8 +141,8 @@ def stats(
 
     All sessions of every app count once, also those that were removed. ``since`` and ``until`` select by the end of a
     session, or by its last activity if it is open; both times are included. ``by="agent"`` or ``by="day"`` adds a part
-    for each; ``by="phase"`` changes nothing, because every total has its phases. ``on_read`` is called now and then
-    with the number of sessions that were read.
+    for each; ``by="phase"`` changes nothing, because every total has phases. ``on_read`` is called now and then with
+    the number of sessions that were read.
 
     Raises:
         BadArgument: ``since``, ``until`` or ``by`` is not acceptable.

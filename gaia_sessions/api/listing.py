@@ -186,8 +186,8 @@ _TIMES: Final = ("since", "until", "created_since")
 def summaries(at: Reading, **wanted: Unpack[Wanted]) -> Iterator[Line]:
     """Returns an iterator of summaries of sessions, the latest activity first.
 
-    The keyword arguments are the keys of [`Wanted`](#shapes); a session must meet all that you give. With ``around``,
-    the largest share comes first. Waiting events are shown as applied.
+    The keyword arguments are the keys of [`Wanted`](#shapes); a session must match all that you give. With ``around``,
+    the largest share of the time comes first. Waiting events are shown as applied.
 
     A session that cannot be read has a ``problem`` and few other keys, and comes last. It is left out if you give
     anything but ``active_only``, ``every_app`` and ``limit``.

@@ -42,7 +42,7 @@ class Memory:
     ) -> Message:
         """Adds a message and charges its ``tokens``, as ``Sessions.add_message`` does with ``is_charged``.
 
-        Nothing is refused because the budget is used up.
+        A message is added even if the budget is used up.
         """
         return self._sessions.add_message(
             self._agent_id,

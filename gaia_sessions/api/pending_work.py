@@ -45,8 +45,8 @@ if TYPE_CHECKING:
                 absent.
             run_command: as in ``Decision``, in place of ``resume_line``. If only its app resumes the session, both are
                 absent.
-            awaits: what the agent waits for before it is told the answer, ``command`` or ``monitor``; then both are
-                absent too.
+            awaits: what the agent waits for before it is told the answer, ``command`` or ``monitor``; then
+                ``run_command`` and ``resume_line`` are absent.
             expired_at: when the session expired; an answer makes it resumable again.
             host, host_session_id, host_agent_id, host_process: of the latest run.
         """

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def remembered(at: Reading, agent_id: str, last: int | None = None) -> Sequence[Message]:
     """Returns the messages of the memory, the oldest first; with ``last``, only so many of the newest.
 
-    They are the messages of the transcript, with one summary in place of those that ``compact`` replaced. A message
+    These are the messages of the transcript, with one summary in place of those that ``compact`` replaced. A message
     that cannot be read is left out. With ``last``, so is a tool result whose call is not among the messages.
     """
     most = checked_number(last)
@@ -44,9 +44,9 @@ def remembered(at: Reading, agent_id: str, last: int | None = None) -> Sequence[
 def compact(at: Writing, agent_id: str) -> bool:
     """Replaces the older messages of the memory by a summary, and returns whether it did.
 
-    The newest fifth stays. The transcript keeps all messages. The tokens of the summary count in place of those that
-    were charged for the replaced messages. The result is False if there are fewer than 5 messages, or the summary would
-    be longer than what it replaces.
+    The newest fifth of the messages stays. The transcript keeps all messages. The tokens of the summary count in place
+    of those that were charged for the replaced messages. The result is False if there are fewer than 5 messages, or the
+    summary would be longer than what it replaces.
     """
     seen = at.store.read(agent_id)
     readable_messages = readable(at.store.messages(agent_id, is_wanted=after(replaced_through(seen))))

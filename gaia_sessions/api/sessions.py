@@ -58,8 +58,8 @@ class Sessions(Place):
 
     ``root`` names that folder. Without it, the root is [found as on the command
     line](record.md#where-sessions-are-stored). ``flags`` are [settings](settings.md) that override all others, for
-    example ``{"lock_timeout": 2}``. You can copy and pickle the object. Where it is unpickled, the settings of that
-    place apply.
+    example ``{"lock_timeout": 2}``. You can copy and pickle the object. The process that unpickles it uses its own
+    settings.
 
     When a method that writes returns, the change is durable. Methods that only read create nothing. A record is a dict
     with the keys of [`state.json`](record.md#the-record). If you change the dict, nothing on disk changes. To write
@@ -68,8 +68,8 @@ class Sessions(Place):
     A time is a datetime, in UTC if it has no offset, or a text [as on the command line](commands.md#times). IDs are
     whole: only commands accept ``latest`` and parts of an ID.
 
-    Any method may raise the first five of [these errors](errors.md#errors-in-python). Methods that write may raise all
-    of them. Below, each method lists only its other errors.
+    Any method may raise the first five [errors](errors.md#errors-in-python) of this list; a method that writes may
+    raise all. Each method lists only its other errors.
 
     Raises:
         InvalidId: the text cannot be an ID.

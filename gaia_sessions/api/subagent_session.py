@@ -33,17 +33,17 @@ Agent = TypeVar("Agent", bound="Callable[..., Any]")
 
 
 class SubAgentSession(Generic[Agent]):
-    """A conversation with one agent that your program calls. Every turn is one commit, and any process can add the
-    next.
+    """A conversation with one agent that your program calls. A turn is stored in one step. Any process can add the
+    next turn.
 
     ``agent`` is a callable. It takes a list of messages, ``{role, content, tool_name?, tool_call_id?}``, and returns a
-    text, or a list of such messages, which may also have ``tokens``. If the callable has parameters of these names, it
-    gets ``cancellation_token``, the token of the session, and ``events``, the sink of ``with_events``. If the callable
-    is ``async``, you await ``send``.
+    text, or a list of such messages, which may also have ``tokens``. A parameter ``cancellation_token`` of the callable
+    gets the token of the session. A parameter ``events`` gets the sink of ``with_events``. If the callable is
+    ``async``, await ``send``.
 
     Without ``agent_id``, a session is created below ``parent``, a session or its ID. ``agent_name`` is by default the
-    name of the callable. With ``agent_id``, that session is opened. It keeps the system prompt that it was created
-    with. The errors of ``Sessions.create`` and ``Sessions.get`` are raised too.
+    name of the callable. With ``agent_id``, that session is opened, with the system prompt of its creation. The errors
+    of ``Sessions.create`` and ``Sessions.get`` are raised too.
 
     Raises:
         InvalidInput: ``agent`` is not callable, or ``system_prompt`` differs from the session's prompt.
@@ -101,8 +101,8 @@ class SubAgentSession(Generic[Agent]):
         """Calls ``sink`` from now on with each [event](events.md) that ``send`` or ``reset`` adds. Returns the object
         itself.
 
-        An error of ``sink`` is passed on. If the agent has not answered yet, the error ends the send. A stored turn
-        stays.
+        If ``sink`` raises before the agent has answered, the send ends with this error. Later the error is raised too,
+        but the turn is stored.
         """
         self._sink = sink
         return self
@@ -111,8 +111,8 @@ class SubAgentSession(Generic[Agent]):
         """States that the caller works at ``depth``, so this agent works at least one level deeper. Returns the object
         itself.
 
-        If the session itself is deeper, its own depth counts. If the depth is above the limit of the session, by
-        default 8, ``send`` raises ``TooDeep`` before it calls the agent.
+        If the session is deeper in the tree, that depth counts. If the depth is above the session's limit (default 8),
+        ``send`` raises ``TooDeep`` before it calls the agent.
         """
         self._fields = {"depth": depth + 1}
         return self
@@ -129,7 +129,7 @@ class SubAgentSession(Generic[Agent]):
 
     @property
     def transcript(self) -> list[dict[str, str]]:
-        """What the agent is given before the next message: the system prompt and all that was said."""
+        """The messages that the agent gets before the next one: the system prompt and all that was said."""
         return self._said.before(at.read(self._sessions, records.as_applied, self.agent_id))
 
     def reset(self) -> None:
@@ -143,20 +143,20 @@ class SubAgentSession(Generic[Agent]):
         """Calls the agent with all that was said before and with ``said``, and returns the turn, a ``SentTurn``.
 
         ``said`` is a text of the user or a list of messages, which may be empty. With ``pruned``, the agent gets what
-        ``Sessions.context`` returns, and not the whole transcript. ``wait`` is how many seconds to wait while somebody
-        else is at work on the session. If the agent is ``async``, this returns a coroutine.
+        ``Sessions.context`` returns, and not the whole transcript. ``wait`` is how many seconds to wait while another
+        agent is at work on the session. If the agent is ``async``, this returns a coroutine.
 
-        The turn is stored whole, after the answer. If the agent raises, the error is counted and passed on. If your
+        The turn is stored whole, after the answer. If the agent raises, the error is counted and raised again. If your
         program is interrupted or the task is cancelled, no error is counted.
 
         Raises:
-            AgentAtWork: somebody else is at work on the session.
-            RunNotAllowed: the session is final, ``executing`` or ``validating``; resuming is switched off; or an
+            AgentAtWork: another agent or send is at work on the session.
+            RunNotAllowed: the session is final, ``executing`` or ``validating``; ``resume_ready`` is off; or an
                 approval is missing.
             Cancelled: the session is cancelled.
             TooDeep: see ``with_parent_depth``.
             InvalidInput: ``said`` or the answer is not acceptable.
-            RunGone: somebody ended the send meanwhile.
+            RunGone: another process ended the send meanwhile.
         """
         send = Send(
             self._sessions,

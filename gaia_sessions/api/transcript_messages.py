@@ -44,7 +44,8 @@ def add_message(  # noqa: PLR0913  # what can be said of a message
     """Adds one message to [the transcript](record.md#transcripts), and returns the message as it is stored.
 
     ``role`` is ``system``, ``user``, ``assistant`` or ``tool``. ``tokens`` is the number of tokens in ``content``. With
-    ``is_charged``, the same write counts them against the budget; without ``tokens``, every 4 bytes count as one token.
+    ``is_charged``, the same write counts these tokens against the budget; without ``tokens``, every 4 bytes count as
+    one token.
 
     Raises:
         BadArgument: ``role`` is none of the four.
@@ -67,8 +68,8 @@ def messages(
 ) -> Iterator[Message | SessionsError]:
     """Returns an iterator of the messages of the transcript, the oldest first.
 
-    ``last`` takes only the newest messages, at most that many. ``since`` takes those made at that time or later. In
-    place of a message that cannot be read, you get an error object.
+    ``last`` takes at most that many of the newest messages. ``since`` takes those made at that time or later. In place
+    of a message that cannot be read, you get an error object.
 
     Raises:
         BadArgument: ``last`` or ``since`` is not acceptable.

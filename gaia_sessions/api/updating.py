@@ -52,7 +52,7 @@ def update(  # noqa: PLR0913  # what can be said of an update
 
     ``phase`` is one of [the nine](phases.md). The current phase, given again, only records activity. A final phase ends
     the session. ``metadata`` is merged at its top level. ``error`` is stored as the last error, and adds 1 to the error
-    count. ``resume_ready`` switches resuming on or off until the next phase. ``max_tokens`` is the new budget.
+    count. ``resume_ready`` switches resuming on or off until the phase changes. ``max_tokens`` is the new budget.
     ``question`` is for a person, and needs ``phase="approval"``. With ``if_revision``, nothing is written unless the
     record has this revision.
 

@@ -51,11 +51,12 @@ def wait(
     enough.
 
     The work has ended when the latest [run](record.md#runs) has ended, in any phase, or the session is final or
-    cancelled. If a session never had a run, for example because your own program works on it, only the latter counts,
-    even if that program was killed. A session that does not exist is not waited for: its ``status`` is ``not_found``.
+    cancelled. If a session never had a run, for example because your own program works on it, only its end or
+    cancellation counts, even if that program was killed. A session that does not exist is not waited for: its
+    ``status`` is ``not_found``.
 
     After ``timeout`` seconds, the reports say ``running`` for work that has not ended. Without it, there is no limit.
-    Every session is looked at once, even if that takes longer than ``timeout``.
+    Every session is checked at least once, even if that takes longer.
 
     Raises:
         BadArgument: ``timeout`` is below 0, or ``agent_ids`` is one text.
