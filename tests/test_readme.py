@@ -112,7 +112,8 @@ def test_the_python_example_carries_out_only_what_was_approved(tmp_path: Path, a
         env={**os.environ, "HOME": str(tmp_path)},
     )
 
-    assert done.stdout == f"{ANSWERS[answer]} {answer == 'approve'}\n"
+    note = "only in staging\n" if answer == "approve" else ""
+    assert done.stdout == f"{note}{ANSWERS[answer]} {answer == 'approve'}\n"
 
 
 @table(
@@ -228,18 +229,6 @@ def test_tools_and_tasks_are_checked_as_the_page_shows(tmp_path: Path) -> None:
     assert done.returncode == 0
     assert done.stdout.splitlines().count("exit code 1") == 2
     assert "left out: Bash is not among the tools that are available\n" in done.stderr
-
-
-def test_three_commands_side_by_side_end_as_the_page_shows(tmp_path: Path) -> None:
-    done = run_in_shell(tmp_path, block("docs/run.md", "sh", 1))
-
-    assert done.returncode == 10
-    shown = [line.split("  ")[:2] for line in done.stdout.splitlines()]
-    assert [shown.count(one) for one in (["lint", "completed"], ["tests", "failed"], ["slow", "cancelled"])] == [1] * 3
-    assert done.stdout.endswith("tidy\nexit code 1\n\nits output ended with:\n\n3 failed\nnot needed\n")
-    slow = json.loads((tmp_path / ".claude" / "session" / "slow" / "state.json").read_text())
-    ends = [(run["end"], run["exit_code"]) for run in slow.get("runs", [])]
-    assert ends in ([("killed", 143)], [])  # none where the others were done before it had begun
 
 
 def test_the_three_lines_for_an_agent_of_your_own_are_commands_that_exist(tmp_path: Path) -> None:

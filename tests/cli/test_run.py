@@ -839,6 +839,33 @@ def test_a_hint_of_a_refusal_is_one_command_that_is_typed_as_it_stands(gaia: Gai
     assert forked("run", "late", "--", "true").code == 0
 
 
+THREE = """
+for id in lint tests slow; do gaia-sessions create --id $id --agent $id; done
+gaia-sessions run slow -- sleep 600 &
+gaia-sessions run lint -- echo tidy &
+gaia-sessions run tests --timeout 15m -- sh -c 'echo 3 failed; exit 1'
+gaia-sessions cancel slow --reason 'not needed'; wait
+gaia-sessions tree
+for id in lint tests slow; do gaia-sessions report $id; done
+"""
+
+
+def test_three_commands_side_by_side_end_each_in_its_own_way(tmp_path: Path) -> None:
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    environment = {"HOME": str(tmp_path), "PATH": path}
+    done = subprocess.run(
+        ["sh", "-uc", THREE], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+    )
+
+    assert done.returncode == 10
+    shown = [line.split("  ")[:2] for line in done.stdout.splitlines()]
+    assert [shown.count(one) for one in (["lint", "completed"], ["tests", "failed"], ["slow", "cancelled"])] == [1] * 3
+    assert done.stdout.endswith("tidy\nexit code 1\n\nits output ended with:\n\n3 failed\nnot needed\n")
+    slow = json.loads((tmp_path / ".claude" / "session" / "slow" / "state.json").read_text())
+    ends = [(run["end"], run["exit_code"]) for run in slow.get("runs", [])]
+    assert ends in ([("killed", 143)], [])  # none if the others were done before it had begun
+
+
 def test_the_script_of_the_page_asks_and_goes_on_with_the_note(gaia: Gaia, root: str) -> None:
     page = Path(gaia_sessions.__file__).parents[1] / "docs" / "run.md"
     script = page.read_text(encoding="utf-8").partition("A script:\n\n```sh\n")[2].partition("```")[0]
