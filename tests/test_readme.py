@@ -2,32 +2,30 @@
 
 from __future__ import annotations
 
+import ast
 import html
 import json
 import os
 import re
-import runpy
 import shlex
 import shutil
 import subprocess
 import sys
 from datetime import timedelta
 from functools import cache
-from importlib.machinery import SourceFileLoader
 from importlib.metadata import version
-from importlib.util import module_from_spec, spec_from_loader
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 import pytest
 
-from gaia_sessions import Sessions
 from gaia_sessions.cli.group import COMMANDS, HIDDEN, Commands
 from gaia_sessions.hosts import HOOK
 from gaia_sessions.session.clock import format_time, parse_time
 from tests import commands
 from tests.hook.client import client
+from tests.scripts import script
 from tests.table import table
 
 if TYPE_CHECKING:
@@ -41,6 +39,9 @@ HOOKS_README = CHECKOUT / "hooks" / "README.md"
 DOCS = sorted((CHECKOUT / "docs").glob("*.md"))
 PAGES = [README, HOOKS_README, *DOCS]
 
+RENDER_DOCS = script("render_docs")
+REPLAY = script("replay")
+
 MOST_LINES = 120
 WIDEST = 100
 SCREEN = (80, 24)
@@ -50,9 +51,18 @@ def text_of(page: str) -> str:
     return (CHECKOUT / page).read_text(encoding="utf-8")
 
 
+def blocks(page: str, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", text_of(page), flags=re.MULTILINE | re.DOTALL)
+
+
 def block(page: str, language: str, which: int = 0) -> str:
-    blocks: list[str] = re.findall(rf"^```{language}\n(.*?)^```$", text_of(page), flags=re.MULTILINE | re.DOTALL)
-    return blocks[which]
+    return blocks(page, language)[which]
+
+
+def run_python(home: Path, program: str) -> str:
+    """What ``program`` prints."""
+    words, environment = [sys.executable, "-c", program], {**os.environ, "HOME": str(home)}
+    return subprocess.run(words, cwd=home, env=environment, capture_output=True, text=True, check=True).stdout
 
 
 def run_in_shell(home: Path, lines: str, flags: str = "-u") -> subprocess.CompletedProcess[str]:
@@ -103,64 +113,53 @@ def test_the_python_example_carries_out_only_what_was_approved(tmp_path: Path, a
     program = program.replace(given, f"sessions.{answer}(" if answer else "print(end='') or (")
     program += "print(sessions.show(agent_id)['phase'], 'context' in globals())\n"
 
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=True,
-        env={**os.environ, "HOME": str(tmp_path)},
-    )
-
     note = "only in staging\n" if answer == "approve" else ""
-    assert done.stdout == f"{note}{ANSWERS[answer]} {answer == 'approve'}\n"
+    assert run_python(tmp_path, program) == f"{note}{ANSWERS[answer]} {answer == 'approve'}\n"
 
 
-@table(
-    ("which", "shown", "expected"),
-    [
-        (0, "sessions.get(agent_id)['metadata']", "{'findings': ['issue A']}\n"),
-        (3, "[*sessions.list(every_app=True)]", "[]\n"),
-        (4, "[one['turn'] for one in sessions.messages(agent_id)]", "True\nFalse\n[0, 1, 1]\n"),
-        (
-            5,
-            "sessions.get(agent_id)['phase']",
-            "{'user_id': 'u1', 'attempts': 1, 'intent': 'create_domain'}\ninitializing\n",
-        ),
-        (6, "sessions.check_tool(agent_id, 'Read')['allowed']", "False\nTrue\nTrue\n"),
-        (7, "sessions.todos(agent_id)[0]['status']", "2400\ncompleted\n"),
-        (8, "token.is_cancelled", "no longer needed\nTrue\n"),
-        (9, "report['exit_code']", "success done\n\n0\n"),
-        (10, "[*Sessions().list()]", "[]\n[]\n"),
-        (11, "session.report()['status'], session.report()['result']", "success It is fine.\n"),
-    ],
-)
+OTHER_EXAMPLES = [
+    (0, "sessions.get(agent_id)['metadata']", "{'findings': ['issue A']}\n"),
+    (3, "[*sessions.list(every_app=True)]", "[]\n"),
+    (4, "[one['turn'] for one in sessions.messages(agent_id)]", "True\nFalse\n[0, 1, 1]\n"),
+    (
+        5,
+        "sessions.get(agent_id)['phase']",
+        "{'user_id': 'u1', 'attempts': 1, 'intent': 'create_domain'}\ninitializing\n",
+    ),
+    (6, "sessions.check_tool(agent_id, 'Read')['allowed']", "False\nTrue\nTrue\n"),
+    (7, "sessions.todos(agent_id)[0]['status']", "2400\ncompleted\n"),
+    (8, "token.is_cancelled", "no longer needed\nTrue\n"),
+    (9, "report['exit_code']", "success done\n\n0\n"),
+    (10, "[*Sessions().list()]", "[]\n[]\n"),
+    (11, "session.report()['status'], session.report()['result']", "success It is fine.\n"),
+]
+
+
+@table(("which", "shown", "expected"), OTHER_EXAMPLES)
 def test_the_other_python_examples_run_as_they_stand(tmp_path: Path, which: int, shown: str, expected: str) -> None:
     home = tmp_path / str(which)
     home.mkdir()
-    done = subprocess.run(
-        [sys.executable, "-c", block("docs/python.md", "python", which) + f"print({shown})\n"],
-        cwd=home,
-        capture_output=True,
-        text=True,
-        check=True,
-        env={**os.environ, "HOME": str(home)},
-    )
+    assert run_python(home, block("docs/python.md", "python", which) + f"print({shown})\n") == expected
 
-    assert done.stdout == expected
+
+def test_every_python_example_is_tried() -> None:
+    tried = {1, 2, *(which for which, _, _ in OTHER_EXAMPLES)}  # the one of approvals, and of a program that answers
+    assert tried == {*range(len(blocks("docs/python.md", "python")))}
 
 
 @pytest.mark.slow
 def test_the_tutorial_runs_from_its_first_line_to_its_last(tmp_path: Path) -> None:
     page = "docs/tutorial.md"
-    (tmp_path / "auditor.sh").write_text(block(page, "sh"), encoding="utf-8")
-    blocks = re.findall(r"^```sh\n(.*?)^```$", text_of(page), flags=re.MULTILINE | re.DOTALL)
+    auditor, *typed = blocks(page, "sh")
+    (tmp_path / "auditor.sh").write_text(auditor, encoding="utf-8")
+    commands, pause = "\n".join(typed), "sleep 2;"
+    assert pause in commands
 
     begun = "until grep -q half .claude/session/slow/output-1.log; do sleep 0.1; done 2> /dev/null"
-    done = run_in_shell(tmp_path, "\n".join(blocks[1:]).replace("sleep 2;", f"{begun};"))
+    done = run_in_shell(tmp_path, commands.replace(pause, f"{begun};"))
 
     said = "\n".join(steady(done.stdout))
-    assert [text for text in (block(page, "text"), block(page, "text", 1)) if "\n".join(steady(text)) not in said] == []
+    assert [text for text in blocks(page, "text") if "\n".join(steady(text)) not in said] == []
     assert said.count("Port 8080 is closed.\n") == 2  # of the run, and of its report
     assert re.search(r"^slow +slow +crashed ", said, flags=re.MULTILINE)
     assert "| why it stopped: gaia-sessions run crashed or was closed while the agent was at work" in said
@@ -169,33 +168,55 @@ def test_the_tutorial_runs_from_its_first_line_to_its_last(tmp_path: Path) -> No
     assert (done.returncode, said.splitlines()[-1]) == (0, "removed ID  sleeper")
 
 
-def test_the_page_of_python_has_every_method_once_below_a_subject_with_an_example() -> None:
-    page, rendering = text_of("docs/python.md"), runpy.run_path(str(CHECKOUT / "scripts" / "render_docs"))
-    subjects: dict[str, list[str]] = rendering["subjects"]()
-    public = [name for name, row in vars(Sessions).items() if not name.startswith("_") and row.__doc__]
+@table("subject", RENDER_DOCS.subjects())
+def test_each_subject_of_the_page_of_python_has_an_example(subject: str) -> None:
+    _, _, text = text_of("docs/python.md").partition(f"\n### {subject}\n")
+    assert "```python" in text.partition("<!-- ")[0]
 
-    assert sorted(name for names in subjects.values() for name in names) == sorted(public)
-    for subject, names in subjects.items():
-        text = page.partition(f"\n### {subject}\n")[2].partition("\n### ")[0].partition("\n## ")[0]
-        assert "```python" in text
-        assert re.findall(r"^#### `(\w+)`$", text, flags=re.MULTILINE) == names
-    assert len(re.findall(r"^#### ", page, flags=re.MULTILINE)) == len(public)
+
+RAISES = """Says ``a``.
+
+Raises:
+    SessionFinal, Cancelled: the session is over,
+        or cancelled.
+    TooLarge: the text is too large.
+"""
 
 
 def test_what_a_method_raises_is_a_list() -> None:
-    in_markdown = runpy.run_path(str(CHECKOUT / "scripts" / "render_docs"))["_in_markdown"]
-    said = """Says ``a``.
+    items = "- `SessionFinal`, `Cancelled`: the session is over, or cancelled.\n- `TooLarge`: the text is too large."
+    assert RENDER_DOCS.in_markdown(RAISES) == f"Says `a`.\n\nRaises:\n\n{items}"
 
-    Raises:
-        SessionFinal, Cancelled: the session is over,
-            or cancelled.
-        TooLarge: the text is too large.
-    """
-    errors = [
-        "- `SessionFinal`, `Cancelled`: the session is over, or cancelled.",
-        "- `TooLarge`: the text is too large.",
-    ]
-    assert in_markdown(said) == "\n\n".join(["Says `a`.", "Raises:", "\n".join(errors)])
+
+@table("more", ["    or too large", "\nMore: a paragraph"])
+def test_a_section_of_a_docstring_is_its_last_part_and_has_a_colon_in_each_item(more: str) -> None:
+    with pytest.raises(SystemExit, match=r"Raises: '.*' has no colon"):
+        RENDER_DOCS.in_markdown(RAISES + more)
+
+
+DICT = """
+class Answer(TypedDict):
+    '''What was
+    answered.
+
+    Keys:
+        text, code: what it said,
+            and how it ended.
+    '''
+
+    agent_id: str
+    text: str
+    code: NotRequired[int]
+"""
+
+
+def test_the_keys_of_a_dict_are_a_list_and_each_of_them_is_one() -> None:
+    known, unknown = (ast.parse(text).body[0] for text in (DICT, DICT.replace("code: what", "cost: what")))
+
+    items = "  - `agent_id`\n  - `text`, `code?`: what it said, and how it ended.\n"
+    assert RENDER_DOCS.shape("Answer", known) == f"- **`Answer`**: What was answered.\n\n{items}"
+    with pytest.raises(SystemExit, match="Answer has no key 'cost'"):
+        RENDER_DOCS.shape("Answer", unknown)
 
 
 def test_state_is_handed_over_as_the_page_shows(tmp_path: Path) -> None:
@@ -291,16 +312,19 @@ def test_every_command_that_a_page_shows_is_one(page: str, name: str) -> None:
     assert name in {**COMMANDS, **HIDDEN}, page
 
 
-def commands_to_type() -> list[str]:
-    """Those in the table of tasks that begins the page of commands."""
-    table = text_of("docs/commands.md").partition("| I want to | type |")[2].partition("\n\n")[0]
-    return re.findall(r"`gaia-sessions ([^`]+)`", table)
+def commands_to_type(page: str, heads: str) -> set[str]:
+    """Those in the table of tasks of ``page``."""
+    return set(re.findall(r"`(gaia-sessions [^`]+)`", text_of(page).partition(heads)[2].partition("\n\n")[0]))
 
 
-@table("line", commands_to_type())
+IN_README = commands_to_type("README.md", "| to | type |")
+ON_PAGE = commands_to_type("docs/commands.md", "| I want to | type |")
+
+
+@table("line", sorted(IN_README | ON_PAGE))
 def test_what_a_task_says_to_type_is_a_command_with_its_options(line: str) -> None:
-    words = shlex.split(line.partition(" > ")[0])
-    found: click.Command | None = Commands(name="gaia-sessions")
+    program, *words = shlex.split(line.partition(" > ")[0])
+    found: click.Command | None = Commands(name=program)
     while isinstance(found, click.Group):
         found = found.get_command(click.Context(found), words.pop(0))
     assert found, line
@@ -327,9 +351,8 @@ def test_every_link_leads_somewhere(page: str, link: str) -> None:
 
 @cache
 def anchors(page: Path) -> set[str]:
-    """The headings of ``page`` as links name them: lower case, blanks as hyphens, nothing else but words."""
     headings = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), flags=re.MULTILINE)
-    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+    return {RENDER_DOCS.anchor(heading) for heading in headings}
 
 
 class Demo(NamedTuple):
@@ -492,17 +515,6 @@ class Lab:
         return ran.code, ran.out.decode()
 
 
-def script(name: str) -> Any:
-    """A script of the checkout as a module."""
-    loader = SourceFileLoader(name, str(CHECKOUT / "scripts" / name))
-    spec = spec_from_loader(name, loader)
-    assert spec
-    module = module_from_spec(spec)
-    loader.exec_module(module)
-    return module
-
-
-REPLAY = script("replay")
 PAUSE = "Two ports are open.\n[gaia-sessions: approval] may I apply the plan?"
 
 
@@ -574,15 +586,11 @@ def without_schedule(line: str) -> str:
 
 
 def test_every_command_of_the_readme_is_tried_and_the_pages_show_all_that_are_tried() -> None:
-    readme = text_of("README.md").partition("| to | type |\n|---|---|\n")[2].partition("\n\n")[0]
-    cron = (
-        text_of("docs/ci-and-cron.md")
-        .replace("/home/you/project/.venv", "VENV")
-        .replace("/home/you/project", "PROJECT")
-    )
-    shown = f"{readme} {text_of('docs/commands.md')} {cron}"
-    assert set(re.findall(r"`(gaia-sessions [^`]*)`", readme)) <= {*ROWS, WAIT}
-    assert [line for line in (*ROWS, WAIT) if line not in shown] == []
+    [cron] = re.findall(r"^ {4}(\d.*)$", text_of("docs/ci-and-cron.md"), flags=re.MULTILINE)
+    cron = cron.replace("/home/you/project/.venv", "VENV").replace("/home/you/project", "PROJECT")
+    assert IN_README
+    assert {*ROWS, WAIT} >= IN_README
+    assert {*ROWS, WAIT} <= {*IN_README, *ON_PAGE, cron}
 
 
 @pytest.mark.parametrize("line", ROWS)

@@ -866,28 +866,28 @@ def test_three_commands_side_by_side_end_each_in_its_own_way(tmp_path: Path) -> 
     assert ends in ([("killed", 143)], [])  # none if the others were done before it had begun
 
 
+PAGE = (Path(gaia_sessions.__file__).parents[1] / "docs" / "run.md").read_text(encoding="utf-8")
+SCRIPT = PAGE.partition("A script:\n\n```sh\n")[2].partition("```")[0]
+
+
 def test_the_script_of_the_page_asks_and_goes_on_with_the_note(gaia: Gaia, root: str) -> None:
-    page = Path(gaia_sessions.__file__).parents[1] / "docs" / "run.md"
-    script = page.read_text(encoding="utf-8").partition("A script:\n\n```sh\n")[2].partition("```")[0]
-    assert forked("run", "--id", "drop", "--", *SHELL, script, stdin=b"").code == 0
+    assert forked("run", "--id", "drop", "--", *SHELL, SCRIPT, stdin=b"").code == 0
     assert only_record(root)["phase"] == "approval"
     assert gaia("approve", "drop", "--note", "only the copy").code == 0
-    assert forked("run", "drop", "--", *SHELL, script).out == b"deleting: only the copy\n"
+    assert forked("run", "drop", "--", *SHELL, SCRIPT).out == b"deleting: only the copy\n"
     assert only_record(root)["phase"] == "completed"
 
 
 def test_the_script_of_the_page_does_nothing_that_was_denied_or_approved_for_a_run_that_was_killed(gaia: Gaia) -> None:
-    page = Path(gaia_sessions.__file__).parents[1] / "docs" / "run.md"
-    script = page.read_text(encoding="utf-8").partition("A script:\n\n```sh\n")[2].partition("```")[0]
     for name in ("denied", "killed"):
-        assert forked("run", "--id", name, "--", *SHELL, script, stdin=b"").code == 0
+        assert forked("run", "--id", name, "--", *SHELL, SCRIPT, stdin=b"").code == 0
     assert gaia("deny", "denied").code == 0
-    assert forked("run", "denied", "--", *SHELL, script).out == b"left as it is\n"
+    assert forked("run", "denied", "--", *SHELL, SCRIPT).out == b"left as it is\n"
 
     assert gaia("approve", "killed", "--note", "only the copy").code == 0
     with Fork("run", "killed", "--", *SHELL, "touch ready; sleep 60") as fork:
         until(lambda: os.path.exists("ready"))
         fork.kill()
-    asked = forked("run", "--continues", "killed", "--", *SHELL, script)
+    asked = forked("run", "--continues", "killed", "--", *SHELL, SCRIPT)
     assert asked.out == b"[gaia-sessions: approval] may I delete the table?\n"
     assert "output-2.log" in gaia("show", "killed").out.decode()

@@ -143,7 +143,7 @@ def test_a_log_that_is_a_link_is_not_followed(session: str, logs: Path, tmp_path
 
 def test_each_decision_that_the_document_explains_is_one_that_a_hook_takes() -> None:
     _, _, log = (CHECKOUT / "docs" / "hooks.md").read_text(encoding="utf-8").partition("## The log\n")
-    rows = re.findall(r"^- (.*?): ", log.replace("; ", "\n- "), re.MULTILINE)
+    rows = re.findall(r"^- (.*?): ", log.partition("\n## ")[0], re.MULTILINE)
     programs = [path for room in ("ingest", "hook") for path in (CHECKOUT / "gaia_sessions" / room).rglob("*.py")]
     words = set(re.findall(r'"(\w+)"', "\n".join(path.read_text(encoding="utf-8") for path in programs)))
 

@@ -1,8 +1,6 @@
 from __future__ import annotations
 
-import runpy
 from itertools import product
-from pathlib import Path
 
 import pytest
 
@@ -31,6 +29,7 @@ from gaia_sessions.session.phases import (
     phase_after,
     waits_for_approval,
 )
+from tests.scripts import script
 from tests.table import table
 
 # The table as the users' documents and the design say it, drawn by hand: x is a legal move, . is none.
@@ -48,13 +47,13 @@ EXPECTED = """
 """
 EXPECTED_EVENTS = """
     init inve plan appr exec vali comp fail aban
-    inve .    .    .    .    .    inve inve inve  the agent starts, or reports after an assumed end
+    inve .    .    .    .    .    inve inve inve  the agent starts, or is seen at work after an assumed end
     inve .    .    exec .    .    .    .    .     a run resumes the session, unless the question was denied
     exec exec exec exec .    .    .    .    .     `gaia-sessions run` starts a command
     inve .    .    .    .    .    .    .    .     a turn is added, or a `send` begins
-    .    .    .    inve .    .    .    .    .     a `send` is answered, and the agent reported no phase
-    comp comp comp comp comp comp comp comp comp  the agent stops, and in this run it did not last report `approval`
-    appr appr appr appr appr appr appr appr appr  the agent stops, and in this run it last reported `approval`
+    .    .    .    inve .    .    .    .    .     a `send` is answered, and the agent set no phase
+    comp comp comp comp comp comp comp comp comp  the agent stops; the last phase it set in this run is not `approval`
+    appr appr appr appr appr appr appr appr appr  the agent stops; the last phase it set in this run is `approval`
     inve .    .    .    plan plan .    .    .     the agent is interrupted, or a `send` ends without an answer
     fail .    .    .    fail fail .    .    .     the agent fails, or the delegation returns without a stop
     fail fail fail fail fail fail .    .    .     a command fails, or ends at a limit without a marker
@@ -178,8 +177,7 @@ def test_an_unknown_outcome_is_named_and_the_three_are_listed(outcome: object) -
 
 def diagram() -> str:
     """The diagram of phases, as ``docs/phases.md`` has it."""
-    script = Path(__file__).parents[2] / "scripts" / "render_docs"
-    drawn: str = runpy.run_path(str(script))["phases"]()
+    drawn: str = script("render_docs").phases()
     return drawn.removeprefix("```mermaid\n").removesuffix("```\n")
 
 
