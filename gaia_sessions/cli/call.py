@@ -57,7 +57,7 @@ HOST_AGENT = click.option(
     "--host-agent",
     nargs=2,
     metavar="SESSION AGENT",
-    help="Select the session by the IDs that its client gave the conversation and the agent, instead of by ID.",
+    help="Select the session by the client's IDs of the conversation and the agent, instead of by ID.",
 )
 """For what an agent types itself, which knows no ID when it starts; the command asks ``Call.chosen_session``."""
 

@@ -17,13 +17,13 @@ CWD = click.option(
     "--cwd",
     metavar="DIR",
     type=click.Path(exists=True, file_okay=False),
-    help="Directory to run in. A client finds its conversation only in the directory where it began.  [default: here]",
+    help="Directory to run in. A client finds a conversation only where the conversation began.  [default: here]",
 )
 
 
 def with_limits(command: Function) -> Function:
     """``command`` with the options for the limits of time."""
-    told = "End the command after this time, by SIGTERM or as its preset does.  [default: 10m]"
+    told = "End the command after this time, by SIGTERM, or as the preset does.  [default: 10m]"
     killed = "Kill the command if it still runs this long after it was told to end.  [default: 30s]"
     timeout = click.option("--timeout", type=SECONDS, default=DEFAULT_TIMEOUT, help=told)
     return timeout(click.option("--grace", type=SECONDS, default=DEFAULT_GRACE, help=killed)(command))

@@ -50,9 +50,9 @@ class Names(click.ParamType[list[str]]):
 def with_tools(command: Function) -> Function:
     """``command`` with the options for the tools of a new session, whose values ``allowed_tools`` reads."""
     wanted = click.option(
-        "--tools", metavar="A,B", type=Names(), help="The only tools that the agent may use, by the client's names."
+        "--tools", metavar="A,B", type=Names(), help="The only tools that the agent can use, as the client names them."
     )
-    there = click.option("--available", metavar="A,B", type=Names(), help="With --tools: the tools that exist.")
+    there = click.option("--available", metavar="A,B", type=Names(), help="With --tools: all tools that exist.")
     return wanted(there(command))
 
 
@@ -77,8 +77,8 @@ APP = click.option("--app", metavar="A", help="Only sessions of this app.  [defa
 
 def with_owner(command: Function) -> Function:
     """``command`` with the options for whose state a new session shares, and for its own, which ``keys_of`` reads."""
-    app = click.option("--app", metavar="A", help="Share the app: keys of this app. Needs --user.")
-    user = click.option("--user", metavar="U", help="Share the user: keys of this user of the app.")
+    app = click.option("--app", metavar="A", help="Share the keys app:KEY of this app. Needs --user.")
+    user = click.option("--user", metavar="U", help="Share the keys user:KEY of this user of the app. Needs --app.")
     state = click.option(
         "--state", metavar="JSON", help="Keys to set in the state of the new session, as a JSON object."
     )

@@ -48,7 +48,7 @@ class HookConfig:
     track: Literal["all", "named"] = "all"
     """`"named"`: the hooks ignore agents of the host's general type, such as `general-purpose`"""
     note: Literal["all", "resume", "off"] = "all"
-    """which sub-agents are told how to pause: `"all"`, only those that `"resume"` a session, or none (`"off"`)"""
+    """who is told how to pause: `"all"` sub-agents; `"resume"`: only sub-agents that resume a session; `"off"`: none"""
     store_description: Switch = True
     """store the description of a delegation as `purpose`; the prompt is never stored"""
     keep_last_message: Switch = True
@@ -59,7 +59,7 @@ class LimitsConfig:
     """The settings in the table ``[limits]`` of a file."""
 
     limits_tokens: Limit = None
-    """[with `hooks install --enforce`](limits.md#limits-of-a-hosts-agents): the budget of an agent without its own"""
+    """[with `hooks install --enforce`](limits.md#limits-of-a-hosts-agents): the budget of a session without its own"""
     limits_rounds: Limit = None
     """with `--enforce`: the most rounds of a run; a round is one request to the model, with its tool calls"""
     limits_seconds: TimeLimit = None
@@ -84,16 +84,16 @@ class GuardConfig:
     """The settings in the table ``[guard]`` of a file."""
 
     guard_mode: Literal["off", "block"] = "off"
-    """`"block"` refuses [tasks that ask for analysis](limits.md#the-guard), in `run` and with `--enforce`"""
+    """`"block"`: `run`, and hooks with `--enforce`, refuse [tasks that ask for analysis](limits.md#the-guard)"""
     guard_words: Words = ()
-    """at most 50 prefixes of words that ask for analysis, besides those that the guard knows"""
+    """at most 50 prefixes of words that ask for analysis, besides the words that the guard knows"""
 
 
 class StateConfig:
     """The settings in the table ``[state]`` of a file."""
 
     state_keys: TypesByKey = {}  # noqa: RUF012  # never changed
-    """the keys that [shared state](state.md) may have: `intent = "str"` in the table `[state.keys]`"""
+    """the keys that [shared state](state.md) can have: `intent = "str"` in the table `[state.keys]`"""
 
 
 class Config(HookConfig, LimitsConfig, GuardConfig, StateConfig):
@@ -106,13 +106,13 @@ class Config(HookConfig, LimitsConfig, GuardConfig, StateConfig):
     max_errors: Count = 3
     """a session with this many errors cannot be resumed"""
     max_tokens: Count = 200_000
-    """the budget of [an agent's memory in Python](python.md#its-memory), if its session has no budget"""
+    """the budget of [an agent's memory in Python](python.md#its-memory), if the session has no budget of its own"""
     sub_agent_max_tokens: Count = 64_000
-    """the budget of an agent's memory in Python, if its session has none, and is below another or has runs"""
+    """used instead of `max_tokens` if the session is below another session or has runs"""
     keep_days: Days = 7.0
     """days that [`cleanup`](ci-and-cron.md#what-cleanup-keeps) keeps open sessions with turns or an open question"""
     keep_figures: Switch = True
-    """keep [the figures of removed sessions](figures.md#what-removed-sessions-leave), for `stats`"""
+    """store [the figures of removed sessions](figures.md#what-removed-sessions-leave), for `stats`"""
     lock_timeout: Seconds = 10.0
     """seconds that a command waits for a locked session"""
     approvals: Literal["any", "explicit"] = "any"

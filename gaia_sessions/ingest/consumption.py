@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from . import EventResult
 
     class CountedRun(TypedDict):
-        """A run, by its number in the session, whose usage is now known."""
+        """A run whose usage is now known. ``run`` is its number in the session."""
 
         agent_id: str
         run: int

@@ -29,8 +29,9 @@ if TYPE_CHECKING:
         """How much of its budget a session has used.
 
         Keys:
-            tokens: all charges, skills, and tokens that hosts reported; or a stated total and what followed it.
-            max_tokens: the budget; None if nobody enforces one.
+            tokens: all charges, skills, and tokens that hosts reported; or, after ``set_token_total``, that total and
+                what followed.
+            max_tokens: the budget; None if no budget is enforced.
             limit_reached: whether the budget is used up.
             elapsed_secs: whole seconds from the creation to now, or to the end.
         """

@@ -63,16 +63,18 @@ if TYPE_CHECKING:
         is_whole: bool
 
     class Context(TypedDict):
-        """What is told of earlier work, the oldest first. Each turn has a ``turn_id``, and the number of its ``run`` or
-        ``turn``.
+        """What an agent is told of earlier work, the oldest first.
+
+        Each turn has a ``turn_id``, and either ``run`` (the number of a run) or ``turn`` (the number of a turn in the
+        session's own transcript).
 
         Keys:
-            notices: what else to know, such as that a file is gone.
+            notices: hints, for example that a file is gone.
             summary: in place of messages that were compacted.
             earlier: the latest turns before ``turns``, each as a ``line``.
             left_out: whether there are still older turns.
-            turns: each with ``messages`` and ``is_whole``. If ``is_whole`` is False, these are the first and the last
-                messages, and texts may be cut.
+            turns: each with ``messages`` and ``is_whole``. If ``is_whole`` is False, ``messages`` has the first and the
+                last messages, and texts can be cut.
         """
 
         system_prompt: NotRequired[str]

@@ -44,13 +44,13 @@ PHASES = tuple(MOVES)
 # may be any phase. Only a report of the host corrects an end; no command does.
 CORRECTIONS: dict[str, tuple[str, ...]] = {**MOVES, **dict.fromkeys(OUTCOMES, PHASES)}
 
-AGENT_AT_WORK = "the agent starts, or reports after an assumed end"
+AGENT_AT_WORK = "the agent starts, or is seen at work after an assumed end"
 WORK_RESUMED = "a run resumes the session, unless the question was denied"
 COMMAND_STARTED = "`gaia-sessions run` starts a command"
 TURN_TAKEN = "a turn is added, or a `send` begins"
-SEND_RETURNED = "a `send` is answered, and the agent reported no phase"
-AGENT_STOPPED = "the agent stops, and in this run it did not last report `approval`"
-AGENT_STOPPED_TO_ASK = "the agent stops, and in this run it last reported `approval`"
+SEND_RETURNED = "a `send` is answered, and the agent set no phase"
+AGENT_STOPPED = "the agent stops; the last phase it set in this run is not `approval`"
+AGENT_STOPPED_TO_ASK = "the agent stops; the last phase it set in this run is `approval`"
 AGENT_INTERRUPTED = "the agent is interrupted, or a `send` ends without an answer"
 AGENT_FAILED = "the agent fails, or the delegation returns without a stop"
 COMMAND_FAILED = "a command fails, or ends at a limit without a marker"

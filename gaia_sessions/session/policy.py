@@ -28,7 +28,7 @@ if TYPE_CHECKING:
         """One check of the resume decision.
 
         Keys:
-            actual, limit: what was found, and what it is compared with.
+            actual, limit: the found value, and the value to compare it with.
         """
 
         name: str
@@ -38,18 +38,18 @@ if TYPE_CHECKING:
 
     @final
     class Decision(TypedDict):
-        """Whether a session may be resumed.
+        """Whether a session can be resumed.
 
         Keys:
             reason: the first check that fails, or ``session_resumable``.
-            until: when the session expires; None if it cannot be resumed now.
+            until: when the session expires; None if the session cannot be resumed now.
             last_activity: when the agent last wrote to its transcript, if that was after ``last_updated``.
             paused_until: when the limit that the session waits for is reset.
             run_command: what a person types to resume a command or a conversation; absent for agents of hosts, and if
                 the session is cancelled.
             answer: ``approved`` or ``denied``.
-            approval, denial: that answer, ``{message, timestamp}``; ``message`` is empty without a note.
-            app: the app that alone resumes the session.
+            approval, denial: the answer, ``{message, timestamp}``; ``message`` is empty without a note.
+            app: the only app that can resume the session.
             state, state_since: the state of the session, and since when, if known.
         """
 

@@ -169,10 +169,10 @@ class Run(TypedDict, total=False):
     """One execution of a sub-agent, or of a command, for a session; a key that is not known is absent."""
 
     run: Annotated[Number, ALWAYS, "Number of the run, from 1."]
-    host: Annotated[str, "The host that ran the agent."]
+    host: Annotated[str, "The coding agent that ran the sub-agent, such as `claude-code`."]
     host_session_id: Annotated[str, "The host's ID of the conversation in which the run began."]
     current_host_session_id: Annotated[
-        str, "The host's ID of the conversation that reports the run now, if not `host_session_id`."
+        str, "The host's ID of the conversation that reports the run now, if it is not `host_session_id`."
     ]
     host_agent_id: Annotated[str, "The host's ID of the agent. For the run of a workflow: the ID of its task."]
     tool_use_id: Annotated[str, "The host's ID of the delegation."]
@@ -180,12 +180,13 @@ class Run(TypedDict, total=False):
     workflow: Annotated[Workflow, "The workflow of the host (a script that starts agents) to which the run belongs."]
     host_process: Annotated[
         HostProcess,
-        "The host's process that ran the agent. All keys together identify the process: a pid may be used again.",
+        "The host's process that ran the agent. All keys together identify the process: the system can use a "
+        "pid again.",
     ]
     wrapper: Annotated[
         HostProcess,
-        "The process of `gaia-sessions run` or a [send](conversations.md). Only this process ends the run, "
-        "unless it is proved to be gone.",
+        "The process of `gaia-sessions run` or of a [send](conversations.md). Only this process writes the end of "
+        "the run, unless the process is proved to be gone.",
     ]
     turn: Annotated[Number, "Number of the turn that a [send](conversations.md) adds."]
     depth: Annotated[
@@ -198,35 +199,38 @@ class Run(TypedDict, total=False):
         bool, "Whether the agent works in the background: its delegation returns before the agent ends."
     ]
     unannounced: Annotated[
-        bool, "Whether the host reports no start of the agent, which then counts as working from the delegation on."
+        bool,
+        "True if the host reports no start of the agent. Then the agent counts as working from the delegation on.",
     ]
     enforced: Annotated[
         bool,
         "Whether the host asks before each use of a tool, so that [limits](limits.md#limits-of-a-hosts-agents) hold.",
     ]
-    mentioned: Annotated[list[str], "IDs of the sessions that the delegation named, if it resumed none of them."]
-    claimed_at: Annotated[Time, "When the agent was delegated. It may never have started."]
+    mentioned: Annotated[
+        list[str], "IDs of the sessions that the delegation named, if the delegation resumed none of them."
+    ]
+    claimed_at: Annotated[Time, "When the agent was delegated. Perhaps the agent never started."]
     started_at: Annotated[Time, "When the agent started."]
     ended_at: Annotated[Time, "When the run ended."]
     end: Annotated[
         End,
-        "[How the run ended](hooks.md#how-a-run-ends). If it is `stopped` without `ended_at`, the agent left "
+        "[How the run ended](hooks.md#how-a-run-ends). If `end` is `stopped` without `ended_at`, the agent left "
         "no message, and the run is still open.",
     ]
     waiting: Annotated[
         Waiting,
-        "The tool for which the agent [asked permission](approve.md#permissions). Somebody may have answered "
-        "already. Removed when the agent stops.",
+        "The tool for which the agent [asked permission](approve.md#permissions). Perhaps somebody has "
+        "answered already. Removed when the agent stops.",
     ]
     unanswered: Annotated[
         bool,
-        "Whether a message, or the end of its own command, woke the agent before [anybody "
-        "answered](approve.md#only-a-person-approves) its question. This approved nothing.",
+        "Whether a message, or the end of the agent's own command, woke the agent before [anybody "
+        "answered](approve.md#only-a-person-approves) the question. The waking approved nothing.",
     ]
     own_work: Annotated[
         OwnWork,
-        "The agent's own command [for which it waits](hooks.md#how-a-run-ends). Removed when the agent is "
-        "woken. If the run has `ended_at` too, its end is assumed.",
+        "The agent's own command for which [the agent waits](hooks.md#how-a-run-ends). Removed when the agent is "
+        "woken. If the run also has `ended_at`, the end of the run is assumed.",
     ]
     interruption: Annotated[
         Interruption,
@@ -244,9 +248,11 @@ class Run(TypedDict, total=False):
     warned_at: Annotated[Time, "When the agent was warned that most of its budget is used."]
     conversation: Annotated[
         Conversation,
-        "If the command is [Claude Code or Codex](clients.md): its conversation. A later run can use it.",
+        "If the command is [a client](clients.md): the conversation, which a later run can resume.",
     ]
-    worktree: Annotated[Worktree, "The worktree that the host made for the agent, if it still existed at the end."]
+    worktree: Annotated[
+        Worktree, "The worktree that the host made for the agent, if the worktree still existed at the end of the run."
+    ]
     usage: Annotated[Usage, "What the agent used, as [the host reported](figures.md#what-a-run-used) at the end."]
     consumed: Annotated[Usage, "What all requests of the agent used together."]
 
@@ -286,8 +292,8 @@ class _EveryRecord(TypedDict):
     created_at: Annotated[Time, "When the session was created."]
     last_updated: Annotated[
         Time,
-        "The last reported activity. [Writes to the transcript](phases.md#the-resume-check) count too, but "
-        "do not change this time.",
+        "The last reported activity. [Writes to the transcript](phases.md#the-resume-check) are activity too, "
+        "but do not change this time.",
     ]
     phase: Annotated[Phase, "[The phase](phases.md#phases) of the session."]
     metadata: Annotated[dict[str, "Json"], "Facts of your own, but no secrets or [transcripts](#transcripts)."]
@@ -302,23 +308,23 @@ class _EveryRecord(TypedDict):
 class Record(_EveryRecord, total=False):
     """The record of one session: ``state.json``."""
 
-    history_dropped: Annotated[Count, "Number of older changes, not in `history`."]
+    history_dropped: Annotated[Count, "Number of older changes, no longer in `history`."]
     continues: Annotated[str, "ID of the ended session that this session continues."]
     imported_from: Annotated[str, "The root from which the session was [imported](ci-and-cron.md#import-sessions)."]
     parent_id: Annotated[
         str,
         "ID of the session above: the parent given at creation, or the session whose agent or workflow "
-        "started this one, if the host reports that. Never changes once set. Main agents have no session, "
-        "unless [their environment names one](hooks.md#sessions-below-a-session).",
+        "started this session, if the host reports this. Once set, it never changes. A main "
+        "agent has no session, unless [its environment names a session](hooks.md#sessions-below-a-session).",
     ]
     max_depth: Annotated[Count, "Greatest depth that a session below this one may have."]
     max_tokens: Annotated[
         Count,
-        "[Budget](limits.md#budgets) of the session in tokens, if it has its own.",
+        "[Budget](limits.md#budgets) that was set for the session, in tokens.",
     ]
     allowed_tools: Annotated[
         list[str],
-        "[Tools that the agent may use](limits.md#tools), if they are limited. Never changes.",
+        "[Tools that the agent may use](limits.md#tools), if the tools are limited. Never changes.",
     ]
     app: Annotated[str, "The app whose [state](state.md) the session shares. Never changes."]
     user: Annotated[str, "The user of the app; always together with `app`."]
@@ -335,18 +341,20 @@ class Record(_EveryRecord, total=False):
     denial: Annotated[Answer, "[Denial](approve.md#answer) of the question. `message` is the reason or empty."]
     answers: Annotated[
         list[GivenAnswer],
-        "The newest 20 answers, also to earlier questions: [who answered, and how](approve.md#who-answered). "
-        "Runs after `after_run` are told the answer.",
+        "The newest 20 answers to all questions, each with [who answered, and how](approve.md#who-answered). "
+        "Runs after run `after_run` are told the answer.",
     ]
     runs: Annotated[list[Run], "The newest 50 runs, and older runs that have not ended."]
-    runs_dropped: Annotated[Count, "Number of older runs, not in `runs`."]
+    runs_dropped: Annotated[Count, "Number of older runs, no longer in `runs`."]
     paused_until: Annotated[Time, "When the usage limit that interrupted the work is reset."]
     usage: Annotated[
         Usage,
-        "[What all runs used](figures.md#what-a-run-used): the sum of their `consumed`, dropped runs included.",
+        "[What all runs used](figures.md#what-a-run-used): the sum of `consumed` of all runs, dropped runs included.",
     ]
     charged_tokens: Annotated[Count, "Sum of all tokens that were [charged](limits.md#budgets)."]
-    token_correction: Annotated[int, "The total set with `usage --total`, minus all tokens that counted at that time."]
+    token_correction: Annotated[
+        int, "The total that `usage --total` stated, minus the charged, loaded and consumed tokens at that time."
+    ]
     skills: Annotated[dict[str, Count], "Skills in the order of loading, each with its tokens."]
     todos: Annotated[
         list[Todo],
@@ -355,7 +363,9 @@ class Record(_EveryRecord, total=False):
     turns: Annotated[
         Count, "Number of complete [turns](#turns); in a session of an app, number of messages from the user."
     ]
-    transcript_bytes: Annotated[Count, "How many bytes at the beginning of the transcript count."]
+    transcript_bytes: Annotated[
+        Count, "How many bytes of the transcript are valid, from its beginning. Later bytes are ignored."
+    ]
     last_seq: Annotated[Count, "`seq` of the last message. No other message ever gets it."]
     compaction: Annotated[
         Compaction,
@@ -397,8 +407,8 @@ class _Place(TypedDict):
     ]
     turn: Annotated[
         Count,
-        "Number of the message's turn; 0 for the system prompt. In a session of an app, a message from the "
-        "user begins a turn, which `turns` already counts.",
+        "Number of the message's turn; 0 for the system prompt. In a session of an app, each message from "
+        "the user begins a turn.",
     ]
 
 

@@ -189,7 +189,12 @@ RULES: tuple[Rule, ...] = (
     (CANCELLED, _was_cancelled, _since_cancellation, "the session was cancelled, and has ended"),
     (phases.ABANDONED, _ended_as(phases.is_abandoned), _since_phase, "the work was given up"),
     (WAITING, _is_at_work_as(WAITING), _since_liveness, "the agent waits for your permission to use a tool"),
-    (QUIET, _is_at_work_as(QUIET), _since_liveness, "the agent is at work, without activity for over 10 minutes"),
+    (
+        QUIET,
+        _is_at_work_as(QUIET),
+        _since_liveness,
+        "the agent is at work, but showed no activity for `quiet_minutes` (10)",
+    ),
     (WORKING, lambda case: is_running(case.decision), _since_start, "the agent is at work"),
     (
         STARTING,
@@ -201,7 +206,7 @@ RULES: tuple[Rule, ...] = (
         CANCELLED,
         lambda case: "cancellation" in case.decision,
         _since_cancellation,
-        "the session was cancelled; the next write to its record ends it",
+        "the session was cancelled; the next write to the record ends the session",
     ),
     (
         LIMITED,
@@ -213,7 +218,12 @@ RULES: tuple[Rule, ...] = (
     (APPROVED, _is_answered_by("approval"), _since_answer("approval"), "the session's question was approved"),
     (WAITING, _asks, _since_question, "the session waits for your answer"),
     (ERROR, _broke_off_as(ERROR), _since_end, "the agent stopped with an error"),
-    (CRASHED, _broke_off_as(CRASHED), _since_end, f"the client {CLIENT_IS_OVER} before the work was done"),
+    (
+        CRASHED,
+        _broke_off_as(CRASHED),
+        _since_end,
+        f"the client, or `gaia-sessions run`, {CLIENT_IS_OVER} before the work was done",
+    ),
     (
         INTERRUPTED,
         _broke_off_as(INTERRUPTED),

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
         Keys:
             blocked: tools that no sub-agent may use.
-            unavailable: other tools that are not on every list.
+            unavailable: other tools that are not in ``available``, or not on a list that limits the agent.
             reasons: why ``blocked`` and ``unavailable`` tools were left out.
         """
 
@@ -38,8 +38,8 @@ if TYPE_CHECKING:
         """Whether the agent of a session may use a tool.
 
         Keys:
-            reason: why not; None if it may.
-            usable_tools: all that it may use; None if all that are not blocked.
+            reason: why not; None if the tool is allowed.
+            usable_tools: all tools that the agent can use; None if it can use every tool that is not blocked.
         """
 
         agent_id: str

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
         """One open phase.
 
         Keys:
-            open: how many sessions are in it.
-            stays: how many stays in it are over.
-            median, p90: within how many seconds 50 % or 90 % of these stays were over; absent without any.
+            open: how many sessions are in this phase.
+            stays: how many stays in this phase are over.
+            median, p90: within how many seconds 50 % or 90 % of these stays were over; absent if there were no stays.
         """
 
         phase: str
@@ -45,11 +45,11 @@ if TYPE_CHECKING:
             expired: how many open sessions cannot be resumed only because they were idle too long.
             removed: how many were removed while they were open.
             rests: runs that ended while their session stayed open, without sends.
-            resumed: those of ``rests`` that have a later run; ``resume_rate`` is their share.
+            resumed: how many ``rests`` have a later run; ``resume_rate`` is their share of ``rests``.
             interruptions: interrupted runs, by kind.
             tokens: absent if nobody reported any.
             unreported: sessions that reported no tokens.
-            runs_dropped, history_dropped: runs and moves that the records dropped; no other key counts them.
+            runs_dropped, history_dropped: runs and moves that the records dropped; they are in no other key.
         """
 
         sessions: int

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
         """How much of a span of time a session worked.
 
         Keys:
-            share: the part of the span, from 0 to 1; 1 for a span without length.
-            at_least: present, and true, if it may be more, because the record dropped runs or moves of that time.
+            share: the share of the span, from 0 to 1. For a span of 0 seconds, it is 1.
+            at_least: true if the session perhaps worked longer, because its record dropped runs or phase changes.
         """
 
         seconds: float

@@ -22,8 +22,7 @@ if TYPE_CHECKING:
 def command(call: Call, agent_id: str, *, note: str | None, if_revision: int | None) -> None:
     """Approve what a session asks for.
 
-    The session can then be resumed, even if its question had expired. This command does not resume the session: its
-    output says how to do that.
+    The session can then be resumed, even if it had expired. This command only prints how to resume it.
     """
     print_answered(call, agent_id, "approval", note, if_revision)
 

@@ -33,19 +33,19 @@ _FEW = 16
     "cancel agent-123 --only",
 )
 @click.argument("agent_id", metavar="[ID]", required=False)
-@click.option("--reason", metavar="TEXT", help="Why; the reason of the first cancellation is kept.")
-@click.option("--only", is_flag=True, help="Cancel only this session, not those below it.")
+@click.option("--reason", metavar="TEXT", help="The reason. A later reason does not replace it.")
+@click.option("--only", is_flag=True, help="Cancel only this session, not the sessions below it.")
 @click.option(
     "--conversation",
     metavar="ID",
-    help="Cancel every session of this conversation: its ID in Claude Code or another client.",
+    help="Cancel every session of the conversation with this ID in Claude Code or another client.",
 )
 def command(call: Call, *, agent_id: str | None, reason: str | None, only: bool, conversation: str | None) -> None:
     """Cancel a session with everything below it, also sessions that begin there later.
 
-    A cancelled session cannot be resumed, and ends as abandoned. Nobody can undo this. To repeat it changes nothing.
-    `run` ends its command. The agent of a client keeps running until it ends, until it asks `cancelled`, or
-    until you stop it in the client.
+    A cancelled session cannot be resumed, and ends as abandoned. Nobody can undo a cancellation. Cancelling again
+    changes nothing. If the session runs a command with `run`, `run` ends the command. The agent of a client runs until
+    it ends, until it calls `gaia-sessions cancelled`, or until you stop it in the client.
     """
     if (agent_id is None) == (conversation is None):
         problem = "missing ID" if agent_id is None else "ID and --conversation cannot be combined"

@@ -26,16 +26,16 @@ if TYPE_CHECKING:
 @click.option("-n", "--dry-run", is_flag=True, help="Show what would be removed; remove nothing.")
 @click.option("--corrupt", is_flag=True, help="Also remove sessions that cannot be read, whatever their age.")
 @APP
-@click.option("-v", "--verbose", is_flag=True, help="Name each session that was removed, or is old and was kept.")
-@click.option("-q", "--quiet", is_flag=True, help="Print only failures, or that the folder does not exist (for cron).")
+@click.option("-v", "--verbose", is_flag=True, help="Name each session removed, and each old session not removed.")
+@click.option("-q", "--quiet", is_flag=True, help="Print only failures, or that the root does not exist (for cron).")
 def command(
     call: Call, hours: float, *, dry_run: bool, corrupt: bool, app: str | None, verbose: bool, quiet: bool
 ) -> int:
     """Remove sessions that have not been used for a while (24 hours by default).
 
-    Sessions that can be resumed, or that may still be running, are kept. An open session is kept for 7 days after its
-    last activity (the setting keep_days) if it has turns, or asked for an approval and was not denied. The output of a
-    `run` is a turn: such a session is kept even if it was denied.
+    Sessions that can be resumed, or perhaps still run, are not removed. An open session stays for 7 days after its last
+    activity (the setting keep_days) if it has turns, or if it asked for an approval and was not denied. The output of a
+    `run` is a turn, so a session with a `run` stays even if it was denied.
     """
     call.says_there_is_no_root()
     with call.noticing_warnings():

@@ -34,8 +34,9 @@ def command(call: Call, agent_id: str, *, turns: int, max_tokens: int | None) ->
     """Show what an agent is given of earlier turns when resumed.
 
     The last turns are shown whole as far as they fit, and older turns with one line each. If the newest turn does not
-    fit, its beginning and its end are shown. Long texts are shortened, and no call is shown without its result. The
-    messages come from the files of the client if it keeps any, else from the session's transcript.
+    fit, only its beginning and its end are shown, and long texts are cut. No call of a tool is shown without the result
+    of the call. The messages come from the files of the client. If the client has none, they come from the session's
+    transcript.
 
     Without --max-tokens, this prints as much as fits into a briefing. The system prompt is added on top.
     """

@@ -43,7 +43,7 @@ PURPOSE = click.option("--purpose", metavar="TEXT", default="general", help="Wha
 @AGENT
 @PURPOSE
 @click.option("--id", "agent_id", metavar="ID", help="ID to use.  [default: generated]")
-@click.option("--parent", metavar="ID", help="Session that this one is created below.")
+@click.option("--parent", metavar="ID", help="Session above the new session.")
 @click.option(
     "--max-depth", metavar="N", type=click.IntRange(min=0), help="Greatest depth of sessions below.  [default: 8]"
 )
@@ -54,7 +54,7 @@ PURPOSE = click.option("--purpose", metavar="TEXT", default="general", help="Wha
 @click.option(
     "--system-prompt", metavar="TEXT|-", help="What the agent is told first, at most 16 KiB; - reads standard input."
 )
-@click.option("--continues", metavar="ID", help="Continue this session, which has ended, in the new one.")
+@click.option("--continues", metavar="ID", help="Continue this session, which has ended, in the new session.")
 @with_owner
 @METADATA
 @PAIRS

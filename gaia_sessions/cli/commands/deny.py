@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 @declare("deny agent-123", "deny agent-123 --reason 'too expensive'")
 @ID
-@click.option("--reason", "--note", "reason", metavar="TEXT", help="Why. The agent that resumes the work is told.")
+@click.option("--reason", "--note", "reason", metavar="TEXT", help="The reason, for the agent that resumes the work.")
 @IF_REVISION
 def command(call: Call, agent_id: str, *, reason: str | None, if_revision: int | None) -> None:
     """Deny what a session asks for.
 
-    The session can still be resumed, to find another way. The output says how to do that.
+    The session can still be resumed, to find another way. The output says how to resume it.
     """
     print_answered(call, agent_id, "denial", reason, if_revision)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @declare("ensure --agent root", "ensure --id agent-123")
-@click.option("--id", "agent_id", metavar="ID", help="The session that you used so far.  [default: create one]")
+@click.option("--id", "agent_id", metavar="ID", help="The session to use, if it is open.  [default: create a session]")
 @AGENT
 @PURPOSE
 @with_owner
@@ -26,8 +26,8 @@ def command(
 ) -> None:
     """Print the ID of the open session of a conversation.
 
-    If the session of --id is open, this prints its ID. If it has ended, or without --id, this creates a session; the
-    other options describe the new session.
+    If the session of --id is open, this prints its ID. If that session has ended, or if you omit --id, this creates a
+    session. The other options describe the new session.
 
     Exit codes: 0 the ID is printed, 3 there is no such session.
     """

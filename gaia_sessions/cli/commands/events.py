@@ -24,14 +24,16 @@ if TYPE_CHECKING:
 
 @declare("events agent-20260108-180530-abc12345", "events agent-20260108-180530-abc12345 --json")
 @ID
-@click.option("-f", "--follow", is_flag=True, help="Print each new event as it comes, until the work has ended.")
+@click.option(
+    "-f", "--follow", is_flag=True, help="Print each new event as it comes, until the agent stops or the session ends."
+)
 @click.option("--since", metavar="N", type=click.IntRange(min=0), default=0, help="Only events after number N.")
 def command(call: Call, agent_id: str, *, follow: bool, since: int) -> None:
-    """Show what happened to a session, and on what evidence.
+    """Show what happened to a session, and how that is known.
 
-    Events come from Claude Code or another client, and from `run`, `send`, `reset`, `approve` and `deny`. They are
-    listed in the order in which they were applied, each with its number. With --follow, --json prints one document per
-    line.
+    Events come from Claude Code or another client, from `run`, `send` and `reset`, and from answers to questions. They
+    are listed in the order in which they were applied, each with its number. With --follow and --json, each line is one
+    document.
     """
     found_id = call.session_id(agent_id)
     if follow:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @declare_group("guard check 'Find all .rs files in src'")
 def command(call: Call) -> None:
-    """Check whether a task is one for a sub-agent."""
+    """Check whether a task is for a sub-agent."""
 
 
 @declare("guard check 'Find all .rs files in src'", "guard check - < task.txt || echo 'not delegated'")
@@ -25,10 +25,10 @@ def command(call: Call) -> None:
 def check(call: Call, text: str) -> int:
     """Check whether a task is for a sub-agent: to find and fetch.
 
-    This only answers. If the setting guard.mode is "block", `run` refuses a task that is not, and with
-    `hooks install --enforce` the hook denies such a delegation.
+    This only checks. If the setting guard.mode is "block", `run` refuses any other task, and with `hooks install
+    --enforce` the hook denies the delegation of any other task.
 
-    Exit codes: 0 it is, 1 it is not.
+    Exit codes: 0 the task is for a sub-agent, 1 it is not.
     """
     answer = call.sessions().guard(text_or_stdin(text, "TEXT", COMMIT_LIMIT, "the task"))
     call.print_result(

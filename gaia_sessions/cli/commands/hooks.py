@@ -31,7 +31,7 @@ _DRY_RUN = click.option("--dry-run", is_flag=True, help="Write nothing; print th
 
 @declare_group("hooks install --user", "hooks status")
 def command(call: Call) -> None:
-    """Install, remove or check the hooks in a client's settings: those of Claude Code, for example."""
+    """Install, remove or check the hooks in a client's settings (Claude Code's, for example)."""
 
 
 @declare("hooks install", "hooks install --allow-report", "hooks install --host codex --user --dry-run")
@@ -59,8 +59,8 @@ def install(
 ) -> None:
     """Add the hooks to a client's settings.
 
-    Nothing else in the settings changes. To install again replaces our entries in that file, and drops the options
-    that you do not give again. If you had written such entries yourself, they are printed.
+    Nothing else in the settings changes. Installing again replaces our entries in that file, and drops the options
+    that you do not give again. If you wrote some of the replaced entries by hand, these are printed.
     """
     request = InstallRequest(INSTALL, host, scope, report=allow_report, enforce=enforce)
     _carry_out(call, places, request, dry_run=dry_run)
@@ -78,11 +78,11 @@ def uninstall(call: Call, places: Places, scope: str | None, host: str, *, dry_r
 
 
 @declare("hooks status", "hooks status --verbose")
-@click.option("--verbose", is_flag=True, help="Also list the events, and when each was last received.")
+@click.option("--verbose", is_flag=True, help="Also list the events, and when each event was last received.")
 def status(call: Call, *, verbose: bool) -> None:
     """Show where the hooks are installed.
 
-    Problems come first, each with the command that fixes it.
+    Problems come first, each with the command that solves it.
     """
     root = call.session_root()
     check_owner(root)

@@ -38,9 +38,9 @@ def command(call: Call, directories: tuple[str, ...], *, dry_run: bool) -> int:
     DIR is a folder with one folder per session, a project with such a folder in .claude/session, or the folder of one
     session. Nothing in DIR is changed.
 
-    A session comes with all its files and keeps its ID. If the ID exists here already, the session is not imported.
-    Paths to conversations and files of clients are not imported. A run without an end is imported as lost, a cancelled
-    session as abandoned. If you interrupt the import, type the same command again.
+    A session comes with all its files and keeps its ID. If the ID exists in this root already, the session is not
+    imported. Paths to conversations and files of clients are not imported. A run without an end is imported as lost, a
+    cancelled session as abandoned. If you interrupt the import, type the same command again.
     """
     for directory in directories:
         check_expanded("DIR", directory, os.environ)

@@ -38,12 +38,12 @@ _FILTERS = [
     click.option(
         "--state", "states", metavar="STATE[,STATE]", multiple=True, help="Only sessions in one of these states."
     ),
-    click.option("--failed", is_flag=True, help=f"Only sessions that failed or broke off: {', '.join(WENT_WRONG)}."),
+    click.option("--failed", is_flag=True, help=f"Only sessions in one of the states {', '.join(WENT_WRONG)}."),
     click.option("--waiting", is_flag=True, help=f"Short for --state {WAITING}: sessions that wait for a person."),
     click.option(
         "--phase", "phases", metavar="PHASE[,PHASE]", multiple=True, help="Only sessions in one of these phases."
     ),
-    click.option("--parent", "parent_id", metavar="ID", help="Only the sessions right below this one."),
+    click.option("--parent", "parent_id", metavar="ID", help="Only sessions directly below this session."),
     click.option("--grep", metavar="TEXT", help="Only sessions with this text in the purpose or the agent's name."),
     click.option(
         "--since", type=TIME, help="Only sessions active at or after this time: 2h (ago), 18:05, monday, a date."
@@ -75,7 +75,7 @@ def filters(command: Callable[..., None]) -> Callable[..., None]:
 @click.option(
     "--around", metavar="START", type=TIME, help="Only sessions that worked in a span that begins at this time."
 )
-@click.option("--duration", type=SECONDS, help="Length of that span: 90s, 5m, or a number of seconds.")
+@click.option("--duration", type=SECONDS, help="With --around: length of the span: 90s, 5m, or a number of seconds.")
 @click.option("-q", "--quiet", "ids_alone", is_flag=True, help="Print only whole IDs, one per line.")
 def command(
     call: Call,
@@ -88,8 +88,8 @@ def command(
     """List sessions, the most recently active first.
 
     On a terminal, the column seen says how long ago the last activity was. The column left says how long the session
-    can be resumed, or why it cannot. With --around, the column share says how much of the span the session worked, and
-    the largest share comes first. This command is also called ls and ps.
+    can be resumed, or why it cannot be resumed. With --around, the column share says for how much of the span the
+    session worked. The largest share comes first. This command is also called ls and ps.
     """
     span = _span(around, duration)
     sessions = call.sessions()

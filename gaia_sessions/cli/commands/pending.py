@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 @declare("pending", "pending --json")
 @click.option("--app", metavar="A", help="Only sessions of this app.")
 def command(call: Call, *, app: str | None) -> None:
-    """Show who waits for a person, and for what: the whole question, and how to answer it.
+    """Show who waits for a person, and for what.
 
-    The session that has waited longest comes first. Expired questions are listed too. If a client asks for a
-    permission, answer in that client.
+    The output has each whole question, and how to answer it. The session that has waited longest comes first. Expired
+    questions are listed too. If a client asks for a permission, answer in that client.
     """
     found = call.sessions().pending(app)
     if call.as_json:

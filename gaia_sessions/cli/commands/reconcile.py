@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 
 @declare("reconcile --dry-run", "reconcile --json")
-@click.option("-n", "--dry-run", is_flag=True, help="Show what would be closed; close nothing.")
+@click.option("-n", "--dry-run", is_flag=True, help="Show which runs would be ended; end none.")
 def command(call: Call, *, dry_run: bool) -> int:
-    """End runs whose agent is gone, although nobody reported an end: its client crashed, for example.
+    """End runs whose agent is gone, although nobody reported an end (a client crashed, for example).
 
-    A run is one execution of an agent. Each verdict comes with its evidence. A run that may still be working is listed
-    as unsure, and stays open.
+    A run is one execution of an agent. Each verdict comes with its reason. A run that is perhaps still working is
+    listed as unsure, and stays open.
     """
     report = call.sessions().reconcile(dry_run=dry_run)
     call.print_result(report, lambda: reports.reconcile_lines(report))

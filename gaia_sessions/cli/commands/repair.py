@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 @declare("repair agent-123")
 @click.argument("agent_ids", metavar="ID...", nargs=-1, required=True)
 def command(call: Call, agent_ids: tuple[str, ...]) -> None:
-    """Keep a record that is followed by other text in its file, such as the end of a longer record.
+    """Remove text that follows the record in its file, such as the end of a longer record.
 
-    The old file is kept beside it. A file is changed only if it begins with a whole record of that session. `doctor`
-    says which sessions can be repaired.
+    The old file is stored beside the new file. A file is changed only if it begins with a whole record of that session.
+    `doctor` says which sessions can be repaired.
     """
     ids = [call.session_id(agent_id, writes=True) for agent_id in agent_ids]
     repaired = [{"agent_id": agent_id, "kept_aside": call.sessions().repair(agent_id)} for agent_id in ids]

@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 @ID
 @click.option("--verbose", is_flag=True, help="Also print the todos and the latest messages.")
 def command(call: Call, agent_id: str, *, verbose: bool) -> int:
-    """Print the result of a session: on stdout only what its agent answered.
+    """Print the result of a session. On stdout is only the answer of the agent.
 
     If the work failed or was cancelled, stdout has the reason, then the last message of the agent. The state, the
     time, the tokens and what to do next go to stderr.
 
-    Exit codes: 0 success, 3 not found, 10 cancelled, 11 the work failed, 124 not ended or met its time limit.
+    Exit codes: 0 success, 3 not found, 10 cancelled, 11 the work failed, 124 not ended, or ended by its time limit.
     """
     found, stands = at.read(call.sessions(), reporting.report_and_standing, call.session_id(agent_id))
     if call.as_json:

@@ -26,19 +26,18 @@ if TYPE_CHECKING:
 @click.option(
     "--host-session",
     metavar="ID",
-    help="Only what belongs to this conversation: its ID in Claude Code or another client.",
+    help="Only work of the conversation with this ID in Claude Code or another client.",
 )
 def command(call: Call, *, agent_ids: tuple[str, ...], host_session: str | None) -> int:
     """Print the commands that resume work; nothing is started.
 
-    Without an ID, this lists all work that stopped before it was done: by an error, Esc, a limit, an overload, a lost
-    connection, or a crash of its client. The cheapest way to resume comes first. Work that waits for a limit is listed
+    Without an ID, this lists all unfinished work that was stopped by an error, Esc, a limit, an overload, a lost
+    connection, or a crash of the client. What is cheapest to resume comes first. Work that waits for a limit is listed
     with the time of the reset. Work that the user stopped comes last.
 
-    With an ID, this answers for that session. If the session has expired, this records activity, so that the session
-    can be resumed. If the session cannot be resumed (cancelled, working, ended, too many errors), the output says so,
-    and the exit code is 1. If the session was denied, the exit code is also 1: it can only be resumed to find another
-    way.
+    With an ID, this says how to resume that session, whatever stopped it. If the session has expired, this also records
+    activity, so that you can resume the session. The exit code is 1 if the session cannot be resumed (cancelled,
+    working, ended, too many errors). It is also 1 if the question was denied, since the agent must find another way.
     """
     if agent_ids and host_session is not None:
         hint = "type gaia-sessions resume ID, or gaia-sessions resume --host-session ID"

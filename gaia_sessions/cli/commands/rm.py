@@ -20,9 +20,10 @@ if TYPE_CHECKING:
 @click.argument("agent_ids", metavar="ID...", nargs=-1, required=True)
 @click.option("-f", "--force", is_flag=True, help="Also remove sessions that have not ended, or that cannot be read.")
 def command(call: Call, agent_ids: tuple[str, ...], *, force: bool) -> int:
-    """Remove sessions that you name, for good and with their transcripts: all of them, or none.
+    """Remove sessions that you name, for good and with their transcripts.
 
-    A session above an open session cannot be removed, unless you name the open session too.
+    If one of these sessions must stay, none is removed. A session above an open session cannot be removed, unless you
+    name the open session too.
     """
     ids = [call.session_id(agent_id, writes=True) for agent_id in agent_ids]
     try:

@@ -82,7 +82,7 @@ class _New(TypedDict):
 @click.option(
     "--keep-background",
     is_flag=True,
-    help="Do not end what the command started in the background. That output is kept, too.",
+    help="Do not end background processes of the command. Their later output is stored, too.",
 )
 @click.option("--quiet", is_flag=True, help="Show only the result at the end, not the output before.")
 @click.option("--verbose", is_flag=True, help="Also print when the command starts, and when it ends without failure.")
@@ -106,14 +106,14 @@ def command(
 ) -> int:
     """Run a command as a sub-agent, within limits, with one report at the end.
 
-    Without ID, `run` creates a session. With ID, `run` resumes that session: this approves what the session asks for,
-    and the command is given what was found so far. When the command ends, `run` ends everything that it started.
+    Without ID, `run` creates a session. With ID, `run` resumes that session, and so approves what the session asks for.
+    The command is given what was found so far. When the command ends, `run` ends everything that the command started.
 
-    The command reads the task and the context on stdin. Without them it inherits stdin, unless that is a terminal. The
-    output of the command is shown at once, and kept. If the command is a client with a preset, give no -p and no
-    prompt.
+    The command reads the task and the context on stdin. Without them, the command reads the stdin of `run`; if that is
+    a terminal, the command reads nothing. The output of the command is shown at once, and stored. If the command is
+    claude or codex, give it no prompt: use --task.
 
-    Exit codes: 0 success, 4 the session may not be run, 7 the task or the tools are refused, 10 cancelled, 11 the
+    Exit codes: 0 success, 4 the session cannot be run, 7 the task or the tools are refused, 10 cancelled, 11 the
     command failed, 124 timeout, 130 interrupted.
     """
     from gaia_sessions.runner.run import run  # the processes are no concern of whoever asks for help

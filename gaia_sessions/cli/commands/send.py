@@ -66,13 +66,14 @@ def command(
     pruned: bool,
     wait: float | None,
 ) -> int:
-    """Send something to an agent, and print its answer: a turn.
+    """Send a message to an agent, and print its answer: a turn.
 
     The agent is a command. It reads the whole conversation and TEXT on stdin, as a JSON array of messages with role
     and content. It prints its answer, or a JSON array of messages. TEXT and the answer are stored together, as one
     turn. If the command fails, nothing is stored.
 
-    Exit codes: 0 it answered, 4 nothing may be sent now, 10 cancelled, 11 it failed, 124 timeout, 130 interrupted.
+    Exit codes: 0 the agent answered, 4 nothing can be sent now, 10 cancelled, 11 the command failed, 124 timeout, 130
+    interrupted.
     """
     from gaia_sessions.runner.send import send  # the processes are no concern of whoever asks for help
 

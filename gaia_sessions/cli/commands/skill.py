@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @declare_group("skill add agent-123 terraform --tokens 1200")
 def command(call: Call) -> None:
-    """Record which skills an agent loaded: they count against its budget."""
+    """Record which skills an agent loaded: skills use the agent's budget."""
 
 
 @declare("skill add agent-123 terraform --tokens 1200")
@@ -23,9 +23,9 @@ def command(call: Call) -> None:
 @click.argument("name", metavar="NAME")
 @click.option("--tokens", metavar="N", type=int, required=True, help="Tokens that the skill uses.")
 def add(call: Call, agent_id: str, name: str, tokens: int) -> None:
-    """Count a skill that was loaded, once.
+    """Record a skill that the agent loaded.
 
-    If the skill was counted before, nothing changes.
+    If the skill is already recorded, nothing changes.
     """
     skill = call.sessions().add_skill(call.session_id(agent_id, writes=True), name, tokens)
     call.notice_if_abandoned(skill["agent_id"])

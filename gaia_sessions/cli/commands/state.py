@@ -33,7 +33,7 @@ _LONGEST = 1000
     "state unset agent-123 intent domain_id",
 )
 def command(call: Call) -> None:
-    """Keep what agents hand each other: set, get, unset, incr.
+    """Store what agents hand each other: set, get, unset, incr.
 
     A key belongs to its session. If the session has an app and a user, all sessions of the app share app:KEY, and all
     sessions of this user share user:KEY.
@@ -48,7 +48,7 @@ def get(call: Call, agent_id: str, key: str) -> int:
 
     Invisible characters of a text are left out; --json prints the whole text.
 
-    Exit codes: 0 it is set, 1 it is not.
+    Exit codes: 0 the key is set, 1 not set.
     """
     keys = call.sessions().state(call.session_id(agent_id))
     _check_key(key, keys)
@@ -106,7 +106,7 @@ def unset(call: Call, agent_id: str, keys: tuple[str, ...], *, if_revision: int 
 @click.option("--by", metavar="N", type=int, default=1, help="Number to add.  [default: 1]")
 @IF_REVISION
 def incr(call: Call, agent_id: str, key: str, *, by: int, if_revision: int | None) -> None:
-    """Add to the number of KEY, in one step, and print it.
+    """Add to the number of KEY, in one step, and print the sum.
 
     A key that is not set counts as 0.
     """
@@ -125,7 +125,7 @@ def delta(call: Call, agent_id: str, *, source: str, if_revision: int | None) ->
     \b
     {"set": {"url_type": "pdf"}, "unset": ["url"], "add": {"seen": 1}}
 
-    Each part may be missing. A delta that is refused changes nothing.
+    Each part is optional. A delta that is refused changes nothing.
     """  # noqa: D301  # where click must not wrap
     if source != STDIN:
         raise UsageError(

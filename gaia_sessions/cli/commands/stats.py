@@ -35,10 +35,10 @@ if TYPE_CHECKING:
 def command(call: Call, since: datetime | None, until: datetime | None, by: str | None) -> None:
     """Show how sessions ended, and how long their phases took.
 
-    This counts all sessions, also those of apps and those that were removed. The success rate is the share of the
-    ended sessions that completed. The resume rate counts only runs that left their session open: it is the share that
-    another run followed. Half of the stays in a phase were at most as long as the column median says, and 9 of 10 at
-    most as long as the column 90%.
+    This counts all sessions, also sessions of apps and removed sessions. The success rate is the share of completed
+    sessions among the ended sessions. The resume rate is the share of runs that another run followed, among the runs
+    that left their session open. Half of the stays in a phase were at most as long as the column median says, and 9 of
+    10 at most as long as the column 90% says.
     """
     if since and until and until < since:
         raise UsageError("--until is before --since", "type the earlier time behind --since")

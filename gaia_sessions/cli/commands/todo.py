@@ -30,7 +30,7 @@ _NUMBER = click.argument("number", metavar="N", required=False)
     "todo list agent-123",
 )
 def command(call: Call) -> None:
-    """Keep the todos of a session: add, done, cancel, list."""
+    """Manage the todos of a session: add, done, cancel, list."""
 
 
 @declare("todo add agent-123 'write the tests'")
@@ -48,7 +48,7 @@ def add(call: Call, agent_id: str | None, text: str | None, host_agent: HostAgen
 @_NUMBER
 @HOST_AGENT
 def complete(call: Call, agent_id: str | None, number: str | None, host_agent: HostAgent) -> None:
-    """Mark todo N as completed; the first one is 1."""
+    """Mark todo N as completed; the first todo is 1."""
     _mark(call, agent_id, number, host_agent, TODO_COMPLETED)
 
 

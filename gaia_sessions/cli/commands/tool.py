@@ -26,7 +26,7 @@ def command(call: Call) -> None:
 def check(call: Call, agent_id: str, name: str) -> int:
     """Check whether the agent of a session may use the tool NAME.
 
-    Exit codes: 0 it may, 1 it may not.
+    Exit codes: 0 allowed, 1 not allowed.
     """
     answer = call.sessions().check_tool(call.session_id(agent_id), name)
     call.print_result(answer, lambda: _lines(answer))

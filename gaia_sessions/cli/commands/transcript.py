@@ -44,10 +44,10 @@ _LONGEST_PROBLEM = 2000
 def command(
     call: Call, agent_id: str, *, recent: int | None, since: datetime | None, new: tuple[str, str] | None
 ) -> None:
-    """Show the messages of a session in their order, or add one.
+    """Show the messages of a session in order, or add a message.
 
-    If a session has no messages of its own, this shows the transcripts that its client (such as Claude Code) keeps of
-    its agents.
+    If a session has no messages of its own, this shows the transcripts of the session's agents from the files of the
+    client (such as Claude Code).
     """
     if new is None:
         _show(call, agent_id, recent, since)

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 def command(call: Call, agent_id: str | None, **options: Any) -> None:  # noqa: ANN401  # those of filters
     """Show sessions below their parents: all sessions, or one session and everything below it.
 
-    Each line has the state and the tokens of a session. The line above a tree has the sums of the whole tree. A
-    removed parent is shown above its children as gone. The command reports parents that form a circle.
+    Each line has the state and the tokens of a session. The line above a tree has the sums of the whole tree. A removed
+    parent is shown as gone, above its children. The command reports parents that form a circle.
     """
     sessions = call.sessions()
     if agent_id is None:

@@ -29,11 +29,11 @@ _EXAMPLE = """[{"role": "user", "content": "Go on"}, {"role": "assistant", "cont
 def command(call: Call, agent_id: str, *, source: str, number: int | None) -> None:
     """Add a turn to the transcript: what was sent and answered.
 
-    Standard input is a JSON array of messages. Each has role and content, and
-    may have tool_name, tool_call_id and tokens. All messages are written
-    together. With --number you can repeat the command: if the turn already
-    has the same messages, nothing changes. Tokens are noted, not charged. A
-    new session gets the phase investigating.
+    Standard input is a JSON array of messages. Each message has role and
+    content, and can have tool_name, tool_call_id and tokens. All messages
+    are written together. With --number you can repeat the command: if the
+    turn already has the same messages, nothing changes. Tokens are stored,
+    but not charged. A new session gets the phase investigating.
 
     \b
     [{"role": "user", "content": "How many files are there?"},
@@ -42,7 +42,7 @@ def command(call: Call, agent_id: str, *, source: str, number: int | None) -> No
      {"role": "tool", "content": "42", "tool_call_id": "call_1"},
      {"role": "assistant", "content": "42.", "tokens": 2}]
 
-    Exit codes: 0 the turn is complete, 4 turn N has other messages or is not the next turn, 7 the input is no such
+    Exit codes: 0 the turn is complete, 4 turn N has other messages or is not the next turn, 7 the input is not such an
     array.
     """  # noqa: D301  # where click must not wrap
     if source != STDIN:

@@ -55,7 +55,7 @@ def command(
 ) -> None:
     """Update a session: phase, metadata, errors, budget. Without options, only record activity.
 
-    `pending` shows the text of --question to a person, and the hooks show it to the main agent.
+    `pending` shows the text of --question to a person, and the hooks show the text to the main agent.
     """
     new_metadata = collect_metadata(metadata, pairs) if metadata or pairs else None
     sessions = call.sessions()

@@ -27,14 +27,15 @@ if TYPE_CHECKING:
 )
 @click.argument("agent_id", metavar="[ID]", required=False)
 @click.option("--since", type=TIME, help="Without ID: only sessions active at or after this time: 2h (ago), a date.")
-@click.option("--charge", metavar="N", type=int, help="Count N more tokens.")
-@click.option("--total", metavar="N", type=int, help="Set the tokens used so far to N. Later tokens add to it.")
+@click.option("--charge", metavar="N", type=int, help="Add N tokens to those used so far.")
+@click.option("--total", metavar="N", type=int, help="Set the tokens used so far to N. Later tokens are added to N.")
 def command(call: Call, agent_id: str | None, since: datetime | None, charge: int | None, total: int | None) -> None:
-    """Show the tokens of all agents, or the budget of a session.
+    """Show the tokens of all agents, or of one session with its budget.
 
-    The column unreported counts the sessions without reported tokens. The option --max-tokens of create, update and run
-    sets the budget of a session. Agents of Claude Code have a budget only with `hooks install --enforce`. The exit code
-    is 0 even if the budget is used up: then --json has "limit_reached": true.
+    The column unreported has the number of sessions whose tokens nobody reported. The option --max-tokens of create,
+    update and run sets the budget of a session. Agents of Claude Code have a budget only with `hooks install
+    --enforce`. If the budget is used up, the exit code is still 0: the text says "limit reached", and --json has
+    "limit_reached": true.
     """
     if agent_id is None:
         _reject_without_id(charge, total)

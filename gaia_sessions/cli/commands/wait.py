@@ -34,21 +34,23 @@ _SEVERITY = [*CODES_OF_REPORTS]
 )
 @click.argument("agent_ids", metavar="ID...", nargs=-1, required=True)
 @click.option(
-    "--children", is_flag=True, help="Wait for all sessions below ID, also for new ones, but not for ID itself."
+    "--children", is_flag=True, help="Wait for all sessions below ID, also for new sessions, but not for ID itself."
 )
 @click.option("--any/--all", "first", default=False, help="Wait for the first session, or for all.  [default: --all]")
 @click.option("--timeout", type=SECONDS, help="Wait at most this long: seconds, or 15m, 1h30m.  [default: no limit]")
 def command(call: Call, agent_ids: tuple[str, ...], *, children: bool, first: bool, timeout: float | None) -> int:
-    """Wait until the work of sessions has ended. Then print the state and the result of each.
+    """Wait until the work of sessions has ended. Then print the state and the result of each session.
 
-    Work has ended when its agent has stopped, in any phase, or when the session is final or cancelled. So an agent
-    that stopped to ask you has ended too, with exit code 0: see `gaia-sessions pending`. A cancelled session has ended
-    even if its state is working. An ID without a session is reported at once. A terminal shows which agents are still
-    working, and which of them asks for a permission.
+    Work has ended when the agent of the session has stopped, in any phase, or when the session is final or cancelled.
+    So work has also ended when the agent stopped to ask you. Then `wait` exits with 0, and `gaia-sessions pending`
+    shows the question. A cancelled session has ended even if its state is working. If no session has one of the IDs,
+    `wait` says so at once, and waits for the others. On a terminal, `wait` shows which agents are still working, and
+    which agents ask for a permission.
 
-    Exit codes, from best to worst; the worst counts: 0 success, 10 cancelled, 11 the work failed, 124 not ended in
-    time, 3 not found. With --children also 6 or 8: an open session cannot be read, and may be below ID. The exit code
-    of the agent's own command is exit_code in --json.
+    Exit codes, from best to worst: 0 success, 10 cancelled, 11 the work failed, 124 not ended in time, 3 not found.
+    `wait` ends with the worst code; with --any, with 124 only if no work has ended. With --children also 6 or 8: an
+    open session cannot be read, and is perhaps below ID. The exit code of the agent's own command is exit_code in
+    --json.
     """
     asked = [call.session_id(agent_id) for agent_id in agent_ids]
     found = _wait(call, lambda: _below(call, asked) if children else asked, first=first, timeout=timeout)
