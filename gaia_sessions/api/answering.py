@@ -25,7 +25,7 @@ def approve(at: Writing, agent_id: str, note: str | None = None, *, if_revision:
 
     The phase stays ``approval``, and nothing is resumed. Idle time starts anew. To resume the session, delegate with
     [its resume line](approve.md#the-resume-line); the agent is then told the answer and the ``note``. A later answer
-    replaces this one.
+    replaces this answer.
 
     Raises:
         NothingToAnswer: the session does not wait for an approval.

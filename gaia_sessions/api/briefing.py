@@ -100,12 +100,12 @@ def briefing(
 def context(at: Reading, agent_id: str, *, turns: int = TURNS, max_tokens: int | None = None) -> Context:
     """Returns what an agent is told of the turns so far; the command ``context`` prints the same.
 
-    The last ``turns`` turns come whole, as far as they fit, and older turns as a line each. Files of hosts are read if
-    possible. If the newest turn does not fit, you get its beginning and its end, long texts are cut, and ``is_whole``
-    is False. No tool call comes without its result.
+    The last ``turns`` turns come whole, as far as they fit. Each older turn comes as one line. Files of hosts are read
+    if possible. If the newest turn does not fit, you get the beginning and the end of that turn, long texts are cut,
+    and ``is_whole`` is False. No tool call comes without its result.
 
-    ``max_tokens`` limits the printed text, at 4 bytes a token, without the system prompt. The default is the room that
-    a briefing has.
+    ``max_tokens`` limits the printed text, at 4 bytes a token, without the system prompt. The default is a briefing's
+    limit.
 
     Raises:
         BadArgument: ``turns`` is below 1, or ``max_tokens`` is below 50.

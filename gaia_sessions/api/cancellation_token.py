@@ -32,14 +32,14 @@ _SECONDS_BETWEEN_LOOKS = 0.05
 class CancellationToken:
     """Says whether a session, or work in memory, is [cancelled](phases.md#cancellation).
 
-    With ``agent_id``, the token belongs to this session. It is cancelled if any process cancels the session, or a
-    session above it with everything below. Without ``agent_id``, the token is in memory only. If the token ``parent``
-    is cancelled, so is this one. ``root`` is as in ``Sessions``. Once cancelled, a token stays cancelled. You can use
-    it from several threads.
+    With ``agent_id``, the token belongs to this session. The token is cancelled if any process cancels the session, or
+    a session above it with everything below. Without ``agent_id``, the token is in memory only. If the token ``parent``
+    is cancelled, this token is cancelled too. ``root`` is as in ``Sessions``. Once cancelled, a token stays cancelled.
+    Several threads can use one token.
 
-    A copy is the token itself. A pickled token, for example for ``multiprocessing``, keeps the sessions that cancel it,
-    and its cancellation. It does not learn what happens later to tokens in memory. If no session can cancel a token,
-    pickling it raises ``TypeError``.
+    A copy is the token itself. A pickled token, for example for ``multiprocessing``, still knows its cancellation, and
+    the sessions that can cancel it. It does not learn what happens later to tokens in memory. If no
+    session can cancel a token, pickling it raises ``TypeError``.
     """
 
     def __init__(
@@ -55,8 +55,8 @@ class CancellationToken:
         """Why the token is cancelled, ``{at?, reason?, by?}``; None if it is not. Raises the errors of
         ``is_cancelled``.
 
-        ``by`` is the cancelled session above. If the system cannot tell, for example because file descriptors are used
-        up, the token counts as cancelled, and ``reason`` says why.
+        ``by`` is the cancelled session above. If the system cannot tell whether the token is cancelled, for example
+        because file descriptors are used up, the token counts as cancelled, and ``reason`` says why.
         """
         return self._link.cancellation()
 
@@ -65,15 +65,15 @@ class CancellationToken:
         """Whether the token is cancelled now.
 
         Raises:
-            SessionNotFound, CorruptSession: the session is gone, or it or one above it cannot be used.
+            SessionNotFound, CorruptSession: the session is gone, or the session or one above it cannot be used.
         """
         return self.cancellation is not None
 
     def cancel(self, reason: str | None = None) -> None:
         """Cancels the token and its child tokens, or the session with everything below it.
 
-        The first reason and time stay. When the method returns, the cancellation of a session is durable. It raises the
-        errors of ``Sessions.cancel``.
+        The reason and the time of the first cancellation stay. When the method returns, the cancellation of a session
+        is durable. It raises the errors of ``Sessions.cancel``.
         """
         check_reason(reason)
         if self._link.session:
@@ -83,7 +83,7 @@ class CancellationToken:
         self._cancelled_here.set()
 
     def check(self) -> None:
-        """Raises ``Cancelled`` if the token is cancelled, and the errors of ``is_cancelled``."""
+        """Raises ``Cancelled`` if the token is cancelled. Also raises the errors of ``is_cancelled``."""
         cancellation = self.cancellation
         if cancellation is not None:
             session = self._link.nearest_session()

@@ -38,9 +38,9 @@ if TYPE_CHECKING:
         """One cancelled session.
 
         Keys:
-            at, reason: of the first cancellation; ``at`` is absent if its mark cannot be read.
+            at, reason: time and reason of the first cancellation; ``at`` is absent if `cancelled.json` cannot be read.
             below: whether everything below is cancelled too.
-            by: the session above that was cancelled first, if it was removed since.
+            by: the session above that was cancelled first; only if that session was removed since.
             new: whether this call changed anything.
         """
 
@@ -53,11 +53,11 @@ if TYPE_CHECKING:
 
 
 def cancel(at: Writing, agent_id: str, reason: str | None = None, *, only: bool = False) -> CancelledSession:
-    """[Cancels](phases.md#cancellation) a session and everything below it, now and later; with ``only``, the session
-    alone.
+    """[Cancels](phases.md#cancellation) a session and all sessions below it, also those created later; with ``only``,
+    the session alone.
 
-    If the session was cancelled before, the first time and reason stay. It ends as ``abandoned`` when nobody is at work
-    on it any more.
+    If the session was cancelled before, the time and the reason of that cancellation stay. The session ends as
+    ``abandoned`` when nobody is at work on it any more.
 
     Raises:
         InvalidInput: ``reason`` is not a text.
@@ -70,7 +70,7 @@ def cancel_conversation(
 ) -> Sequence[CancelledSession]:
     """Cancels every session that has a run in this conversation of a host, as ``cancel`` does.
 
-    If one of them cannot be cancelled, its error is raised after all others are cancelled.
+    If a session cannot be cancelled, the error is raised after all other sessions are cancelled.
 
     Raises:
         SessionNotFound: no session has a run in this conversation.

@@ -56,7 +56,7 @@ def set_token_total(at: Writing, agent_id: str, total: int) -> TokenUsage:
 
 
 def add_skill(at: Writing, agent_id: str, name: str, tokens: int) -> LoadedSkill:
-    """Counts a skill that the agent loaded against the budget. If it was loaded before, nothing changes.
+    """Adds the tokens of a loaded skill to those used of the budget. If the skill was loaded before, nothing changes.
 
     The skill is in ``skills`` of this session's record only.
 

@@ -43,12 +43,12 @@ if TYPE_CHECKING:
     from .reconciling import Reconciled, SkippedSession, Verdict
 
     class CleanupReport(TypedDict):
-        """What was done, or with ``dry_run`` would be. Sessions are named by ID.
+        """What was done, or with ``dry_run`` would be done. Sessions are named by ID.
 
         Keys:
-            keep_days: how many days a session stays that a person may still need.
+            keep_days: how many days a session stays that a person perhaps still needs.
             corrupt_too: whether sessions that cannot be read were removed too.
-            closed: the verdicts on runs that were closed first.
+            closed: the verdicts on runs that were closed before the removal.
             recent: how many stayed because they were used within ``hours``.
             kept: other sessions that stayed, each with the code of the reason.
             busy: sessions that another process is changing.
@@ -88,12 +88,12 @@ def cleanup(
 ) -> CleanupReport:
     """[Removes](ci-and-cron.md#clean-up-by-cron) sessions that were not updated for ``hours``.
 
-    Only sessions of ``app`` are removed; without it, only sessions without an app. With ``corrupt``, sessions that
-    cannot be read are removed too. Runs are first closed as ``reconcile`` does.
+    Only sessions of ``app`` are removed; without ``app``, only sessions that belong to no app. With ``corrupt``, all
+    sessions that cannot be read are removed too, at any age. First, runs are closed as ``reconcile`` does.
 
-    These sessions stay: those that may be resumed; those whose [run](record.md#runs) may not have ended; and for
-    ``keep_days`` of the [settings](settings.md), open sessions that have turns, or asked for an approval and were not
-    denied. Your own program counts as at work only through what it writes.
+    These sessions stay: sessions that can be resumed; sessions whose [run](record.md#runs) has perhaps not ended; and
+    for ``keep_days`` (a [setting](settings.md)), open sessions that have turns, or asked for an approval and were not
+    denied. Only its writes show that your own program is at work.
 
     Raises:
         BadArgument: ``hours`` is below 0 or above 1,000,000.

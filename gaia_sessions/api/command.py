@@ -79,23 +79,23 @@ def run(  # noqa: PLR0913  # what can be said of a command, and of its session
     ended.
 
     ``command`` is a program and its arguments. ``agent_id`` is a session to resume. Without it, a session is created:
-    it ``continues`` another one, or has ``agent_name`` (by default the name of the program) and the other arguments of
-    ``create``. The command is told ``task`` and ``context``. ``timeout`` and ``grace`` are [time limits](run.md#limits)
-    in seconds. ``preset`` is [the client](clients.md) that the command starts, ``"claude"`` or ``"codex"``; by default
-    the name of the program decides, and None means another command. If ``token``, a ``CancellationToken``, is
-    cancelled, the session is cancelled.
+    it ``continues`` another session, or has ``agent_name`` (by default the name of the program) and the other arguments
+    of ``create``. The command is told ``task`` and ``context``. ``timeout`` and ``grace`` are [time
+    limits](run.md#limits) in seconds. ``preset`` is [the client](clients.md) that the command starts, ``"claude"`` or
+    ``"codex"``; by default the name of the program decides, and None means that the command is no client. If ``token``,
+    a ``CancellationToken``, is cancelled, the session is cancelled.
 
-    Your program may have other child processes. The output is not shown. If your program is killed, the command keeps
-    running within its limits.
+    Your program can have other child processes. The output of the command is not shown. If your program is killed, the
+    command keeps running within its limits.
 
     This method also raises the errors of ``create``. After any of these errors, nothing was started.
 
     Raises:
         BadArgument: ``command``, a limit or ``preset`` is not acceptable.
         UsageError: the command has words that the preset adds itself, or two options exclude each other.
-        InvalidInput: the task is blank, or a client is given none.
+        InvalidInput: the task is blank, or a client is given no task.
         TaskRefused: the guard does not allow the task.
-        RunNotAllowed: the session may not be resumed.
+        RunNotAllowed: the session cannot be resumed.
         Cancelled: the session is cancelled.
     """
     from gaia_sessions.session.ids import new_agent_id  # a process that runs it needs none of this

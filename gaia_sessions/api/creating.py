@@ -51,15 +51,16 @@ def create(  # noqa: PLR0913  # what can be said of a session
     """Creates a session in the phase ``initializing`` and returns its ID.
 
     ``agent_id`` is an ID of your choice. Without it, an ID is generated. ``parent_id`` is the session above the new
-    one. ``max_depth`` limits the depth of all sessions below, counted from the topmost session. The parent's limit is
-    the maximum and the default; without a parent the default is 8. ``max_tokens`` is [the budget](limits.md#budgets).
-    ``tools`` are filtered as ``choose_tools`` does. ``system_prompt`` has at most 16 KiB and begins [the
-    transcript](record.md#transcripts).
+    session. ``max_depth`` limits the depth of all sessions below, counted from the topmost session. The parent's limit
+    is the maximum and the default; without a parent the default is 8. ``max_tokens`` is [the
+    budget](limits.md#budgets). ``tools`` are filtered as ``choose_tools`` does. ``system_prompt`` has at most 16 KiB
+    and begins [the transcript](record.md#transcripts).
 
     ``continues`` is a session that has ended. The new session takes the name, purpose, tools, system prompt, app and
-    user of that session, unless you give others. Its context begins with what was said there.
+    user of that session, unless you give others. The new context begins with what was said in the old session.
 
-    ``app`` and ``user`` say [whose state](state.md) the session shares. ``state`` has the first keys and values.
+    ``app`` and ``user`` name the application and the user whose [state](state.md) the session shares. ``state`` has the
+    first keys and values.
 
     Raises:
         SessionExists: a session has this ``agent_id`` already.
@@ -105,8 +106,8 @@ def ensure(
 ) -> str:
     """Returns the ID of an open session: ``agent_id`` if that session is open, otherwise a new one.
 
-    If ``agent_id`` has ended or is cancelled, the new session ``continues`` it. The other arguments describe the new
-    session, as in ``create``. This method also raises the errors of ``create``.
+    If the session ``agent_id`` has ended or is cancelled, the new session ``continues`` it. The other arguments
+    describe the new session, as in ``create``. This method also raises the errors of ``create``.
 
     Raises:
         SessionNotFound: no session has this ``agent_id``. An unknown ID is never used for a new session.

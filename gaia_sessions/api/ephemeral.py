@@ -35,11 +35,11 @@ _LENGTH_THAT_FITS = 200
 
 
 class EphemeralSession:
-    """Creates a session for an agent that your program runs; ``open`` opens one that exists.
+    """Creates a session for an agent that your program runs; ``open`` opens an existing session.
 
     ``max_tokens`` is the budget. None takes the default of the settings: 64,000 below a ``parent``, and 200,000 without
-    one. ``parent`` is the session above, or its ID. If the parent is cancelled, so is this session. The constructor
-    raises the errors of ``Sessions.create``.
+    a parent. ``parent`` is the session above, or its ID. If the parent is cancelled, this session is cancelled too. The
+    constructor raises the errors of ``Sessions.create``.
 
     The attributes are ``agent_id``, ``started_at``, ``memory`` ([the memory](#its-memory)) and ``cancellation_token``
     ([the token](#cancellation-tokens)).
@@ -48,14 +48,14 @@ class EphemeralSession:
 
     - ``completed``, if there was no exception;
     - ``failed``, with the exception, if it is an ``Exception``;
-    - ``abandoned``, if it is another one (``KeyboardInterrupt``, ``SystemExit``, or the task is cancelled).
+    - ``abandoned``, if it is another exception (``KeyboardInterrupt``, ``SystemExit``, or the task is cancelled).
 
     After ``Cancelled``, the session becomes ``abandoned`` only at the next write to it, ``reconcile`` or ``cleanup``.
     Every exception is passed on.
 
-    If your process is killed, also by SIGTERM, the session stays open. Another process can ``open`` and use it, or end
-    it by ``Sessions.finalize`` or ``Sessions.cancel``. The phase stays ``initializing`` unless you change it with
-    ``Sessions.update``.
+    If your process is killed, also by SIGTERM, the session stays open. Another process can ``open`` and use the
+    session, or end the session by ``Sessions.finalize`` or ``Sessions.cancel``. The phase stays ``initializing`` unless
+    you change it with ``Sessions.update``.
 
     You can copy and pickle the session, its memory and its token. Unpickling opens the session.
     """
@@ -146,7 +146,7 @@ class EphemeralSession:
         return name in self.loaded_skills
 
     def register_loaded_skill(self, name: str, tokens: int) -> bool:
-        """Counts a loaded skill against the budget. Returns False, and changes nothing, if it was loaded before."""
+        """Counts a loaded skill against the budget. If it was loaded before, returns False and changes nothing."""
         return self._sessions.add_skill(self.agent_id, name, tokens)["added"]
 
     def skill_token_count(self) -> int:

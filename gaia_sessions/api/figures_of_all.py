@@ -54,7 +54,7 @@ if TYPE_CHECKING:
             days: by the day of the end, the latest first; last, the sessions that have not ended.
             unread: how many other sessions cannot be read, or were written by a later version.
             unread_lines: how many lines about removed sessions cannot be read.
-            removed_unread: why not all such lines were read; absent if all were.
+            removed_unread: why some lines about removed sessions were not read; absent if all were read.
         """
 
         total: Totals
@@ -139,10 +139,10 @@ def stats(
 ) -> Stats:
     """Returns [figures](figures.md#stats): how sessions ended, how often they were resumed, how long their phases took.
 
-    All sessions of every app count once, also those that were removed. ``since`` and ``until`` select by the end of a
-    session, or by its last activity if it is open; both times are included. ``by="agent"`` or ``by="day"`` adds a part
-    for each; ``by="phase"`` changes nothing, because every total has phases. ``on_read`` is called now and then with
-    the number of sessions that were read.
+    Every session of every app is counted once, even if it was removed. ``since`` and ``until`` select by the end of a
+    session, or by its last activity if it is open; both limits are included. ``by="agent"`` or ``by="day"`` adds
+    figures for each agent or day; ``by="phase"`` changes nothing, because every total has phases. ``on_read`` is called
+    now and then with the number of sessions that were read.
 
     Raises:
         BadArgument: ``since``, ``until`` or ``by`` is not acceptable.

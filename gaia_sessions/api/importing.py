@@ -61,7 +61,7 @@ if TYPE_CHECKING:
 
         Keys:
             imported, already_there: IDs of sessions.
-            waiting: how many events wait in each directory that has any.
+            waiting: how many waiting events each directory has, if any.
         """
 
         dry_run: bool
@@ -82,9 +82,9 @@ _POINTING_ELSEWHERE = ("conversation", "host_process", "transcript_path", "outpu
 def import_from(place: Place, *directories: str | os.PathLike[str], dry_run: bool = False) -> Imported:
     """[Copies](ci-and-cron.md#import-sessions) the sessions of ``directories`` whole.
 
-    Each directory has one folder per session, or is a project or the folder of one session. The sessions keep their
-    IDs. If a session with the same ID is here, it stays as it is. Nothing in ``directories`` changes. The errors are
-    raised before anything is imported.
+    Each directory is a folder of sessions, a project, or the folder of one session. The sessions keep their IDs. If the
+    root already has a session with the same ID, that session stays as it is. Nothing in ``directories`` changes. The
+    errors are raised before anything is imported.
 
     Raises:
         NoSuchFolder: there is no such folder.

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
         """The state that a session sees: its own keys and, with ``app:`` and ``user:``, the shared keys.
 
         Keys:
-            app_revision, user_revision: of the shared keys; 0 without any.
+            app_revision, user_revision: the revisions of the shared keys; 0 if there are none.
         """
 
         agent_id: str
@@ -69,8 +69,8 @@ def change_state(
     ``set`` gives values to keys; None is a value. ``unset`` clears keys, whether they exist or not. ``add`` adds whole
     numbers; a missing key counts as 0. ``if_revision`` is as in ``update``.
 
-    A refused call changes nothing. If the process is killed during the call, the session's own keys may have changed
-    and the shared keys not.
+    A refused call changes nothing. If the process is killed during the call, perhaps only the session's own keys have
+    changed, and not the shared keys.
 
     Raises:
         InvalidInput: a key is named twice, or is never stored (``temp:``, ``secret:``), or the settings do not allow

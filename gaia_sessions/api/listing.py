@@ -44,7 +44,7 @@ if TYPE_CHECKING:
         """The sessions whose budget is enforced and for which tokens were reported.
 
         Keys:
-            tokens, max_tokens: the sums of what they used and of their budgets.
+            tokens, max_tokens: the sum of the used tokens, and the sum of the budgets.
             limit_reached: how many have used up their budget.
         """
 
@@ -57,8 +57,8 @@ if TYPE_CHECKING:
         """Several sessions together.
 
         Keys:
-            states: how many are in each state; sessions without a state count by ``status``.
-            tokens: what counts against their budgets; absent if nobody reported any.
+            states: how many are in each state; sessions without a state are counted by ``status``.
+            tokens: the tokens that count against the budgets; absent if nobody reported any.
             unreported: how many reported no tokens or cannot be read.
         """
 
@@ -73,26 +73,26 @@ if TYPE_CHECKING:
         """One session in a list.
 
         Keys:
-            state, state_since: [the state](phases.md#states), and since when; absent if a later version wrote it.
-            status: ``active``, ``final``, or ``newer`` if a later version wrote it.
+            state, state_since: [the state](phases.md#states), and since when; absent in a record of a later version.
+            status: ``active``, ``final``, or ``newer`` if a later version wrote the record.
             last_activity: as in ``Decision``.
-            running: whether an agent is at work on it, as far as known.
-            liveness: what is known of that agent, ``{state, since?, for?, awaits?}``.
-            cancelled: present, and true, if the session is cancelled, by itself or with one above.
-            denied: present, and true, if a person denied what it asked.
+            running: whether an agent is at work on the session, as far as known.
+            liveness: what is known of that agent, ``{state, since?, for?, awaits?}``; absent if no agent is at work.
+            cancelled: present, and true, if the session is cancelled, by itself or with a session above.
+            denied: present, and true, if a person denied what the agent asked.
             depth: how many sessions are above; absent if the parents form a circle.
             root_id: the topmost session above, or the session itself.
             trace_id: [what all sessions of a tree share](state.md#traces).
-            parent_status: only in a tree, if the session is not shown below its parent: ``excluded`` by the options,
-                ``gone``, or ``circle`` if it is itself above that parent.
-            selected: only in a tree, and false, if the session is there only for its children.
-            tokens: what counts against the budget; absent if nobody reported any.
+            parent_status: only in a tree, if the session is not shown below its parent: the parent is ``excluded`` by
+                the options, ``gone``, or ``circle`` if the session is itself above that parent.
+            selected: only in a tree, and false, if the session is shown only for its children.
+            tokens: the tokens that count against the budget; absent if nobody reported any.
             max_tokens: the budget in the record, if it is enforced.
             usage: what all runs used, as far as known.
             model, worktree: of the latest run.
             turns: how many turns of a conversation are complete.
-            sums: only in a tree: the session and all lines below it together, without those that are not selected.
-            overlap: only with ``around``: how much of that span it worked.
+            sums: only in a tree: the session and all lines below it together, without lines that are not selected.
+            overlap: only with ``around``: how much of that span the session worked.
         """
 
         agent_id: str
@@ -133,8 +133,8 @@ if TYPE_CHECKING:
         """A session whose record cannot be used.
 
         Keys:
-            status: ``corrupt``; ``unreadable`` if the system refuses to read it; ``newer`` if a later version wrote it;
-                ``gone`` if it is a parent that does not exist.
+            status: ``corrupt``; ``unreadable`` if the system refuses to read the record; ``newer`` if a later version
+                wrote the record; ``gone`` if a parent does not exist.
             selected, sums: as in ``Summary``.
         """
 
@@ -152,8 +152,8 @@ if TYPE_CHECKING:
         Keys:
             active_only: neither final nor cancelled.
             phases, states: in one of these phases, or [states](phases.md#states).
-            grep: with this text in the purpose or the agent name, in capitals or not.
-            since, until: last active in this time, both included.
+            grep: with this text in the purpose or the agent name; upper and lower case are equal.
+            since, until: last active between these times, both included.
             created_since: created at this time or later.
             around: [who worked](figures.md#who-worked-when) in the span that begins at a time and has so many seconds.
             app: of this app; without it, sessions without an app.
@@ -186,14 +186,14 @@ _TIMES: Final = ("since", "until", "created_since")
 def summaries(at: Reading, **wanted: Unpack[Wanted]) -> Iterator[Line]:
     """Returns an iterator of summaries of sessions, the latest activity first.
 
-    The keyword arguments are the keys of [`Wanted`](#shapes); a session must match all that you give. With ``around``,
-    the largest share of the time comes first. Waiting events are shown as applied.
+    The keyword arguments are the keys of [`Wanted`](#shapes); a session must match all keys that you give. With
+    ``around``, the session with the largest share of that time comes first. Waiting events are shown as applied.
 
-    A session that cannot be read has a ``problem`` and few other keys, and comes last. It is left out if you give
-    anything but ``active_only``, ``every_app`` and ``limit``.
+    A session that cannot be read has a ``problem`` and few other keys, and comes last. Such a session is left out if
+    you give any key except ``active_only``, ``every_app`` and ``limit``.
 
     Raises:
-        UnknownPhase, UnknownState: a word is not known.
+        UnknownPhase, UnknownState: a phase or a state is not known.
         BadArgument: another value is not acceptable.
     """
     return iter(listed(at, **wanted)[0])

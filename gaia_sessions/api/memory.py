@@ -57,9 +57,9 @@ class Memory:
     def get_messages(self, last: int | None = None) -> list[Message]:
         """Returns the messages, the oldest first; with ``last``, only so many of the newest.
 
-        The system prompt, if any, comes first. After ``compact``, its summary is next, as a system message. With
+        The system prompt, if any, comes first. After ``compact``, the summary is next, as a system message. With
         ``last``, a tool result without its call is left out. A message that cannot be read is left out too;
-        ``Sessions.messages`` reports it.
+        ``Sessions.messages`` returns an error for it.
         """
         return [*self._sessions.remembered(self._agent_id, last)]
 
@@ -72,7 +72,7 @@ class Memory:
         """Replaces the older messages by one summary, as ``Sessions.compact`` does.
 
         Pairs of a call and its result stay together. A summary has at most 41 lines. Nothing is compacted unless you
-        call this.
+        call this method.
         """
         return self._sessions.compact(self._agent_id)
 
@@ -97,7 +97,7 @@ class Memory:
         return with_budget_of_memory(self._sessions, self._sessions.set_token_total(self._agent_id, total))
 
     def clear(self) -> None:
-        """Forgets all messages but the system prompt, and all todos, and counts from 0 tokens again.
+        """Forgets all todos and all messages except the system prompt, and counts from 0 tokens again.
 
         Skills stay loaded, and the messages stay on disk: this is ``Sessions.reset`` with ``forget``.
         """

@@ -38,13 +38,13 @@ if TYPE_CHECKING:
         """One session that waits for a person since ``state_since``.
 
         Keys:
-            question: what the agent asked, in its own words and whole; absent if it gave none.
-            last_message: all of the agent's last message, or its last 4,000 characters if no transcript has all of it;
-                absent if none is found.
-            tool: for which tool the agent asks a permission in its host; then ``question`` and ``resume_line`` are
+            question: the whole question, in the agent's own words; absent if the agent gave none.
+            last_message: the agent's last message, or its last 4,000 characters if no transcript has the whole message;
+                absent if no message is found.
+            tool: the tool for which the agent asks a permission in its host; then ``question`` and ``resume_line`` are
                 absent.
-            run_command: as in ``Decision``, in place of ``resume_line``. If only its app resumes the session, both are
-                absent.
+            run_command: as in ``Decision``, in place of ``resume_line``. If only an app can resume the session, both
+                keys are absent.
             awaits: what the agent waits for before it is told the answer, ``command`` or ``monitor``; then
                 ``run_command`` and ``resume_line`` are absent.
             expired_at: when the session expired; an answer makes it resumable again.
@@ -77,7 +77,7 @@ def pending(at: Reading, app: str | None = None) -> Sequence[Pending]:
 
     With ``app``, only sessions of this app are returned. A session that was approved or denied does not wait any more.
     An expired session is included: an answer makes it resumable again. Nothing calls your program when a session begins
-    to wait: ask again, for example every minute.
+    to wait: call ``pending`` again, for example every minute.
     """
     sessions, now, limits = at.preview(), at.now, at.config.limits
     above = Above(sessions)

@@ -56,9 +56,9 @@ def allowed_of(
 def check_tool(at: Reading, agent_id: str, name: str) -> ToolAnswer:
     """Says whether the agent of a session may use the tool ``name``, and if not, why.
 
-    The tool must not be blocked, and must be on every list that applies: the session's own list, the lists of the
-    sessions above, and the lists in the settings for their agents. A name that no tool can have is not allowed. While
-    the session is cancelled, no tool is allowed.
+    The tool must not be blocked. It must be on the list of the session and of each session above, if these sessions
+    have lists, and on the lists that the settings have for the agents of these sessions. A name that no tool can have
+    is not allowed. While the session is cancelled, no tool is allowed.
     """
     from gaia_sessions.session.tools import may_use
 

@@ -54,8 +54,8 @@ if TYPE_CHECKING:
 
         Keys:
             verdict: the proved end, or ``running`` or ``unsure``.
-            phase: of the session, afterwards.
-            closed: whether the run was closed, or in a dry run would be.
+            phase: the phase of the session afterwards.
+            closed: whether the run was closed, or in a dry run would be closed.
         """
 
         agent_id: str
@@ -87,10 +87,10 @@ _EVIDENCE_FIELDS = ("host", "host_session_id", "host_agent_id", "tool_use_id")
 
 
 def reconcile(place: Place, *, dry_run: bool = False) -> Reconciled:
-    """[Judges](ci-and-cron.md#close-runs-without-an-end) every run without an end, and closes those that provably
+    """[Judges](ci-and-cron.md#close-runs-without-an-end) every run without an end, and closes the runs that provably
     ended.
 
-    It also counts what ended runs used. Each verdict has its evidence. ``lost``, ``ended_with_host`` and ``denied``
+    It also records what ended runs used. Each verdict names its evidence. ``lost``, ``ended_with_host`` and ``denied``
     close the run; ``running`` and ``unsure`` leave it alone.
     """
     from gaia_sessions.ingest.consumption import count_ended_runs  # whoever only closes runs counts nothing

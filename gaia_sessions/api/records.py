@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 def get(at: Reading, agent_id: str) -> Record | None:
     """Returns the record as it is stored, or None if there is no such session.
 
-    Events that wait in the inbox are not applied to it; ``show`` applies them.
+    This record lacks the *waiting events*, which are in ``.inbox`` and not applied yet. ``show`` returns a record that
+    includes them.
     """
     try:
         return at.store.read(agent_id)
@@ -62,7 +63,7 @@ def id_of_host_agent(at: Writing, host_session_id: str, host_agent_id: str) -> s
 def repair(place: Place, agent_id: str) -> str | None:
     """Repairs a ``state.json`` that has [something behind the record](record.md#recovery), and keeps the record.
 
-    Returns where the old file is kept; None if the record can be read.
+    Returns where the old file is stored; None if the record could be read before.
 
     Raises:
         CorruptSession: the file does not begin with a whole and valid record of this session, or has two records.
@@ -78,8 +79,8 @@ def events(at: Reading, agent_id: str, *, since: int = 0) -> Iterator[Json | Ses
 
     Each entry is ``{at, kind, run?, phase, end?, detail?, revision, evidence, seq?}``, with the
     [trace](state.md#traces) of the session if that can be read. ``seq`` numbers the readable entries from 1; a waiting
-    event has none yet. With ``since``, you get only the entries after that number. In place of an entry that cannot be
-    read, you get an error object. The call itself raises its errors, not the first step of the iteration.
+    event has no ``seq`` yet. With ``since``, you get only the entries after that number. For an entry that cannot be
+    read, you get an error object. Errors are raised by the call itself, not by the first step of the iteration.
     """
     from gaia_sessions.store.above import Above
     from gaia_sessions.store.journal import behind, numbered

@@ -25,8 +25,9 @@ if TYPE_CHECKING:
 def remembered(at: Reading, agent_id: str, last: int | None = None) -> Sequence[Message]:
     """Returns the messages of the memory, the oldest first; with ``last``, only so many of the newest.
 
-    These are the messages of the transcript, with one summary in place of those that ``compact`` replaced. A message
-    that cannot be read is left out. With ``last``, so is a tool result whose call is not among the messages.
+    These are the messages of the transcript, with one summary in place of the messages that ``compact`` replaced. A
+    message that cannot be read is left out. With ``last``, a tool result is left out too if its call is not among the
+    newest.
     """
     most = checked_number(last)
     record = at.store.read(agent_id)
@@ -42,11 +43,11 @@ def remembered(at: Reading, agent_id: str, last: int | None = None) -> Sequence[
 
 
 def compact(at: Writing, agent_id: str) -> bool:
-    """Replaces the older messages of the memory by a summary, and returns whether it did.
+    """Replaces the older messages of the memory by a summary, and returns whether it replaced any.
 
     The newest fifth of the messages stays. The transcript keeps all messages. The tokens of the summary count in place
-    of those that were charged for the replaced messages. The result is False if there are fewer than 5 messages, or the
-    summary would be longer than what it replaces.
+    of the tokens that were charged for the replaced messages. The result is False if there are fewer than 5 messages,
+    or the summary would be longer than the messages that it replaces.
     """
     seen = at.store.read(agent_id)
     readable_messages = readable(at.store.messages(agent_id, is_wanted=after(replaced_through(seen))))

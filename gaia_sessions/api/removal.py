@@ -70,16 +70,16 @@ _MOST_WRITTEN = 1000
 def remove(at: Writing, agent_ids: Iterable[str], *, force: bool = False) -> Sequence[RemovedSession]:
     """Removes sessions for good, with all their files, and returns them in the order of ``agent_ids``.
 
-    If one of them must stay, nothing is removed. A session must stay if an open session that you do not name is below
-    it. Without ``force``, it must also stay if it is open, an agent may be at work on it, an open session continues it,
+    If a session must stay, nothing is removed. A session must stay if an open session that you do not name is below it.
+    Without ``force``, it must also stay if it is open, an agent is perhaps at work on it, an open session continues it,
     or it cannot be read. Sessions below a cancelled session stay cancelled.
 
-    If one session turns out to be locked or changed during the removal, the others are removed, and then its error is
-    raised.
+    If one session turns out to be locked or changed during the removal, the other sessions are removed, and then the
+    error is raised.
 
     Raises:
-        NotRemovable: some sessions must stay; the error says which and why.
-        BadArgument: ``agent_ids`` is one text.
+        NotRemovable: some sessions must stay; the error names them and says why.
+        BadArgument: ``agent_ids`` is a text and not a sequence.
     """
     removed, failed = remove_named(at, agent_ids, force=force)
     for error in failed:

@@ -40,17 +40,22 @@ if TYPE_CHECKING:
 
     @final
     class Resumption(TypedDict):
-        """One session that may go on again, and how.
+        """How to resume one session, as `resume --json` prints it.
 
-        state, state_since: [how it stands](phases.md#states). why: the interruption, or else the end of the run; the
-        state of what did not break off. What asks or was answered has the means ``resume_line``: the briefing has the
-        answer. detail: what its host said of that end. stopped_at: absent for a run that has no end. until: when the
-        session expires; None while it waits for a limit, until ``paused_until``. means: that of the host, or
-        ``resume_line`` where it has no command, or ``run`` for work that a command did, or ``none``. problem: why
-        there is none, or why the work goes on only another way, in words. command: None without one, and while the
-        session waits. run_command: as in ``Decision``, in place of the resume_line. host_is_alive: the process that ran
-        it still exists. claimed_at: when it was delegated; only there if its agent never started. had_expired: it was
-        named, and has got new activity.
+        A session that you name and that cannot be resumed has the keys of ``Decision`` instead.
+
+        Keys:
+            had_expired: true if the session had expired, and this call recorded new activity.
+            why: why the session stopped: the interruption, the end of the run, or the state.
+            detail: what the host said about the end.
+            until: when the session expires; None while the session waits, until ``paused_until``, for a usage limit.
+            host_is_alive: whether the process that ran the agent still exists.
+            claimed_at: when the work was delegated; only if the new agent never started.
+            run_command: as in ``Decision``, instead of ``resume_line``.
+            means: ``message``, ``workflow``, ``delegation``, ``resume_line``, ``run`` or ``none``.
+            problem: why there is no command, or why the agent must find another way.
+            command: what to type; None if there is no command, or the session waits.
+            prompt: what the command says to the host.
         """
 
         agent_id: str

@@ -58,23 +58,22 @@ class Sessions(Place):
 
     ``root`` names that folder. Without it, the root is [found as on the command
     line](record.md#where-sessions-are-stored). ``flags`` are [settings](settings.md) that override all others, for
-    example ``{"lock_timeout": 2}``. You can copy and pickle the object. The process that unpickles it uses its own
-    settings.
+    example ``{"lock_timeout": 2}``. You can copy and pickle the object. The copy has the same root, but no ``flags``.
 
     When a method that writes returns, the change is durable. Methods that only read create nothing. A record is a dict
     with the keys of [`state.json`](record.md#the-record). If you change the dict, nothing on disk changes. To write
     only if nobody else wrote after you read, pass ``if_revision=record["revision"]`` to ``update``.
 
-    A time is a datetime, in UTC if it has no offset, or a text [as on the command line](commands.md#times). IDs are
-    whole: only commands accept ``latest`` and parts of an ID.
+    A time is a datetime or a text [as on the command line](commands.md#times). A datetime without an offset is in UTC.
+    IDs are whole: only commands accept ``latest`` and parts of an ID.
 
-    Any method may raise the first five [errors](errors.md#errors-in-python) of this list; a method that writes may
+    Any method can raise the first five [errors](errors.md#errors-in-python) of this list; a method that writes can
     raise all. Each method lists only its other errors.
 
     Raises:
         InvalidId: the text cannot be an ID.
         SessionNotFound: no session has this ID.
-        CorruptSession: the record of the session, or of one above it, cannot be used.
+        CorruptSession: the record of the session, or of a session above, cannot be used.
         StoreFailure: the system refused the operation.
         NewerSchema: a later version wrote the record.
         SessionFinal: the session has ended, so it cannot be changed.

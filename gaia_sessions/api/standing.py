@@ -47,10 +47,10 @@ class Standing:
 
 
 def should_resume(at: Reading, agent_id: str) -> bool:
-    """Returns whether a session may be resumed.
+    """Returns whether a session can be resumed.
 
     The result is also False if the ID is impossible, or the session is missing or corrupt. True is no approval: a
-    denied session may be resumed too, to find another way.
+    denied session can be resumed too, so that its agent finds another way.
     """
     return is_agent_id(agent_id) and explain_resume(at, agent_id)["should_resume"]
 

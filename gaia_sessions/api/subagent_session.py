@@ -37,13 +37,13 @@ class SubAgentSession(Generic[Agent]):
     next turn.
 
     ``agent`` is a callable. It takes a list of messages, ``{role, content, tool_name?, tool_call_id?}``, and returns a
-    text, or a list of such messages, which may also have ``tokens``. A parameter ``cancellation_token`` of the callable
-    gets the token of the session. A parameter ``events`` gets the sink of ``with_events``. If the callable is
-    ``async``, await ``send``.
+    text or a list of such messages. Each returned message can have ``tokens``. A parameter ``cancellation_token`` of
+    the callable gets the token of the session. A parameter ``events`` gets the sink of ``with_events``. If the callable
+    is ``async``, await ``send``.
 
     Without ``agent_id``, a session is created below ``parent``, a session or its ID. ``agent_name`` is by default the
-    name of the callable. With ``agent_id``, that session is opened, with the system prompt of its creation. The errors
-    of ``Sessions.create`` and ``Sessions.get`` are raised too.
+    name of the callable. With ``agent_id``, the session with this ID is opened, and its system prompt stays. The errors
+    of ``Sessions.create`` and ``Sessions.get`` are also raised.
 
     Raises:
         InvalidInput: ``agent`` is not callable, or ``system_prompt`` differs from the session's prompt.
@@ -84,9 +84,9 @@ class SubAgentSession(Generic[Agent]):
 
     @classmethod
     def from_subagent(cls, subagent: Agent, **options: Any) -> Self:  # noqa: ANN401  # those of the constructor
-        """Makes a session of a callable object, which may have a ``name`` and a ``system_prompt``.
+        """Makes a session of a callable object, which can have a ``name`` and a ``system_prompt``.
 
-        ``options`` are options of the constructor, and take precedence.
+        ``options`` are options of the constructor, and take precedence over these two.
         """
         if options.get("agent_id") is None:
             options.setdefault("agent_name", getattr(subagent, "name", None))
@@ -101,8 +101,8 @@ class SubAgentSession(Generic[Agent]):
         """Calls ``sink`` from now on with each [event](events.md) that ``send`` or ``reset`` adds. Returns the object
         itself.
 
-        If ``sink`` raises before the agent has answered, the send ends with this error. Later the error is raised too,
-        but the turn is stored.
+        If ``sink`` raises before the agent has answered, the send ends with this error. If ``sink`` raises later, the
+        error is also raised, but the turn is stored.
         """
         self._sink = sink
         return self
@@ -111,8 +111,8 @@ class SubAgentSession(Generic[Agent]):
         """States that the caller works at ``depth``, so this agent works at least one level deeper. Returns the object
         itself.
 
-        If the session is deeper in the tree, that depth counts. If the depth is above the session's limit (default 8),
-        ``send`` raises ``TooDeep`` before it calls the agent.
+        If the session is deeper in the tree, its own depth is used. If the depth is above the session's limit (default
+        8), ``send`` raises ``TooDeep`` before it calls the agent.
         """
         self._fields = {"depth": depth + 1}
         return self
@@ -129,7 +129,7 @@ class SubAgentSession(Generic[Agent]):
 
     @property
     def transcript(self) -> list[dict[str, str]]:
-        """The messages that the agent gets before the next one: the system prompt and all that was said."""
+        """The messages that the agent gets before the next message: the system prompt and all that was said."""
         return self._said.before(at.read(self._sessions, records.as_applied, self.agent_id))
 
     def reset(self) -> None:
@@ -142,17 +142,16 @@ class SubAgentSession(Generic[Agent]):
     def send(self, said: str | Iterable[Mapping[str, object]], *, pruned: bool = False, wait: float = 0) -> Any:  # noqa: ANN401  # awaitable, if the agent is
         """Calls the agent with all that was said before and with ``said``, and returns the turn, a ``SentTurn``.
 
-        ``said`` is a text of the user or a list of messages, which may be empty. With ``pruned``, the agent gets what
+        ``said`` is a text of the user or a list of messages, which can be empty. With ``pruned``, the agent gets what
         ``Sessions.context`` returns, and not the whole transcript. ``wait`` is how many seconds to wait while another
-        agent is at work on the session. If the agent is ``async``, this returns a coroutine.
+        agent is at work on the session. If the agent is ``async``, ``send`` returns a coroutine.
 
-        The turn is stored whole, after the answer. If the agent raises, the error is counted and raised again. If your
-        program is interrupted or the task is cancelled, no error is counted.
+        The turn is stored whole, after the answer. If the agent raises, ``error_count`` rises by 1, and the error is
+        raised again. If your program is interrupted or the task is cancelled, ``error_count`` does not change.
 
         Raises:
             AgentAtWork: another agent or send is at work on the session.
-            RunNotAllowed: the session is final, ``executing`` or ``validating``; ``resume_ready`` is off; or an
-                approval is missing.
+            RunNotAllowed: [you may not send](#when-you-may-send) to this session now.
             Cancelled: the session is cancelled.
             TooDeep: see ``with_parent_depth``.
             InvalidInput: ``said`` or the answer is not acceptable.

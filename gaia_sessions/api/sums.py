@@ -39,9 +39,9 @@ if TYPE_CHECKING:
 def usage_by_agent(at: Reading, **wanted: Unpack[Wanted]) -> UsageByAgent:
     """Returns what sessions used, in all and for each agent name.
 
-    The method takes the arguments of ``list``, and raises its errors. Without ``app``, every app counts. Each session
-    counts once, with the tokens that count against its budget. The tokens of a parent do not include those of its
-    children.
+    The method takes the arguments of ``list``, and raises its errors. Without ``app``, the sessions of every app are
+    included. Each session is included once, with the tokens that count against its budget. The tokens of a parent do
+    not include those of its children.
     """
     by_name: dict[str, list[Sums]] = {}
     unread = 0

@@ -30,7 +30,7 @@ def todos(at: Reading, agent_id: str) -> Sequence[NumberedTodo]:
 
 
 def add_todo(at: Writing, agent_id: str, description: str) -> NumberedTodo:
-    """Adds a pending todo at the end, and returns it.
+    """Adds a pending todo at the end, and returns the todo.
 
     Raises:
         InvalidInput: the description is blank or has more than 1,000 characters.
@@ -43,7 +43,7 @@ def add_todo(at: Writing, agent_id: str, description: str) -> NumberedTodo:
 def set_todo_status(at: Writing, agent_id: str, number: int, status: str = TODO_COMPLETED) -> NumberedTodo:
     """Changes the status of one todo, and returns the todo.
 
-    ``status`` is ``pending``, ``in_progress``, ``completed``, or ``cancelled`` if nobody will do it.
+    ``status`` is ``pending``, ``in_progress``, ``completed``, or ``cancelled`` if nobody will do the todo.
 
     Raises:
         BadArgument: ``number`` or ``status`` is not acceptable.
@@ -56,7 +56,7 @@ def set_todo_status(at: Writing, agent_id: str, number: int, status: str = TODO_
 
 
 def set_todos(at: Writing, agent_id: str, todos: Iterable[Mapping[str, object]]) -> Sequence[NumberedTodo]:
-    """Replaces all todos of a session by ``todos``, each ``{description, status}``, and returns them.
+    """Replaces all todos of a session by ``todos``, each ``{description, status}``, and returns the new todos.
 
     Raises:
         InvalidInput: as in ``add_todo``.

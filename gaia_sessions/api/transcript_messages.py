@@ -68,8 +68,8 @@ def messages(
 ) -> Iterator[Message | SessionsError]:
     """Returns an iterator of the messages of the transcript, the oldest first.
 
-    ``last`` takes at most that many of the newest messages. ``since`` takes those made at that time or later. In place
-    of a message that cannot be read, you get an error object.
+    With ``last``, you get at most that many of the newest messages. With ``since``, you get the messages made at that
+    time or later. For a message that cannot be read, you get an error object.
 
     Raises:
         BadArgument: ``last`` or ``since`` is not acceptable.

@@ -50,14 +50,14 @@ if TYPE_CHECKING:
 def add_turn(at: Writing, agent_id: str, messages: Iterable[object], *, number: int | None = None) -> Turn:
     """Adds a whole [turn](record.md#turns) in one commit: what was sent and what was answered.
 
-    Each message is ``{role, content, tool_name?, tool_call_id?, tokens?}``. Messages that were added alone since the
-    last turn belong to this turn too. If you give ``number``, you can repeat the call: a complete turn that ends with
-    the same messages stays as it is.
+    Each message is ``{role, content, tool_name?, tool_call_id?, tokens?}``. Messages that ``add_message`` added since
+    the last turn belong to this turn too. If you give ``number``, you can repeat the call: if that turn is complete and
+    ends with ``messages``, nothing changes.
 
     Raises:
         NotTheNextTurn: ``number`` is not the number of the next turn.
         AgentAtWork: a send is at work.
-        InvalidInput: ``messages`` is empty or has something else in it.
+        InvalidInput: ``messages`` is empty or has an item that is no message.
         TooLarge: a message has more than 1 MiB, or the turn more than 64 MiB.
     """
     given = [message_of(message, place, at.now) for place, message in enumerate(messages, 1)]

@@ -104,7 +104,8 @@ def finalize(
 ) -> Written:
     """Ends a session as ``completed``, ``failed`` or ``abandoned``, and returns the record.
 
-    ``summary`` is the result. ``error`` is stored as in ``update``. The same outcome again changes nothing.
+    ``summary`` is the result. ``error`` is stored as in ``update``. If the session already ended with this outcome,
+    nothing changes.
 
     Raises:
         UnknownOutcome: ``outcome`` is none of the three.

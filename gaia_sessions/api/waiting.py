@@ -47,19 +47,19 @@ class NoReport(TypedDict):
 def wait(
     place: Place, agent_ids: Iterable[str], *, first: bool = False, timeout: float | None = None
 ) -> Sequence[Report | NoReport]:
-    """Waits until the work of all sessions has ended, and returns a report on each. With ``first``, one session is
+    """Waits until the work of all sessions has ended, and returns a report on each. With ``first``, the end of one is
     enough.
 
     The work has ended when the latest [run](record.md#runs) has ended, in any phase, or the session is final or
-    cancelled. If a session never had a run, for example because your own program works on it, only its end or
-    cancellation counts, even if that program was killed. A session that does not exist is not waited for: its
-    ``status`` is ``not_found``.
+    cancelled. If a session never had a run, for example because your own program works on it, ``wait`` waits for the
+    end or the cancellation of the session, even if that program was killed. A session that does not exist is not waited
+    for: its ``status`` is ``not_found``.
 
-    After ``timeout`` seconds, the reports say ``running`` for work that has not ended. Without it, there is no limit.
-    Every session is checked at least once, even if that takes longer.
+    After ``timeout`` seconds, the reports say ``running`` for work that has not ended. Without ``timeout``, there is no
+    limit. Every session is checked at least once, even if the check takes longer.
 
     Raises:
-        BadArgument: ``timeout`` is below 0, or ``agent_ids`` is one text.
+        BadArgument: ``timeout`` is below 0, or ``agent_ids`` is a text and not a sequence.
     """
     if isinstance(agent_ids, str | bytes):  # or it would wait for each letter
         raise BadArgument("agent_ids", agent_ids, "a list of IDs")
