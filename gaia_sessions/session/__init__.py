@@ -1,5 +1,4 @@
-"""The pure domain: what a session, a run and a phase are, and every rule about them.
+"""The domain: records, runs and phases, and the rules for them.
 
-Owns the record, its schema, the phases, the resume policy and what each event does to a record. Must never touch a
-file, a process, the environment or a clock: ``now`` is an argument.
+No module here reads a file, a process, the environment or a clock: ``now`` is an argument.
 """

@@ -1,8 +1,6 @@
-"""Sessions that an app keeps for its users: under which id one is found, and whether it is still as a program saw it.
+"""Sessions that an app has for its users: their IDs, and whether a program's view of one is still up to date.
 
-Owns what makes a program's view of a session old: a message that was added, another value of its own state, another
-session under its id, and, for who changes it, another revision of what it shares. A heartbeat, a todo or an update does
-not. Pure.
+A new message, a change of its own state, or another session under its ID makes a view old. A heartbeat does not.
 """
 
 from __future__ import annotations
@@ -33,49 +31,49 @@ if TYPE_CHECKING:
 
 _LONGEST_PURPOSE = 80
 _READABLE = 40
-"""How many characters of an app's id stand in ours, so that a person recognizes it."""
+"""How many characters of an app's ID are in ours, so that people recognize the session."""
 
 
 def check_names(app: str, user: str, app_id: str | None) -> None:
-    """Raises ``InvalidInput`` if they cannot name an app, its user and a session of it: each is what others compare."""
+    """Raises ``InvalidInput`` if the values cannot name an app, its user and a session."""
     for name, value in (("app_name", app), ("user_id", user), ("session_id", app_id)):
         if value is None:
             continue
         check_string(strict.normalize_value(value, name), name)
         if not value or value != value.strip() or len(value) > LONGEST_NAME:
-            problem = f"is empty, longer than {LONGEST_NAME} characters, or has space around it"
+            problem = f"must have 1 to {LONGEST_NAME} characters, and no space at the beginning or end"
             raise errors.InvalidInput(problem, name)
 
 
 def agent_id_of(app: str, user: str, app_id: str) -> str:
-    """Under which id of ours the session is found that the app calls ``app_id``."""
+    """Returns our ID of the session that the app calls ``app_id``."""
     digest = short_digest(strict.dump_line([app, user, app_id]))
     return "-".join([*re.findall("[A-Za-z0-9]+", app_id[:_READABLE]), digest])
 
 
 def app_id_of(record: Record) -> str:
-    """What the app calls the session of ``record``."""
+    """Returns the app's ID of the session of ``record``."""
     return record.get("app_session", {}).get("id", record["agent_id"])
 
 
 def event_time(record: Record) -> float:
-    """The time of its latest event, or of its creation, in seconds since 1970."""
+    """Returns the time of the latest event, or of the creation, in seconds since 1970."""
     found = record.get("app_session", {}).get("event_time")
     return parse_time(record["created_at"]).timestamp() if found is None else found
 
 
 def is_same(record: Record, later: Record) -> bool:
-    """Whether ``later`` is of the same session with the same transcript: neither was begun anew."""
+    """Whether both are records of the same session with the same transcript."""
     return _beginning(record) == _beginning(later)
 
 
 def _beginning(record: Record) -> tuple[str, int]:
-    """What another session under the same id has otherwise, and another transcript."""
+    """Returns what differs if the session or its transcript has begun again."""
     return record["created_at"], generation_of(record)
 
 
 class AppEvent:
-    """An event of an app as a message, and the time that it has, in seconds since 1970."""
+    """An event of an app as a message, with its time in seconds since 1970."""
 
     __slots__ = ("at", "message")
 
@@ -84,20 +82,17 @@ class AppEvent:
         self.at = at
 
     def in_turn(self, turns: int) -> NewMessage:
-        """The message in its turn, after so many ``turns``: what a user says begins one, and so does the first."""
+        """Returns the message with the number of its turn; there were ``turns`` turns before."""
         return {**self.message, "turn": max(1, turns + self.begins_turn)}  # type: ignore[typeddict-unknown-key]  # a store takes it
 
     @property
     def begins_turn(self) -> bool:
-        """Whether a user said it."""
+        """Whether a user said it: that begins a turn."""
         return self.message["role"] == "user"
 
 
 def with_app_event(record: Record, event: AppEvent, now: datetime) -> Record:
-    """The record with ``event``, and activity; the first words of a user are what the work is for.
-
-    Raises ``SessionFinal``.
-    """
+    """Adds ``event``, which is activity; the first words of a user become the purpose."""
     check_open(record)
     changed: Record = {**record, "app_session": {**record.get("app_session", {}), "event_time": event.at}}
     if event.begins_turn:
@@ -109,50 +104,47 @@ def with_app_event(record: Record, event: AppEvent, now: datetime) -> Record:
 
 
 class Seen:
-    """What a program saw of a session: its last message, its own state, and the revisions of what it shares.
-
-    own: a digest of its state, of when it was created, and of which transcript it has.
-    """
+    """What a program saw of a session."""
 
     __slots__ = ("own", "seq", "shared")
 
     def __init__(self, seq: int, own: str, shared: Iterable[int]) -> None:
-        self.seq = seq
-        self.own = own
-        self.shared = tuple(shared)
+        self.seq = seq  # of the last message
+        self.own = own  # a digest of the state, the creation and the generation of the transcript
+        self.shared = tuple(shared)  # revisions of the shared documents
 
     @classmethod
     def of(cls, record: Record, documents: Iterable[Document | None]) -> Seen:
-        """What is seen of ``record``, and of the ``documents`` that it shares, in the order of ``scopes_of``."""
+        """Returns what is seen of ``record`` and of its shared ``documents``, in the order of ``scopes_of``."""
         return cls(last_seq(record), _digest(record), map(revision_of, documents))
 
     @classmethod
     def from_text(cls, text: str) -> Seen | None:
-        """What ``text`` made; None for another text."""
+        """Reads what ``text()`` wrote; None for any other text."""
         numbers = re.fullmatch(r"([0-9]{1,18})\.([0-9a-f]+)\.([0-9]{1,18})\.([0-9]{1,18})", text)
         return cls(int(numbers[1]), numbers[2], (int(numbers[3]), int(numbers[4]))) if numbers else None
 
     def text(self) -> str:
-        """All of it on one line, for a program to keep."""
+        """Returns it as one line, which a program can store."""
         return ".".join([str(self.seq), self.own, *map(str, self.shared)])
 
     def check(self, record: Record) -> None:
-        """Raises ``StateChanged`` unless the session itself is as it was."""
+        """Raises ``StateChanged`` if the session itself has changed."""
         if last_seq(record) != self.seq:
             raise errors.StateChanged(record["agent_id"], "another message was added")
         if _digest(record) != self.own:
-            raise errors.StateChanged(record["agent_id"], "its state was changed, or it was begun anew,")
+            raise errors.StateChanged(record["agent_id"], "its state was changed, or the session was begun again,")
 
     def check_shared(
         self, agent_id: str, documents: Mapping[Scope, Document | None], written: Collection[Scope]
     ) -> None:
-        """Raises ``StateChanged`` unless those of ``documents`` that are to be ``written`` are as they were."""
+        """Raises ``StateChanged`` if a document that is to be ``written`` has changed."""
         for (scope, document), revision in zip(documents.items(), self.shared, strict=True):
             if scope in written and revision_of(document) != revision:
-                raise errors.StateChanged(agent_id, f"what {prefix_of(scope)} keys share was changed")
+                raise errors.StateChanged(agent_id, f"a shared {prefix_of(scope)} key was changed")
 
     def after(self, record: Record, documents: Mapping[Scope, Document | None], written: Collection[Scope]) -> Seen:
-        """What has been seen once this program has stored ``record``, and has ``written`` some of ``documents``."""
+        """Returns what this program has seen after it has stored ``record`` and the ``written`` documents."""
         pairs = zip(documents.items(), self.shared, strict=True)
         shared = [revision_of(document) if scope in written else old for (scope, document), old in pairs]
         return Seen(last_seq(record), _digest(record), shared)

@@ -1,8 +1,6 @@
-"""The budget of a session: how many tokens its agent may use, and what counts against that.
+"""The budget of a session: how many tokens its agent may use, and what counts against it.
 
-Owns the sum: all charges, the skills that were loaded, and what hosts say was consumed. A total that somebody states
-holds from then on, and what follows adds to it. Pure: ``now`` is an argument. Must never refuse a charge because the
-budget is used up: whether that ends the work is for whoever runs it.
+A total that somebody states holds from then on, and later charges add to it. No charge is refused at the limit.
 """
 
 from __future__ import annotations
@@ -58,19 +56,19 @@ if TYPE_CHECKING:
 
 
 MOST_TOKENS = 10**12
-"""The largest number of tokens that can be charged or stated at once."""
+"""The largest number of tokens in one charge or statement."""
 
 MAX_NAME_LENGTH = 200
 
 BYTES_PER_TOKEN = 4
-"""A usual estimate of English text; the users' document takes it where its tokenizer is missing."""
+"""A usual estimate for English text."""
 
 _COUNTED = frozenset(["charged_tokens", "token_correction", "skills"])
-"""The keys of a record in which somebody counted its tokens; beside its ``usage``, which hosts report."""
+"""The keys with tokens that a program counted; ``usage`` has what hosts report."""
 
 
 class DefaultBudgets:
-    """How many tokens the memory of an agent has room for whose record does not say it; ``sub_agent`` if it is one."""
+    """The tokens that an agent's memory has room for, if its record has no budget."""
 
     __slots__ = ("main", "sub_agent")
 
@@ -80,10 +78,7 @@ class DefaultBudgets:
 
 
 def usage_of(record: Record, now: datetime, limit: int | None) -> TokenUsage:
-    """How much of its budget the session of ``record`` has used by ``now``. Raises ``NewerSchema``.
-
-    ``limit`` is that of the setting ``limits.tokens``.
-    """
+    """Returns how much of its budget the session has used; ``limit`` is the setting ``limits.tokens``."""
     check_readable(record)
     tokens, most = tokens_of(record), held_max_tokens(record, limit)
     return {
@@ -97,53 +92,47 @@ def usage_of(record: Record, now: datetime, limit: int | None) -> TokenUsage:
 
 
 def held_max_tokens(record: Record, limit: int | None) -> int | None:
-    """How many tokens the agent of ``record`` may use; None where nobody holds it to a number.
-
-    Agents of hosts are held by hooks alone, to the ``limit`` of the settings if the record has no number. The number of
-    any other session is there because somebody wants it held: ``run``, ``send``, or a program that runs the agent.
-    """
+    """Returns how many tokens the agent may use; None if nothing enforces a number."""
     run = next((one for one in reversed(record.get("runs", [])) if one.get("end") != DENIED), None)
     if run is None or "host" not in run:
-        return record.get("max_tokens")
-    return record.get("max_tokens", limit) if run.get("enforced") else None
+        return record.get("max_tokens")  # ``run``, ``send`` or a program enforces this number
+    return record.get("max_tokens", limit) if run.get("enforced") else None  # only hooks limit an agent of a host
 
 
 def max_tokens_of_memory(record: Record, defaults: DefaultBudgets) -> int:
-    """How many tokens the memory of the agent of ``record`` has room for: what that says, or the default."""
+    """Returns how many tokens the memory of the agent has room for."""
     return record.get("max_tokens", defaults.sub_agent if is_of_sub_agent(record) else defaults.main)
 
 
 def is_of_sub_agent(record: Record) -> bool:
-    """Whether a sub-agent does the work: another session is its parent, or a host ran its agent."""
+    """Whether a sub-agent does the work: the session has a parent, or has runs."""
     return parent_id_of(record) is not None or bool(record.get("runs"))
 
 
 def is_used_up(record: Record) -> bool:
-    """Whether the record has a budget of its own, and as many tokens were used."""
+    """Whether the record has a budget of its own that is used up."""
     return "max_tokens" in record and tokens_of(record) >= record["max_tokens"]
 
 
 def tokens_of(record: Record) -> int:
-    """The tokens that count against the budget."""
+    """Returns the tokens that count against the budget."""
     return min(max(0, _counted_tokens(record) + record.get("token_correction", 0)), LARGEST_INTEGER)
 
 
 def reported_tokens(record: Record) -> int | None:
-    """The tokens that count against the budget; None if nobody has charged, stated or reported any."""
+    """Returns the tokens that count against the budget; None if nobody has reported any."""
     is_known = not _COUNTED.isdisjoint(record) or any(key.endswith("_tokens") for key in record.get("usage", ()))
     return tokens_of(record) if is_known else None
 
 
 def skill_tokens_of(record: Record) -> int:
-    """The tokens of all skills that were loaded."""
+    """Returns the tokens of all loaded skills."""
     return min(sum(record.get("skills", {}).values()), LARGEST_INTEGER)
 
 
 def consumed_tokens(usage: Usage) -> int:
-    """What hosts say was consumed in all, without what was read from a cache.
-
-    The total is what all hosts add up; some of them count what was read from a cache as input, and in the total once.
-    """
+    """Returns what hosts say was consumed, without tokens that were read from a cache."""
+    # The total comes first: some hosts count tokens from a cache as input, but only once in the total.
     if "total_tokens" in usage:
         return max(0, usage["total_tokens"] - usage.get("cache_read_tokens", 0))
     return usage.get("input_tokens", 0) + usage.get("cache_creation_tokens", 0) + usage.get("output_tokens", 0)
@@ -154,18 +143,18 @@ def _counted_tokens(record: Record) -> int:
 
 
 def estimated_tokens(content: str) -> int:
-    """How many tokens ``content`` may have where nobody counted them: one for every 4 bytes, rounded up."""
+    """Estimates the tokens of ``content``: one for every 4 bytes, rounded up."""
     return -(-len(content.encode("utf-8", "surrogatepass")) // BYTES_PER_TOKEN)
 
 
 def elapsed_seconds(record: Record, now: datetime) -> int:
-    """The whole seconds since the session was created, up to its end if it has one; never negative."""
+    """Returns the whole seconds from the creation to ``now``, or to the end."""
     end = record.get("finalized_at", record["last_updated"]) if is_final(record["phase"]) else None
     return int(seconds_between(parse_time(record["created_at"]), now if end is None else parse_time(end)))
 
 
 def check_tokens(name: str, tokens: object) -> int:
-    """Returns ``tokens``; raises ``BadArgument``, which calls them ``name``, if nobody can have used so many."""
+    """Returns ``tokens``, or raises ``BadArgument`` with this ``name`` if nobody can have used so many."""
     if not is_integer(tokens) or not 0 <= tokens <= MOST_TOKENS:
         is_huge = is_integer(tokens) and abs(tokens) > LARGEST_INTEGER  # Python refuses to convert the largest to text
         value = "a number too large" if is_huge else tokens
@@ -174,29 +163,20 @@ def check_tokens(name: str, tokens: object) -> int:
 
 
 def with_charge(record: Record, tokens: int, now: datetime) -> Record:
-    """With ``tokens`` more that were used, and activity at ``now``: whoever charges is at work.
-
-    Raises ``SessionFinal``.
-    """
+    """Adds ``tokens`` that were used; a charge is activity."""
     check_open(record)
     charged = min(record.get("charged_tokens", 0) + tokens, LARGEST_INTEGER)
     return with_activity({**record, "charged_tokens": charged}, now)
 
 
 def charged_message(message: NewMessage) -> NewMessage:
-    """``message`` as one whose tokens were charged; where nobody counted them they are estimated.
-
-    Raises ``BadArgument``.
-    """
+    """Marks ``message`` as charged, and estimates its tokens if nobody counted them."""
     tokens = check_tokens("tokens", message.get("tokens", estimated_tokens(message["content"])))
     return {**message, "tokens": tokens, "charged": True}
 
 
 def with_total(record: Record, total: int, now: datetime) -> Record:
-    """With ``total`` as what was used so far, and activity at ``now``; what is charged or consumed later adds to it.
-
-    A final record that has that total already stays as it is; another total raises ``SessionFinal``.
-    """
+    """States ``total`` as the tokens used so far; later charges add to it."""
     if is_final(record["phase"]) and tokens_of(record) == total:
         return record
     check_open(record)
@@ -205,21 +185,18 @@ def with_total(record: Record, total: int, now: datetime) -> Record:
 
 
 def check_skill_name(name: object) -> str:
-    """Returns ``name``; raises ``InvalidInput`` if it is blank, too long, or not one line of printable text."""
+    """Returns ``name``, or raises ``InvalidInput`` if it is not one line of printable text."""
     if not isinstance(name, str) or not name.strip():
         raise errors.InvalidInput("must be a text that is not blank", "name")
     if len(name) > MAX_NAME_LENGTH:
         raise errors.InvalidInput(f"must have at most {MAX_NAME_LENGTH} characters", "name")
     if not name.isprintable() or name != name.strip():
-        raise errors.InvalidInput("must have printable characters only, and no blanks around them", "name")
+        raise errors.InvalidInput("must be one line of printable text, with no space at the beginning or end", "name")
     return name
 
 
 def with_skill(record: Record, name: str, tokens: int, now: datetime) -> Record:
-    """With the skill ``name`` loaded, which takes ``tokens``, and activity at ``now``.
-
-    ``record`` itself if it was loaded already, whatever its tokens. Raises ``SessionFinal``.
-    """
+    """Adds the skill ``name``; if it is loaded already, nothing changes."""
     skills = record.get("skills", {})
     if name in skills:
         return record

@@ -1,8 +1,7 @@
-"""Cancellation: what the marks on a session and above it mean, and what they make of a write.
+"""Cancellation: which mark cancels a session, and what a mark makes of a write.
 
-Owns that a mark is latched (its first time and reason stay, its scope only grows), which mark cancels a session, and
-that a cancelled session ends as ``abandoned`` when nobody is at work on it any more, whatever its run or somebody says.
-Pure.
+A mark keeps its first time and reason, and its scope only grows.
+A cancelled session becomes ``abandoned`` once no agent works on it, whatever its run reports.
 """
 
 from __future__ import annotations
@@ -25,16 +24,12 @@ if TYPE_CHECKING:
     from .schema import Record
 
     class Mark(TypedDict):
-        """What stands beside the record of a session that was cancelled.
+        """What ``cancelled.json`` beside a record says."""
 
-        at: when; absent if what stands there cannot be read. below: whether all that is below it is cancelled too.
-        by: the session above it that this was the mark of, and that was removed since.
-        """
-
-        at: NotRequired[str]
+        at: NotRequired[str]  # absent if the mark cannot be read
         reason: NotRequired[str]
-        below: bool
-        by: NotRequired[str]
+        below: bool  # all sessions below are cancelled too
+        by: NotRequired[str]  # the removed session above that had this mark
 
     class Cancellation(TypedDict):
         """Why a session is cancelled.
@@ -48,21 +43,21 @@ if TYPE_CHECKING:
         by: NotRequired[str]
 
     MarkOf = tuple[str, Mark]
-    """The id of a session, and its mark."""
+    """The ID of a session, and its mark."""
 
 
 _OUTCOME_KEYS = ("phase", "resume_ready", "history", "history_dropped", "finalized_at", "duration_seconds", "summary")
 
 
 def check_reason(reason: object) -> None:
-    """Raises ``InvalidInput`` unless ``reason`` is None, or a text that JSON can hold."""
+    """Raises ``InvalidInput`` unless ``reason`` is None or a text that JSON can hold."""
     if reason is not None:
         check_string(reason, "reason")
         strict.normalize_value(reason, "reason")
 
 
 def with_mark(mark: Mark | None, now: datetime, reason: str | None, *, below: bool) -> Mark:
-    """The mark of a session that is cancelled now; ``mark`` itself, if it can be read and says no less already."""
+    """Returns the mark of a session that is cancelled now; ``mark`` itself if it already says as much."""
     if mark is None or "at" not in mark:
         new: Mark = {"at": format_time(now), "below": below or mark is not None}
         return {**new, "reason": reason} if reason else new
@@ -70,10 +65,8 @@ def with_mark(mark: Mark | None, now: datetime, reason: str | None, *, below: bo
 
 
 def handed_mark(mark: Mark | None, handed: MarkOf) -> Mark:
-    """What ``mark``, that of a session, becomes before the session above it is removed that ``handed`` it on.
-
-    The first of the two stays, for all that is below, so that nobody's cancellation changes by the removal.
-    """
+    """Returns the mark of a session after the session above it, with the mark ``handed``, is removed."""
+    # The earlier mark holds, for all below: a removal must not change who is cancelled.
     marked_id, first = min([("", mark), handed] if mark else [handed], key=_time_of)
     return {**first, "by": first.get("by", marked_id)} if marked_id else _for_all_below(first)
 
@@ -83,7 +76,7 @@ def _for_all_below(mark: Mark) -> Mark:
 
 
 def read_mark(value: Mapping[str, object]) -> Mark:
-    """The mark in ``value``, an object that anybody may have written; what cannot be read counts as the widest mark."""
+    """Reads a mark that anybody may have written; an invalid one counts as the widest mark."""
     at, below = value.get("at"), value.get("below")
     texts = {key: value[key] for key in ("reason", "by") if value.get(key) is not None}
     if not isinstance(below, bool) or not _is_time(at) or not all(isinstance(text, str) for text in texts.values()):
@@ -99,7 +92,7 @@ def _is_time(value: object) -> bool:
 
 
 def cancellation_of(agent_id: str, marks: Iterable[MarkOf]) -> Cancellation | None:
-    """Why the session is cancelled, by the ``marks`` on it and on those above it; the first of several counts."""
+    """Returns why the session is cancelled, by the ``marks`` on it and above it; the first mark counts."""
     found = _first(marked for marked in marks if marked[0] == agent_id or marked[1]["below"])
     if found is None:
         return None
@@ -110,7 +103,7 @@ def cancellation_of(agent_id: str, marks: Iterable[MarkOf]) -> Cancellation | No
 
 
 def first_mark(marks: Iterable[MarkOf]) -> MarkOf | None:
-    """The first of those that cancel all that is below their session; None if none does."""
+    """Returns the first mark that also cancels all sessions below; None if there is none."""
     return _first(marked for marked in marks if marked[1]["below"])
 
 
@@ -124,38 +117,32 @@ def _time_of(marked: MarkOf) -> float:
 
 
 def unread_cancellation(problem: Exception) -> Cancellation:
-    """What those are told who only look, while ``problem`` hides whether the session is cancelled: that it is."""
-    return {"reason": f"it counts as cancelled until this can be read: {problem}"}
+    """Returns the cancellation that readers see if ``problem`` hides a mark."""
+    return {"reason": f"it counts as cancelled until this is fixed: {problem}"}
 
 
 def with_cancellation(before: Record, changed: Record, cancellation: Cancellation) -> Record:
-    """What becomes of ``changed``, which a write made of ``before``, because the session is cancelled.
-
-    A session that was final keeps its outcome. Any other ends as ``abandoned`` with its last run, however that ended,
-    and with the first write if none is without an end. Everything else in ``changed`` stays.
-    """
-    if not is_open(before):
+    """Returns what becomes of ``changed``, which a write made of ``before``: the session is cancelled."""
+    if not is_open(before):  # it keeps its outcome
         return changed if changed["phase"] == before["phase"] else _with_end_of(before, changed)
     outcome = phase_after(WORK_GIVEN_UP, before["phase"])
     if changed["phase"] == outcome:
         return changed
     if not is_open(changed):
         return _with_outcome_replaced(changed, outcome)
-    if any(not has_ended(run) for run in changed.get("runs", ())):
+    if any(not has_ended(run) for run in changed.get("runs", ())):  # the session ends with its last run
         return changed
     return abandoned(changed, cancellation)
 
 
 def abandoned(record: Record, cancellation: Cancellation) -> Record:
-    """``record``, which is open, ended as ``abandoned`` because it is cancelled: at its last activity, or since then
-    at its cancellation or the end of its last run.
-    """
+    """Ends the open ``record`` as ``abandoned``, at the latest of its activity, cancellation and runs' ends."""
     moments = [record["last_updated"], cancellation.get("at"), *(run.get("ended_at") for run in record.get("runs", ()))]
     return with_event(record, WORK_GIVEN_UP, max(parse_time(moment) for moment in moments if moment))
 
 
 def _with_outcome_replaced(record: Record, outcome: str) -> Record:
-    """``record``, which has just ended, with ``outcome`` instead."""
+    """Replaces the outcome of ``record``, which has just ended."""
     history = record["history"][:-1]
     for last in record["history"][-1:]:
         history.append({**last, "to_phase": outcome})
@@ -163,6 +150,6 @@ def _with_outcome_replaced(record: Record, outcome: str) -> Record:
 
 
 def _with_end_of(before: Record, changed: Record) -> Record:
-    """``changed`` with the end that ``before`` has."""
+    """Returns ``changed`` with the end of ``before``."""
     end = {key: before[key] for key in _OUTCOME_KEYS if key in before}  # type: ignore[literal-required]
     return {**without_end(changed), **end}  # type: ignore[typeddict-item]  # of the same types as before

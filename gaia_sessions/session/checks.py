@@ -1,7 +1,6 @@
-"""Checks on single values of a JSON document, and functions that combine them into checks on arrays and objects.
+"""Checks of single values of a JSON document, and functions that combine them into checks of arrays and objects.
 
-Owns how an invalid value is reported: every check takes a value and its place in the document, returns nothing if the
-value is valid, and raises ``InvalidInput`` if not.
+A check takes a value and its place in the document, and raises ``InvalidInput`` if the value is invalid.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ TYPES: dict[str, Callable[[Json], bool]] = {
     "dict": lambda value: isinstance(value, dict),
     "any": lambda _: True,
 }
-"""The types that the setting ``state.keys`` knows, each with what is of it."""
+"""The types that the setting ``state.keys`` can name."""
 
 
 def check_string(value: object, where: str) -> None:
@@ -71,7 +70,7 @@ def check_seconds(value: object, where: str) -> None:
 
 
 def integer_from(least: int) -> Check:
-    """A whole number of at least ``least``."""
+    """Accepts a whole number of at least ``least``."""
 
     def check(value: object, where: str) -> None:
         if not is_integer(value) or value < least:
@@ -85,7 +84,7 @@ check_number = integer_from(1)
 
 
 def one_of(words: tuple[str, ...]) -> Check:
-    """One of the strings ``words``."""
+    """Accepts one of the strings ``words``."""
 
     def check(value: object, where: str) -> None:
         if not isinstance(value, str) or value not in words:
@@ -95,7 +94,7 @@ def one_of(words: tuple[str, ...]) -> Check:
 
 
 def nullable(inner: Check) -> Check:
-    """``null``, or what ``inner`` accepts."""
+    """Accepts ``null``, or what ``inner`` accepts."""
 
     def check(value: object, where: str) -> None:
         if value is not None:
@@ -105,7 +104,7 @@ def nullable(inner: Check) -> Check:
 
 
 def array_of(element: Check) -> Check:
-    """An array of what ``element`` accepts."""
+    """Accepts an array of what ``element`` accepts."""
 
     def check(value: object, where: str) -> None:
         if not isinstance(value, list):
@@ -117,7 +116,7 @@ def array_of(element: Check) -> Check:
 
 
 def map_of(member: Check) -> Check:
-    """An object whose members, whatever their keys, are what ``member`` accepts."""
+    """Accepts an object with any keys whose values ``member`` accepts."""
 
     def check(value: object, where: str) -> None:
         if not isinstance(value, dict):
@@ -129,7 +128,7 @@ def map_of(member: Check) -> Check:
 
 
 def object_with(required: dict[str, Check], optional: dict[str, Check]) -> Check:
-    """An object with all ``required`` members, whose ``optional`` ones are valid too; other members are not checked."""
+    """Accepts an object with all ``required`` members and valid ``optional`` ones; others are not checked."""
 
     def check(value: object, where: str) -> None:
         if not isinstance(value, dict):

@@ -1,7 +1,6 @@
-"""Clients that are run as commands, such as ``claude``: what each tells of itself, and where its conversation stands.
+"""Clients that run as commands, such as ``claude``: what a client reports, and where its conversation is.
 
-A client keeps what was said too, and can go on with that. It is told only what is new if its conversation ends with the
-message that the session ends with; otherwise it begins another one. Pure.
+A client hears only what is new if its own conversation ends with the session's last message. Else it begins another.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     Standing = tuple[int, int]
 
     class Whereabouts(TypedDict):
-        """Where a client has its conversation: which client, the ID of the conversation, and where the client ran."""
+        """A client, the ID of its conversation, and the folder in which it ran."""
 
         preset: str
         id: str
@@ -28,13 +27,7 @@ if TYPE_CHECKING:
 
 
 class Told:
-    """What a client that is a command tells of itself.
-
-    figures: what its main agent used so far, ``consumed``, and its ``model``, as fields of the run; empty if nothing is
-    known. conversation: where it has what was said, if that ends with its last words. untouched: where that is which it
-    did not continue, and which holds as long as it adds nothing. began: where the session stood when it began, as
-    ``standing_of`` says it.
-    """
+    """What a client that is a command reports of itself."""
 
     __slots__ = ("began", "conversation", "figures", "untouched")
 
@@ -45,19 +38,19 @@ class Told:
         began: Standing | None = None,
         untouched: Whereabouts | None = None,
     ) -> None:
-        self.figures: Run = figures or {}
-        self.untouched = untouched
-        self.conversation = conversation
-        self.began = began
+        self.figures: Run = figures or {}  # ``consumed`` and ``model`` of the main agent, if known
+        self.untouched = untouched  # an earlier conversation; still valid if this run adds no message
+        self.conversation = conversation  # set if it ends with the client's last words
+        self.began = began  # ``standing_of`` at the beginning
 
 
 def standing_of(record: Record) -> Standing:
-    """The generation of the transcript, and the number of its last message."""
+    """Returns the generation of the transcript, and the number of its last message."""
     return generation_of(record), last_seq(record)
 
 
 def with_figures(record: Record, run: Run, told: Told) -> tuple[Record, Run]:
-    """``record`` and its ``run`` with the figures that a client tells."""
+    """Adds the figures that a client reports to the record and its run."""
     if "consumed" not in told.figures:
         return record, run
     counted = with_consumed(record, run["run"], told.figures)
@@ -65,24 +58,18 @@ def with_figures(record: Record, run: Run, told: Told) -> tuple[Record, Run]:
 
 
 def conversation_fields(record: Record, told: Told, messages: int, *, is_kept: bool) -> Run:
-    """The field of a run whose end adds so many ``messages`` to ``record``, which the client has by then.
-
-    Empty where somebody else has added or removed messages since it began. is_kept: whether ``record`` has what the
-    client was told and said.
-    """
+    """Returns the ``conversation`` of a run that adds ``messages``; empty if the client lacks some message."""
     generation, seq = standing_of(record)
+    # is_kept: the record has what the client was told and said. If not, only the untouched conversation is complete.
     place = (told.conversation if is_kept else None) or (None if messages else told.untouched)
-    if place is None or told.began != (generation, seq):
+    if place is None or told.began != (generation, seq):  # or somebody else changed the transcript
         return {}
     return {"conversation": {**place, "generation": generation, "seq": seq + messages}}
 
 
 def conversation_to_go_on(record: Record, preset: str, earlier: Sequence[Run]) -> Conversation | None:
-    """Where the client of ``preset`` has all that was said in ``record`` so far, and nothing else; None if nowhere.
-
-    ``earlier`` are the runs so far. The latest of them has it, if it was the latest to say anything.
-    """
-    found = earlier[-1].get("conversation") if earlier else None
+    """Returns the client's conversation that has exactly the messages of ``record``; None if there is none."""
+    found = earlier[-1].get("conversation") if earlier else None  # only the latest run can have it
     if found is None or found["preset"] != preset:
         return None
     return found if (found["generation"], found["seq"]) == standing_of(record) else None

@@ -1,7 +1,6 @@
 """Times as a record stores them, and lengths of time as people write them.
 
-Owns the one format that is written, the forms that are read, and how far clocks may differ. Modules that a hook loads
-import the classes of ``datetime`` from here.
+Modules that a hook loads import the classes of ``datetime`` from here.
 """
 
 from __future__ import annotations
@@ -12,26 +11,23 @@ if TYPE_CHECKING:
     from datetime import datetime as datetime  # noqa: PLC0414  # see above
     from datetime import timedelta as timedelta  # noqa: PLC0414  # see above
 else:
-    try:  # the same classes without the module around them, which costs a seventh of a bare start before Python 3.12
+    try:  # importing the module ``datetime`` costs a seventh of a bare start before Python 3.12
         from _datetime import datetime, timedelta, timezone
     except ImportError:
         from datetime import datetime, timedelta, timezone
     UTC = timezone.utc  # noqa: UP017  # the module in C has no other name for it
 
 FUTURE_TOLERANCE = timedelta(minutes=5)
-"""How far ahead a time may be before it counts as wrong: the clocks of one person's machines differ."""
+"""A time further ahead counts as wrong; the clocks of one person's machines differ by less."""
 
 
 def format_time(moment: datetime) -> str:
-    """``2026-01-08T18:05:30.123456Z``: always UTC, always six digits, so that text order is time order."""
+    """Writes ``2026-01-08T18:05:30.123456Z``: always UTC with six digits, so text order is time order."""
     return moment.astimezone(UTC).isoformat(timespec="microseconds")[:26] + "Z"
 
 
 def parse_time(text: object) -> datetime:
-    """An aware UTC time from ISO 8601 with date and time of day: ``Z``, any offset, or none (= UTC).
-
-    Raises ``ValueError`` for everything else, a date alone and times outside the years 1 to 9999 included.
-    """
+    """Reads an ISO 8601 date with a time of day, in UTC if it has no offset; else raises ``ValueError``."""
     if not isinstance(text, str) or not text.isascii() or len(text) < len("20260108T18"):
         raise ValueError("not a time")
     if "W" in text or text[10 if text[4] == "-" else 8] not in "Tt ":  # fromisoformat takes weeks, and any character
@@ -55,21 +51,18 @@ _SECONDS = {
 }
 
 LENGTHS = "90s, 15m, 1h30m or 2d"
-"""Lengths of time, for a message that says what can be written."""
+"""Examples of lengths of time, for messages."""
 
 
 def length_of_time(text: str, unit: str) -> float:
-    """How many of ``unit``, one of ``_SECONDS``, are in ``2h``, ``1h30m``, ``1.5 hours``; a number alone is in it.
-
-    Raises ``ValueError`` for everything else, a number below 0 and one that is not finite included.
-    """
+    """Reads ``2h``, ``1h30m`` or a plain number as a number of ``unit``; else raises ``ValueError``."""
     try:
         length = float(text if text.isascii() and "_" not in text else "")
     except ValueError:
         import re  # most calls read no length of time, or a number
 
         part, typed = rf"([0-9.]+)\s*({'|'.join(_SECONDS)})s?(?![a-z])\s*", text.strip().lower()
-        if not re.fullmatch(f"(?>{part})+", typed):  # atomic, since "ms" would be read in two ways, over and over
+        if not re.fullmatch(f"(?>{part})+", typed):  # atomic: "ms" has two readings, which would multiply
             raise
         length = sum(float(number) * _SECONDS[word] for number, word in re.findall(part, typed)) / _SECONDS[unit]
     if not 0 <= length < float("inf"):
@@ -78,10 +71,8 @@ def length_of_time(text: str, unit: str) -> float:
 
 
 def are_canonical_times(texts: list[str]) -> bool:
-    """Whether each text is a time in exactly the form that is written.
-
-    Hundreds are checked at once, so the work is done in C. Raises ``TypeError`` if one is not a string.
-    """
+    """Whether each text is a time in exactly the form that we write."""
+    # Records have hundreds of times: one check of them all runs in C.
     if "\n".join(texts).translate(_DIGITS) != "\n".join([_SHAPE] * len(texts)):  # Python reads other separators too
         return False
     try:
@@ -91,11 +82,11 @@ def are_canonical_times(texts: list[str]) -> bool:
 
 
 _SHAPE = "0000-00-00T00:00:00.000000Z"
-_DIGITS = str.maketrans("0123456789-T:.Z\n", "0000000000-T:.Z\n")  # all of them: a character that is missing costs more
+_DIGITS = str.maketrans("0123456789-T:.Z\n", "0000000000-T:.Z\n")  # a character that is not in the table costs more
 
 
 def compact_timestamp(moment: datetime) -> str:
-    """The time in the form of generated ids: ``20260108-180530``, UTC."""
+    """Writes the time as generated IDs have it: ``20260108-180530``, UTC."""
     return moment.astimezone(UTC).strftime("%Y%m%d-%H%M%S")
 
 
@@ -110,5 +101,5 @@ def is_within(span: timedelta, moment: datetime, now: datetime) -> bool:
 
 
 def seconds_between(earlier: datetime, later: datetime) -> float:
-    """The seconds from ``earlier`` to ``later``, never negative: a clock may be set back."""
+    """Returns the seconds from ``earlier`` to ``later``, never negative: a clock may be set back."""
     return max(0.0, (later - earlier).total_seconds())

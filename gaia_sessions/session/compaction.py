@@ -1,7 +1,6 @@
-"""Compaction: what stands in place of the older messages of a memory.
+"""Compaction: a summary that replaces the older messages of a memory.
 
-Owns how many messages stay, and how the others are summarized: in one text, with the first and the latest lines of the
-one before. The transcript itself stays as it is; the record says up to which message the summary replaces it. Pure.
+The transcript does not change: the record says up to which message the summary replaces it.
 """
 
 from __future__ import annotations
@@ -21,18 +20,18 @@ if TYPE_CHECKING:
     from .transcript import Message
 
 FEWEST_MESSAGES = 5
-"""With fewer there is nothing to gain."""
+"""With fewer messages there is nothing to gain."""
 
 KEPT_SHARE = 5
-"""Of so many messages the last one stays."""
+"""The newest messages stay: one of so many."""
 
 HEADING = "[Previous context compressed]"
 THRESHOLD_PERCENT = 90
-"""From how much of the budget on a compaction is due."""
+"""A compaction is due if so much of the budget is used."""
 
 _GAP = "• ..."
 _MOST_LINES, _FIRST_LINES = 41, 5
-"""Of a summary, and of those which it begins with."""
+"""Lines of a summary, and how many of them are from its beginning."""
 
 _LONGEST_REQUEST, _LONGEST_ANSWER = 200, 150
 _SENTENCE_ENDS = (". ", "! ", "? ", "\n")
@@ -45,12 +44,7 @@ def is_due(tokens: int, max_tokens: int) -> bool:
 
 
 def compaction_of(messages: Sequence[Message], before: Compaction | None) -> tuple[Compaction, int] | None:
-    """What replaces the older ones of ``messages``, those that ``before`` does not replace, and how many tokens go.
-
-    The newest fifth stays, and more where a call would be separated from its result. None if too few would go, or if
-    the summary would be longer. Only tokens that were charged for what is replaced go: most charges are for work that
-    no message stands for.
-    """
+    """Returns a summary of the older ``messages`` and the tokens that it frees; None if nothing is gained."""
     first_kept = _first_kept(messages)
     if len(messages) < FEWEST_MESSAGES or first_kept == 0:
         return None
@@ -61,18 +55,19 @@ def compaction_of(messages: Sequence[Message], before: Compaction | None) -> tup
     if summary is None:
         return None
     number = (before["messages"] if before else 0) + len(replaced)
+    # Only charged tokens are freed: most charges are for work that no message has.
     tokens = sum(message.get("tokens", 0) for message in replaced if message.get("charged"))
     compaction: Compaction = {"summary": summary, "through": replaced[-1]["seq"], "messages": number}
     return compaction, tokens + of_before
 
 
 def _size(message: Message) -> int:
-    """The tokens of ``message``."""
+    """Returns the tokens of ``message``."""
     return message.get("tokens") or estimated_tokens(message["content"])
 
 
 def _summary_of(lines: list[str], most_tokens: int) -> str | None:
-    """The first and the latest of ``lines``, as many as ``most_tokens`` have room for; None if that is not even two."""
+    """Joins the first and the latest of ``lines`` within ``most_tokens``; None if not even two fit."""
     for number in range(min(len(lines), _MOST_LINES - 1), min(len(lines), 2) - 1, -1):
         kept = lines
         if number < len(lines):
@@ -86,10 +81,10 @@ def _summary_of(lines: list[str], most_tokens: int) -> str | None:
 
 
 def _first_kept(messages: Sequence[Message]) -> int:
-    """The place of the first message that stays: with it a round begins, so no call is parted from its result."""
+    """Returns the place of the first message that stays."""
     most = len(messages) - -(-len(messages) // KEPT_SHARE)
     place = 0
-    for found in rounds_of(messages):
+    for found in rounds_of(messages):  # whole rounds: no call loses its result
         if place + len(found) > most:
             break
         place += len(found)
@@ -115,25 +110,20 @@ def _first_sentence(text: str) -> str:
 
 
 def with_compaction(record: Record, compaction: Compaction, tokens: int, now: datetime) -> Record:
-    """With ``compaction`` in place of what so many ``tokens`` were charged for; it is activity at ``now``.
-
-    Where a total was stated that has not so many, nothing is left of it. Raises ``SessionFinal``.
-    """
+    """Adds ``compaction``, which frees ``tokens``; this is activity."""
     check_open(record)
+    # A stated total may be smaller than what was charged for the messages.
     total = max(0, tokens_of(record) - tokens) + estimated_tokens(compaction["summary"])
     return with_total({**record, "compaction": compaction}, total, now)
 
 
 def without_memory(record: Record, now: datetime) -> Record:
-    """With no tokens used, and without turns, todos and a compaction, for an empty transcript.
-
-    It is activity at ``now``. Skills stay loaded. Raises ``SessionFinal``.
-    """
+    """Removes tokens, turns, todos and compaction, for an empty transcript; loaded skills stay."""
     return with_total(with_todos(without_turns(record, now), [], now), 0, now)
 
 
 def summary_message(record: Record) -> list[Message]:
-    """The summary as a message of the system, before all others; none if there is no summary."""
+    """Returns the summary as a message of the system; empty if there is no summary."""
     compaction = record.get("compaction")
     if not compaction:
         return []

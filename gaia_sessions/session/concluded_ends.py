@@ -1,7 +1,6 @@
-"""How the end of a run is taken back, because news shows that its agent is at work after all.
+"""Takes back the end of a run, if news shows that its agent is still at work.
 
-Owns which ends may be: those that were inferred from events that did not come, or from the end of the conversation.
-What such an end did to the session is undone with it. Pure.
+Only concluded ends are taken back: those concluded from events that did not come, or from the end of the conversation.
 """
 
 from __future__ import annotations
@@ -28,17 +27,13 @@ if TYPE_CHECKING:
     from .schema import Record, Run
 
 UNSTOPPED_DETAIL = "returned, and no stop came"
-"""The detail of a run that returned and was taken to have failed, because no stop of its agent was reported."""
+"""The detail of a run that returned without a stop, and so counts as failed."""
 
 _END_KEYS = ("ended_at", "end", "detail", "interruption")
 
 
 def without_concluded_end(record: Record, run: Run, now: datetime) -> Record:
-    """Without the end of ``run``, which was only concluded, and with the work where it was before that end moved it.
-
-    Concluded is an end from events that did not come (``denied``, a presumed interruption, a failure because no stop
-    was reported, the end of a wait), or from the end of the conversation.
-    """
+    """Removes the concluded end of ``run``, and undoes what that end did to the phase."""
     before = _phase_before_end(record, run)
     reopened = without_keys(run, *_END_KEYS)
     if seems_over(run) and run.get("detail") == MARKER_DETAIL:
@@ -48,11 +43,7 @@ def without_concluded_end(record: Record, run: Run, now: datetime) -> Record:
 
 
 def has_concluded_outcome(record: Record, run: Run) -> bool:
-    """Whether the session is final only by a conclusion from the end of ``run``, the latest.
-
-    Concluded is that the work is abandoned because its conversation was over, or the process that ran its command
-    seemed to be, or failed because no stop was reported, or is completed because its agent was not woken.
-    """
+    """Whether the session is final only because of the concluded end of ``run``, the latest."""
     if seems_over(run) and is_success(record["phase"]):
         return _is_ended_by(record, run)
     is_concluded = run.get("end") == ENDED_WITH_HOST or (run.get("end") == LOST and is_own_run(run))
@@ -60,12 +51,12 @@ def has_concluded_outcome(record: Record, run: Run) -> bool:
 
 
 def seems_over(run: Run) -> bool:
-    """Whether ``run`` was ended only because nothing seemed left for which its agent waits."""
+    """Whether ``run`` ended only because nothing seemed left that its agent waits for."""
     return "own_work" in run and has_ended(run)
 
 
 def _phase_before_end(record: Record, run: Run) -> str | None:
-    """The phase in which the work was before the end of ``run`` moved it; None if that did not."""
+    """Returns the phase before the end of ``run`` moved the work; None if that end did not move it."""
     if run.get("interruption") == INTERRUPTED:
         return interrupted_phase(record, run)
     if run["end"] == DENIED:
@@ -89,7 +80,7 @@ def _is_ended_by(record: Record, run: Run) -> bool:
 
 
 def interrupted_phase(record: Record, run: Run) -> str | None:
-    """The phase in which ``run``, the latest, carried out its plan until its interruption moved the work; else None."""
+    """Returns the phase in which the interruption of ``run``, the latest, stopped its plan; None if in none."""
     for move in record["history"][-1:]:
         is_by_run = "interruption" in run and is_latest(record, run) and move["timestamp"] == run.get("ended_at")
         if is_by_run and carries_out(move["from_phase"]):
@@ -98,17 +89,15 @@ def interrupted_phase(record: Record, run: Run) -> str | None:
 
 
 def with_agent_in_conversation(record: Record, run: Run, host_session_id: str, now: datetime) -> Record:
-    """The agent of ``run`` is alive in the conversation ``host_session_id``; the record itself if that is known.
-
-    An agent in the background works on when its conversation ends (seen with ``/clear``, ``/resume`` and "Move to
-    background" of Claude Code), and its events come in the next one. A run with any other end keeps it.
-    """
+    """Notes that the agent of ``run`` is alive in the conversation ``host_session_id``."""
+    # An agent in the background works on when its conversation ends (Claude Code: ``/clear``, ``/resume``, "Move to
+    # background"), and its events come in the next conversation.
     if has_ended(run):
         is_presumed = run["end"] == ENDED_WITH_HOST or run.get("interruption") == INTERRUPTED or seems_over(run)
         if not is_presumed or now < parse_time(run["ended_at"]):
             return record
         if is_final(record["phase"]) and not (_is_abandoned_by(record, run) or has_concluded_outcome(record, run)):
-            return record  # its end was stated by somebody
+            return record  # somebody stated its end
         record = without_concluded_end(record, run, now)
     if conversation_of(run) in (None, host_session_id):
         return record

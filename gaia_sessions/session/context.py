@@ -1,7 +1,7 @@
-"""The context of work that goes on: what of the turns so far is told within a bound, and how that is printed.
+"""What an agent is told of earlier turns within a bound, and how that is printed.
 
-A turn is what was sent and all that is answered to it. The newest ones are told whole, as far as they fit, older ones
-as a line each. Pure, and lazy: turns are read from the newest on, and no further than is told of them.
+The newest turns are told whole if they fit, older turns as a line each.
+Turns are read lazily, from the newest on, and only as far as they are told.
 """
 
 from __future__ import annotations
@@ -20,44 +20,34 @@ if TYPE_CHECKING:
     from .transcript import NewMessage
 
     Measure = Callable[[str], int]
-    """What a printed line takes of the room."""
+    """How much room a printed line takes."""
 
     class TurnOf(TypedDict):
-        """Which turn it is: its number in the session's own transcript, the run that it was, or both.
+        """Which turn it is: its number in the session's own transcript, its run, or both."""
 
-        turn_id: what no other turn of the session has; told by ``Sessions.context`` alone. session: whose turn it is,
-        if it is one of a session that is continued.
-        """
-
-        turn_id: NotRequired[str]
-        session: NotRequired[str]
+        turn_id: NotRequired[str]  # unique in the session; only ``Sessions.context`` sets it
+        session: NotRequired[str]  # the continued session, if the turn is from one
         run: NotRequired[int]
         turn: NotRequired[int]
 
     class Source(Protocol):
-        """What a context is made of. summary: what stands in place of messages that ``newest_first`` does not give.
-
-        notices: what must be known of it. is_cut: once ``newest_first`` has ended, whether something older is left.
-        """
+        """What a context is made of."""
 
         system_prompt: str | None
         notices: list[str]
-        summary: str | None
-        is_cut: bool
+        summary: str | None  # replaces messages that ``newest_first`` does not give
+        is_cut: bool  # after ``newest_first`` has ended: whether older turns are left
 
         def newest_first(self, to_read: int) -> Iterator[Turn]:
-            """The turns, the newest first, until about so many characters are read; of the last one its newest."""
+            """Yields turns, the newest first, until about ``to_read`` characters are read."""
 
     class EarlierTurn(TurnOf):
-        """One turn in a line: what it began with, and what was answered last."""
+        """A turn in one line: what began it, and what was answered last."""
 
         line: str
 
     class ContextTurn(TurnOf):
-        """What is told of one turn: its messages in their order, and whether these are all, and whole.
-
-        A result without its call is not among them.
-        """
+        """What is told of a turn: its messages in order, without results that have no call."""
 
         messages: list[NewMessage]
         is_whole: bool
@@ -86,58 +76,52 @@ if TYPE_CHECKING:
 
 
 TURNS = 5
-"""So many of the last turns are told whole, unless the caller says otherwise."""
+"""How many of the latest turns are told whole by default."""
 
 LEAST_TOKENS = 50
-"""With fewer it could not even be said that turns are left out."""
+"""Fewer have no room even for the notice that turns are left out."""
 
 _READ_SHARE = 4
 _LEAST_READ = 1 << 14
-"""So many times the room, or so many characters, are read at most: of what is longer, little can be told."""
+"""At most so many times the room, or so many characters, are read: little is told of longer texts."""
 
 _LONGEST_TEXT = 400
-"""Characters of a message in a turn that does not fit, but for its last round."""
+"""Characters of a message in a turn that does not fit; the last round may have more."""
 
 _LONGEST_HALF = 70
 """Characters of what was asked, and of what was answered, in the line of a turn."""
 
 _LEAST_CUT = 40
-"""So many characters of a text that is cut are told, or none, but for what a turn began with."""
+"""A text is cut to so many characters at least, or left out, unless it began the turn."""
 
 _SENT_SHARE, _SUMMARY_SHARE, _NOTICE_SHARE = 4, 3, 2
-"""The part of the room that is kept for what a turn began with, that a summary may take, and that all notices may."""
+"""Parts of the room: for what began a turn, for a summary at most, for all notices at most."""
 
-_SUMMARY_HEADING = "Summary of what was before:"
+_SUMMARY_HEADING = "Summary of older messages:"
 _EARLIER_HEADING = "Earlier turns:"
 _TURNS_LEFT_OUT = "  (older turns are left out)"
 _PART_LEFT_OUT = "  (a part of it is left out)"
 
 
 class Turn:
-    """What was sent, and the messages behind it that were read: all of them if it ``is_whole``, else the newest.
-
-    asked: None if that is not known, or if the turn begins with something else.
-    """
+    """A turn with the messages that were read: all of them if it ``is_whole``, else the newest."""
 
     __slots__ = ("asked", "is_whole", "messages", "of")
 
     def __init__(self, of: TurnOf, asked: NewMessage | None, messages: list[NewMessage], *, is_whole: bool) -> None:
         self.of = of
-        self.asked = asked
+        self.asked = asked  # None if the turn begins with something else, or if that is unknown
         self.messages = messages
         self.is_whole = is_whole
 
 
 def context_of(source: Source, *, turns: int, room: int, measure: Measure) -> Context:
-    """What is told of ``source`` in at most ``room``, as ``measure`` says what each printed line takes.
-
-    Only the lines of the system prompt do not count. At most so many ``turns`` are told whole.
-    """
+    """Returns what is told of ``source`` in ``room``, with at most ``turns`` whole turns."""
     left = _Room(room, measure)
     context: Context = {"notices": [], "earlier": [], "left_out": False, "turns": []}
-    if source.system_prompt is not None:
+    if source.system_prompt is not None:  # it takes no room
         context["system_prompt"] = source.system_prompt
-    notices = map(visible_line, source.notices)  # one may have text of a record, which leaves no fence
+    notices = map(visible_line, source.notices)  # text of a record in a notice must not leave the fence
     least = room - room // _NOTICE_SHARE
     context["notices"] = [one for one in notices if left.take([_notice_line(one)], left.size - least)]
     if source.summary:
@@ -163,7 +147,7 @@ def context_of(source: Source, *, turns: int, room: int, measure: Measure) -> Co
 
 
 def _with_late_results(turns: Iterator[Turn]) -> Iterator[Turn]:
-    """``turns``, each result in the turn of its call if that is the one before, and without those that have none."""
+    """Moves each result to the turn of its call, if that is the turn before, and drops results without calls."""
     turn = next(turns, None)
     while turn is not None:
         lone = lone_results(turn.messages)
@@ -181,7 +165,7 @@ def _with_late_results(turns: Iterator[Turn]) -> Iterator[Turn]:
 
 
 class _Room:
-    """What is left of the room of one context, and what is told in it."""
+    """The room that is left in one context."""
 
     def __init__(self, size: int, measure: Measure) -> None:
         self.size = size
@@ -191,7 +175,7 @@ class _Room:
         return sum(map(self._measure, lines))
 
     def take(self, lines: Iterable[str], most: int | None = None) -> bool:
-        """Takes the room of ``lines``, if there is so much left, and it is not over ``most``."""
+        """Takes the room of ``lines``, if that is free and at most ``most``."""
         cost = self._cost(lines)
         if cost > (self.size if most is None else most):
             return False
@@ -205,10 +189,7 @@ class _Room:
         most: int,
         least: int = _LEAST_CUT,
     ) -> list[NewMessage]:
-        """``messages`` as their ``lines`` fit in ``most``: whole, else with their texts cut to one length.
-
-        Empty if fewer than ``least`` characters of each would be left.
-        """
+        """Cuts ``messages`` so that their ``lines`` fit in ``most``; empty if fewer than ``least`` characters fit."""
         longest = min(2 * most, max(len(message["content"]) for message in messages))
         while True:
             shorter = _shorter(messages, longest)
@@ -221,7 +202,7 @@ class _Room:
                 return []
 
     def whole(self, turn: Turn) -> ContextTurn | None:
-        """``turn``, if it is whole and fits."""
+        """Returns what is told of ``turn`` if it is whole and fits."""
         if not turn.is_whole:
             return None
         messages = [*([turn.asked] if turn.asked else []), *turn.messages]
@@ -229,7 +210,7 @@ class _Room:
         return told if self.take(_turn_lines(told)) else None
 
     def shortened(self, turn: Turn) -> ContextTurn | None:
-        """What fits of ``turn``: the rounds from its end on, and what it began with, which has a share in any case."""
+        """Returns what fits of ``turn``: its last rounds, and what began it."""
         if not self.take([_heading(turn.of), _PART_LEFT_OUT]):
             return None
         numbers = _numbers(turn.messages)
@@ -238,7 +219,7 @@ class _Room:
             return chain(*_messages_lines(messages, numbers))
 
         share = max(self.size // _SENT_SHARE, min(self.size // 2, _LONGEST_TEXT))
-        kept = share if turn.asked else 0
+        kept = share if turn.asked else 0  # what began the turn always has a share
         if turn.asked and len(turn.asked["content"]) < share:
             kept = min(share, self._cost(lines([turn.asked])))
         self.size -= kept
@@ -262,7 +243,7 @@ def _line_of(turn: Turn) -> EarlierTurn:
 
 
 def _half(text: str) -> str:
-    """The beginning of ``text`` on a line, which says so if there is more of it."""
+    """Returns the beginning of ``text`` as one line, with an ellipsis if more follows."""
     line = visible_line(text, _LONGEST_HALF + 1)
     if len(line) <= _LONGEST_HALF:
         return line
@@ -270,7 +251,7 @@ def _half(text: str) -> str:
 
 
 def cut(text: str, longest: int) -> str:
-    """``text``, or at most ``longest`` characters of it: its beginning and its end, at line ends that are near by."""
+    """Cuts the middle of ``text`` to leave ``longest`` characters, at line ends if they are near."""
     if len(text) <= longest:
         return text
     half = longest // 2
@@ -278,14 +259,14 @@ def cut(text: str, longest: int) -> str:
     start = text.rfind("\n", start // 2, start) + 1 or start
     end = max(end, text.find("\n", end, end + half // 2))
     gap = f"[... {end - start:,} characters left out ...]"
-    if end - start <= len(gap) + 2:  # with the blanks beside it
+    if end - start <= len(gap) + 2:  # the spaces beside it
         return text
     head, tail = text[:start], text[end:]
     return "".join((head, "" if head.endswith("\n") else " ", gap, "" if tail.startswith("\n") else " ", tail))
 
 
 def context_messages(context: Context) -> list[dict[str, str]]:
-    """``context`` as messages: the turns that are told whole as they were, and before them a message about the rest."""
+    """Returns ``context`` as messages: the whole turns as they were, and before them a message for the rest."""
     known: list[dict[str, str]] = []
     if "system_prompt" in context:
         known.append({"role": "system", "content": context["system_prompt"]})
@@ -301,7 +282,7 @@ def context_messages(context: Context) -> list[dict[str, str]]:
 
 
 def context_lines(context: Context) -> list[str]:
-    """The lines in which ``context`` is told."""
+    """Returns ``context`` as printed lines."""
     lines = list(map(_notice_line, context["notices"]))
     if "system_prompt" in context:
         lines += ["System prompt:", *_indented(context["system_prompt"])]
@@ -346,7 +327,7 @@ def _earlier_line(turn: EarlierTurn) -> str:
 
 
 def _turn_lines(turn: ContextTurn) -> list[str]:
-    """The lines of a turn; what is left out of it stands behind what it began with."""
+    """Returns the lines of a turn; the notice on a missing part follows what began the turn."""
     messages = turn["messages"]
     asked = 1 if messages and is_sent(messages[0]) else 0
     part_left_out = [] if turn["is_whole"] else [_PART_LEFT_OUT]
@@ -355,7 +336,7 @@ def _turn_lines(turn: ContextTurn) -> list[str]:
 
 
 def _numbers(messages: Sequence[NewMessage]) -> dict[str, int]:
-    """The number by which each call, and its result, is named."""
+    """Returns the number that names a call and its result."""
     ids = dict.fromkeys(message["tool_call_id"] for message in messages if "tool_call_id" in message)
     return {call: number for number, call in enumerate(ids, 1)}
 

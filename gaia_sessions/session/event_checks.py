@@ -1,7 +1,4 @@
-"""The checks of an event that was read back from the inbox.
-
-Owns which fields an event of each kind must have. Loaded only where an event waits.
-"""
+"""The checks of an event that is read back from the inbox. Loaded only if an event waits."""
 
 from __future__ import annotations
 
@@ -107,4 +104,4 @@ REQUIRED_FIELDS = {
     PERMISSION_REQUEST: ("host_session_id", "host_agent_id", "tool_name"),
     SEVERAL: ("events",),
 }
-"""The fields without which an event of each kind cannot be applied, beside those that every event has."""
+"""The fields that an event of each kind needs, besides those of every event."""

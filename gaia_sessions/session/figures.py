@@ -1,7 +1,6 @@
-"""What one session counts in sums: how it stands or ended, how long it stayed in each phase, how often it was resumed.
+"""What one session adds to sums: its state, how long it stayed in each phase, and how often it was resumed.
 
-Owns which run and which stay counts, and which figures are believed that somebody else wrote down. Figures have nothing
-of a purpose, nothing that an agent or a person said, and no path. Pure.
+Figures stay when their session is removed, so they have no purpose, no words of agents or people, and no path.
 """
 
 from __future__ import annotations
@@ -34,58 +33,43 @@ if TYPE_CHECKING:
     from .state import State
 
     class RunFigures(TypedDict):
-        """What the runs of a session count: those that began and have an end; a send is none of them.
+        """What the runs of a session count: those that began and have an end, without sends."""
 
-        rests: how many ended while the session stayed open. resumed: how many of these have a later run.
-        interruptions: how many were interrupted, by kind.
-        """
-
-        rests: int
-        resumed: int
-        interruptions: dict[str, int]
+        rests: int  # runs that ended while the session stayed open
+        resumed: int  # rests with a later run
+        interruptions: dict[str, int]  # by kind
 
     class Figures(RunFigures):
-        """What one session counts.
-
-        state: one of ``STATES``; of a session that has ended its outcome, or ``cancelled``. ended_at: there if it has
-        ended. expired: there, and true, if it is open and may not be resumed only because it was idle for too long.
-        revision: that of its record; of several figures of one session those with the highest hold.
-        stays: whole seconds of each stay in an open phase that is over. runs_dropped, history_dropped: how many runs
-        and moves its record does not have any more, of which nothing counts. errors: as the record counted them.
-        tokens: absent if nobody reported any.
-        """
+        """What one session counts."""
 
         agent_id: str
         created_at: str
-        revision: int
+        revision: int  # of several figures of a session, those with the highest revision count
         agent_name: str
-        state: str
+        state: str  # one of ``STATES``; ``cancelled`` or the outcome if the session has ended
         phase: str
         last_activity: str
-        ended_at: NotRequired[str]
-        expired: NotRequired[bool]
-        stays: dict[str, list[int]]
+        ended_at: NotRequired[str]  # present if it has ended
+        expired: NotRequired[bool]  # present and true if idle time alone prevents a resume
+        stays: dict[str, list[int]]  # whole seconds of each stay in an open phase that is over
         runs_dropped: int
         history_dropped: int
         errors: int
-        tokens: NotRequired[int]
+        tokens: NotRequired[int]  # absent if nobody reported any
 
 
 LONGEST_NAME = 200
 """Characters of the name of an agent that count."""
 
 LONGEST_STAY = 10**12
-"""Seconds: more than there are between two times that a record can have."""
+"""Seconds: more than between any two times that a record can have."""
 
 
 def figures_of(record: Record, decision: Decision, state: State) -> Figures:
-    """What the session of ``record`` counts, which stands as ``decision`` and ``state`` say; it has a ``state``.
-
-    A session that was cancelled counts as the next write will leave it: ended.
-    """
+    """Returns what the session of ``record`` counts."""
     word = state["state"]
     if word == CANCELLED and is_open(record):
-        record = abandoned(record, decision["cancellation"])
+        record = abandoned(record, decision["cancellation"])  # as the next write will
     moves, dropped = _known_moves(record)
     figures: Figures = {
         "agent_id": record["agent_id"],
@@ -111,14 +95,14 @@ def figures_of(record: Record, decision: Decision, state: State) -> Figures:
 
 
 def _known_moves(record: Record) -> tuple[Sequence[schema.Move], int]:
-    """The moves that count, and how many were before them; somebody may have written a record with more of them."""
+    """Returns the moves that count, and how many came before; other programs may write more moves."""
     moves = record["history"][-MAX_HISTORY:]
     dropped = record.get("history_dropped", 0) + len(record["history"]) - len(moves)
     return moves, min(dropped, LARGEST_INTEGER)
 
 
 def _stays(moves: Sequence[schema.Move], created_at: str | None) -> dict[str, list[int]]:
-    """The stays that ``moves`` ended; without ``created_at`` nobody knows when the first of them began."""
+    """Returns the stays that ``moves`` ended; without ``created_at`` the first stay is unknown."""
     stays: dict[str, list[int]] = {}
     began = parse_time(created_at) if created_at else None
     for move in moves:
@@ -142,13 +126,10 @@ def _figures_of_runs(record: Record) -> RunFigures:
 
 
 def _ended_the_work(record: Record, run: Run) -> bool:
-    """Whether the session was final right at the end of ``run``, the latest; a session that is final gets no other.
-
-    What its agent reported counts whatever the clocks say. A return ended the work too if that was concluded at the end
-    of the turn, because no stop came.
-    """
-    if is_final(record["phase"]) and is_final(run.get("reported", "")):
+    """Whether the session became final at the end of ``run``, the latest."""
+    if is_final(record["phase"]) and is_final(run.get("reported", "")):  # whatever the clocks say
         return True
+    # A return without a stop is concluded later, at the end of the turn.
     return is_final(_phase_at(record, parse_time(run["ended_at"]))) or run.get("detail") == UNSTOPPED_DETAIL
 
 
@@ -160,10 +141,7 @@ def _phase_at(record: Record, moment: datetime) -> str:
 
 
 def read_figures(value: object) -> Figures | None:
-    """The figures in ``value``, which anybody may have written; None if they cannot be those of a session.
-
-    Keys that this version does not know are left out.
-    """
+    """Reads figures that anybody may have written; None if they cannot be a session's."""
     try:
         _check_keys(value, "")
     except InvalidInput:

@@ -1,9 +1,6 @@
-"""The guard of tasks: sub-agents fetch, and a task that asks for analysis stays with whoever delegates.
+"""The guard of tasks: a task that asks for analysis stays with the main agent, since sub-agents only find and fetch.
 
-Owns the words, English and Russian, of the users' document on the life cycle of sub-agents, as beginnings of words, so
-that every form of them counts. A task that begins with a verb of retrieval is about what is to be found, so there only
-"why" counts, and a word that begins a clause. It is advice about wording, and no boundary for whoever words a task so
-that it passes. Pure.
+The words are beginnings of English and Russian words. The guard is advice: a task can be worded so that it passes.
 """
 
 from __future__ import annotations
@@ -47,14 +44,14 @@ _JOINS = ("and", "then", "also", "but", "и", "а", "затем", "потом", 
 
 
 MOST_CHARACTERS = 1 << 20
-"""What is longer may not be delegated: a host does without a hook that takes too long to look through it."""
+"""A longer task is refused: a host ignores a hook that takes too long to check it."""
 
 MOST_WORDS, LONGEST_WORD = 50, 50
-"""For so many beginnings, each of so many characters, tasks are looked through beside those that are known."""
+"""How many beginnings of words the setting ``guard.words`` may add, and their longest length."""
 
 _LONGEST_SHOWN = 80
 _MOST_POLITE = 10
-"""Of such words between the beginning of a clause and what it asks for."""
+"""Polite words between the beginning of a clause and its request."""
 
 
 def _any_of(words: Iterable[str]) -> str:
@@ -72,31 +69,29 @@ _NO_PATH = r"(?![\w/\\]|\.\w|-[\w-]{0,99}+\.\w)"
 
 
 def guard(task: str, more: Iterable[str] = ()) -> GuardAnswer:
-    """Whether ``task`` may be delegated; ``more`` are beginnings of words that ask for analysis, too.
-
-    Raises ``InvalidInput`` for a task that is blank.
-    """
+    """Checks whether ``task`` may be delegated; ``more`` are further beginnings of words that ask for analysis."""
     check_string(task, "task")
     if not task.strip():
-        raise InvalidInput("the task is blank", hint="say what is to be done")
+        raise InvalidInput("the task is blank", hint="say what the agent must do")
     more = [*more]
     if len(task) > MOST_CHARACTERS:
-        most = f"a task may have {MOST_CHARACTERS} characters where it is looked through for what it asks"
-        return _refused(f"{most}, and this one has {len(task)}: name a file in it that has the rest")
+        too_long = f"the task has {len(task)} characters, but at most {MOST_CHARACTERS} can be checked"
+        return _refused(f"{too_long}: put the rest into a file, and name that file in the task")
     if len(more) > MOST_WORDS or any(len(word) > LONGEST_WORD for word in more):
         return _refused(
-            f"the setting guard.words may have {MOST_WORDS} beginnings of words, of {LONGEST_WORD} characters each, "
-            "and has more: until that is corrected, no task may be delegated"
+            f"the setting guard.words may have at most {MOST_WORDS} beginnings of words of {LONGEST_WORD} characters "
+            "each, and has more: no task may be delegated until you correct it"
         )
     word = rf"(?:{_any_of(_WHOLE)})|(?:{_any_of((*_BEGINNINGS, *more))})[^\W\d_]*+"
     asking = re.compile(rf"({_CLAUSE})?(?<![\w./\\])({word}){_NO_PATH}", re.IGNORECASE)
+    # After a verb of retrieval the words are about what to find: only "why" and the beginning of a clause count.
     is_retrieval = _RETRIEVAL.match(task) is not None
     for clause, found in (match.groups() for match in asking.finditer(task)):
         if not is_retrieval or clause is not None or found.casefold() in _WHOLE:
             keyword = shorten(found, _LONGEST_SHOWN)
             return _refused(
-                f"the task asks for analysis ({keyword!r}), and sub-agents find and fetch: "
-                "word it as what is to be found, and leave the analysis to whoever delegates",
+                f"the task asks for analysis ({keyword!r}), but sub-agents only find and fetch: "
+                "ask only for what to find, and analyse the result yourself",
                 keyword,
             )
     return {"allowed": True, "keyword": None, "reason": None}

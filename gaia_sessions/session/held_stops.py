@@ -1,7 +1,6 @@
-"""A stop that is held back because todos of the session are open: when, how often, and what the agent is told.
+"""A stop that is held back because todos are open: when, how often, and what the agent is told.
 
-``held`` of a run has a digest of each such stop, so that one that is told twice counts once. An agent is kept from no
-end but an ordinary one: not from a pause, nor from a wait for its own work. Pure.
+Only an ordinary end is held back, never a pause or a wait for own work.
 """
 
 from __future__ import annotations
@@ -20,14 +19,14 @@ if TYPE_CHECKING:
     from .schema import Record, Run
 
 MOST_HOLDS = 8
-"""Of one run. A client ends an agent without a word that is held more often than this without using a tool."""
+"""Holds of one run. A client silently ends an agent that is held more often without using a tool."""
 
 _DECIDED_ELSEWHERE = frozenset(["end", "own_work", "workflow"])
-"""With one of these a run has ended, waits for its own work, or belongs to a script."""
+"""A run with one of these has ended, waits for its own work, or belongs to a script."""
 
 
 def may_be_held(record: Record, run: Run) -> bool:
-    """Whether the agent of ``run``, which stops, should go on: todos are open, and it was at work and asks nothing."""
+    """Whether the agent of ``run``, which stops, should work on: todos are open, and it asks nothing."""
     if is_final(record["phase"]) or not open_todos(record) or not is_latest(record, run):
         return False
     if has_ended(run) or not has_started(run) or is_own_run(run) or not _DECIDED_ELSEWHERE.isdisjoint(run):
@@ -36,14 +35,11 @@ def may_be_held(record: Record, run: Run) -> bool:
 
 
 def with_hold(record: Record, run: Run, stop: str, most: int, now: datetime) -> Record | None:
-    """With this ``stop`` of ``run`` held back; the same record if it was before. None if the agent may stop.
-
-    most: how many stops of a run are held back at most.
-    """
+    """Holds ``stop`` back; the same record if it was held before, None if the agent may stop."""
     held = run.get("held", [])
     if not may_be_held(record, run):
         return None
-    if stop in held:
+    if stop in held:  # reported twice: counts once
         return record
     if len(held) >= most:
         return None
@@ -52,5 +48,5 @@ def with_hold(record: Record, run: Run, stop: str, most: int, now: datetime) -> 
 
 
 def open_text(number: int, of: int, reminders: int) -> str:
-    """How many todos are left open, and after how many reminders: ``2 of 3, after 8 reminders``."""
+    """Returns how many todos are open, and after how many reminders: ``2 of 3, after 8 reminders``."""
     return f"{number} of {of}" + (f", after {plural(reminders, 'reminder')}" if reminders else "")

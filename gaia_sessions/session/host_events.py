@@ -1,8 +1,4 @@
-"""The normal form of an event: what the hook of any host reports, without the host's raw JSON.
-
-Owns the kinds of events. ``ingest`` receives them in the form in which they wait in the inbox; what has waited is
-checked by ``event_checks``.
-"""
+"""Events in the form that all hosts share, without the host's raw JSON. They wait in the inbox in the same form."""
 
 from __future__ import annotations
 
@@ -13,13 +9,13 @@ if TYPE_CHECKING:
     Event = shapes.Event
 
 MOST_RUNNING = 10_000
-"""Of the agents that a main agent leaves at work when its turn ends, so many are looked at."""
+"""How many of the agents that a main agent leaves at work are looked at when its turn ends."""
 
 MOST_TASKS, LONGEST_TASK = 20, 128
-"""Of what an agent waits for so many tasks are kept, none with an ID of more characters."""
+"""How many tasks that an agent waits for are stored, and the longest ID of one."""
 
 MAX_MESSAGE_LENGTH = 4000
-"""How many characters are kept of an agent's last message, and of the description of a failure."""
+"""Characters that are stored of an agent's last message, and of a failure's description."""
 
 DELEGATE = "delegate"
 START = "start"
@@ -38,14 +34,14 @@ PERMISSION_REQUEST = "permission"
 SEVERAL = "several"
 
 KINDS = (
-    DELEGATE,  # a sub-agent is about to be started
+    DELEGATE,  # the main agent is about to start a sub-agent
     START,  # a sub-agent is at work
     STOP,  # a sub-agent stopped, perhaps not for good
     FAIL,  # a sub-agent or its delegation failed or was interrupted
     RETURNED,  # a delegation returned its report
-    DELEGATION_CLOSED,  # a delegation is over, whatever became of it
+    DELEGATION_CLOSED,  # a delegation is over, however it ended
     MESSAGE,  # somebody sent a message to a sub-agent
-    NOTIFICATION,  # the host informs the main agent what became of a sub-agent
+    NOTIFICATION,  # the host tells the main agent how a sub-agent ended
     SESSION_START,
     SESSION_END,
     SESSION_LEFT,  # a conversation ended, and its process continues with another one

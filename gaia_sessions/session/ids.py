@@ -1,8 +1,6 @@
-"""Which strings may be ids, how new ids are made, and how text from outside becomes a file name.
+"""Session IDs: which strings may be one, how new ones are made, and how host IDs become file names.
 
-Owns the rule for session ids, which is checked before any path is built; the random digits and digests of which ids and
-names are made; the line that names a session to be resumed; and the encoding of host ids, which are never file names
-themselves.
+An ID is checked before a path is made from it. An ID of a host is encoded before it becomes a file name.
 """
 
 from __future__ import annotations
@@ -24,12 +22,12 @@ if TYPE_CHECKING:
 
 MAX_ID_LENGTH = 128
 RANDOM_DIGITS = 8
-"""How many random digits end a generated id."""
+"""How many random digits end a generated ID."""
 SHORTEST_ABBREVIATION = 4
-"""The fewest characters of an id that commands accept in place of the whole."""
+"""The fewest characters of an ID that commands accept instead of the whole ID."""
 
 MARKER_OPENING = "[gaia-sessions:"
-"""How every line begins by which agents say something to the hooks."""
+"""The beginning of every line with which agents tell the hooks something."""
 
 RESUME = "resume"
 
@@ -48,33 +46,29 @@ _WINDOWS_DEVICES = frozenset(
 )
 
 _DIGEST_MODULUS = 3_999_999_979
-"""A prime number of 32 bits, but none close to 2**32: then texts that differ in two digits often have one remainder."""
+"""A 32-bit prime not close to 2**32: close to it, texts that differ in two digits often collide."""
 
 _MAX_NAME_LENGTH = 200
 _SLUG_LENGTH = 100
 
 
 def run_command(agent_id: str, *, ended: bool = False) -> str:
-    """What a person types for a command to go on with a session; of one that has ``ended``, in a new session."""
+    """Returns what a person types to resume a session with a command, or to continue one that has ``ended``."""
     return f"gaia-sessions run {'--continues ' if ended else ''}{agent_id} -- COMMAND"
 
 
 def send_command(agent_id: str, *, ended: bool = False) -> str:
-    """What a person types to go on with a conversation; with one that has ``ended``, at first."""
+    """Returns what a person types to send to a session, or to continue one that has ``ended``."""
     return f"gaia-sessions create --continues {agent_id}" if ended else f"gaia-sessions send {agent_id} TEXT -- COMMAND"
 
 
 def resume_line(agent_id: str) -> str:
-    """The line of a delegation that requests to resume the session ``agent_id``; ``hosts.marker`` reads it."""
+    """Returns the line with which a delegation resumes a session; ``hosts.marker`` reads it."""
     return f"{MARKER_OPENING} {RESUME} {agent_id}]"
 
 
 def check_agent_id(value: object) -> str:
-    """Returns ``value`` if it may name a session, else raises ``InvalidId`` saying which rule it breaks.
-
-    The rule: 1 to 128 of ``A-Z a-z 0-9 . _ -``, first a letter or digit, no trailing dot, no ``..``,
-    no Windows device name.
-    """
+    """Returns ``value`` if it may name a session, or raises ``InvalidId`` with the rule that it breaks."""
     if not isinstance(value, str):
         raise errors.InvalidId(value, "not a string")
     problem = _broken_rule(value)
@@ -98,17 +92,17 @@ def _broken_rule(value: str) -> str | None:
 
 
 def is_agent_id(value: object) -> TypeGuard[str]:
-    """Whether ``check_agent_id`` would accept ``value``."""
+    """Whether ``check_agent_id`` accepts ``value``."""
     return isinstance(value, str) and _broken_rule(value) is None
 
 
 def new_agent_id(now: datetime, random_bytes: RandomBytes) -> str:
-    """An id of the generated form, ``agent-{UTC %Y%m%d-%H%M%S}-{8 hex}``, from the time and random bytes."""
+    """Makes an ID of the generated form: ``agent-{UTC %Y%m%d-%H%M%S}-{8 hex}``."""
     return f"agent-{compact_timestamp(now)}-{random_hex(RANDOM_DIGITS, random_bytes)}"
 
 
 def is_generated_id(agent_id: str) -> bool:
-    """Whether ``agent_id`` has the whole generated form, in letters of either case."""
+    """Whether ``agent_id`` has the generated form, in letters of either case."""
     parts = agent_id.casefold().split("-")
     if [len(part) for part in parts] != [len("agent"), *_TIMESTAMP_LENGTHS, RANDOM_DIGITS] or parts[0] != "agent":
         return False
@@ -116,43 +110,40 @@ def is_generated_id(agent_id: str) -> bool:
 
 
 def random_hex(length: int, random_bytes: RandomBytes) -> str:
-    """So many random hexadecimal digits, an even number."""
+    """Returns ``length`` random hexadecimal digits, an even number."""
     return random_bytes(length // 2).hex()
 
 
 def is_hex(text: str, length: int) -> bool:
-    """Whether ``text`` is exactly so many hexadecimal digits, in lower case as ``random_hex`` makes them."""
+    """Whether ``text`` is exactly so many lower-case hexadecimal digits."""
     return len(text) == length and _HEX.issuperset(text)
 
 
 def quick_digest(text: str) -> str:
-    """Eight hexadecimal digits made of ``text``. A cryptographic digest would cost a hook an import."""
+    """Returns eight hexadecimal digits made of ``text``; a cryptographic digest costs a hook an import."""
     return f"{int.from_bytes(text.encode('utf-8', 'surrogatepass')) % _DIGEST_MODULUS:08x}"
 
 
 def bytes_made_of(text: str) -> RandomBytes:
-    """In place of random bytes: the same ones for the same ``text``, and others at each call. Makes four at a time."""
+    """Replaces random bytes by bytes made of ``text``: four at a time, others at each call."""
     numbers = count()
     return lambda _: bytes.fromhex(quick_digest(f"{next(numbers)} {text}"))
 
 
 def short_digest(data: bytes) -> str:
-    """The first 32 digits of the SHA-256 digest of ``data``, enough to tell any two contents apart."""
+    """Returns 32 digits of the SHA-256 digest of ``data``, enough to tell any two contents apart."""
     from hashlib import sha256  # loads OpenSSL, a tenth of a hook's budget, for the few names that need it
 
     return sha256(data).hexdigest()[:_SHORT_DIGEST_LENGTH]
 
 
 def fold_id(agent_id: str) -> str:
-    """The name that ids share if some file system treats them as one."""
+    """Returns the name that IDs share if a file system treats them as one."""
     return agent_id.casefold()
 
 
 def encode_key(*parts: str) -> str:
-    """A file name for exactly these ``parts``, safe also where case is ignored; different parts give different names.
-
-    A short name is escaped reversibly; a long one keeps a readable beginning and ends in a SHA-256 digest.
-    """
+    """Returns a file name for these ``parts``, which differs for other parts even if case is ignored."""
     name = ".".join(_escape(part) for part in parts)
     if len(name) <= _MAX_NAME_LENGTH:
         return name
@@ -168,7 +159,7 @@ def _escape(part: str) -> str:
 
 
 class _Escapes(dict[int, str]):
-    """What stands for each character, by its number: made when it is asked for the first time."""
+    """The escape of each character by its number, made at its first use."""
 
     def __missing__(self, number: int) -> str:
         char = chr(number)
@@ -181,6 +172,6 @@ _ESCAPES = _Escapes()
 
 
 def abbreviations(agent_id: str, length: int) -> set[str]:
-    """What may be typed in place of ``agent_id``: its beginning, its end, or the beginning of its random digits."""
+    """Returns what may be typed for ``agent_id``: its beginning, its end, or its random digits."""
     abbreviated = {agent_id[:length], agent_id[-length:]}
     return abbreviated | {agent_id[-RANDOM_DIGITS:][:length]} if is_generated_id(agent_id) else abbreviated

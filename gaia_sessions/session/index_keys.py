@@ -1,7 +1,6 @@
-"""What a session is looked for by: the keys of its record, in the order in which an index gets them.
+"""The keys by which sessions are looked up, made from a record, in the order in which an index gets them.
 
-Pure, and the same for every store. How a key is stored is the store's matter. ``ACTIVE_KEY`` is added first and removed
-last: while a session has it, cleanup finds the session again.
+``ACTIVE_KEY`` is added first and removed last: while a session has it, cleanup finds the session again.
 """
 
 from __future__ import annotations
@@ -18,21 +17,21 @@ if TYPE_CHECKING:
     """A group, and the exact strings that all sessions with this key share."""
 
 ACTIVE_KEY: IndexKey = ("active",)
-"""The key of every session that is not final, and of every one that cannot be read: it may be active."""
+"""The key of every session that is open, or that cannot be read and so may be open."""
 
 ACTIVE_GROUPS = frozenset(["active", "name", "conversation", "open_child", "app_user"])
-"""The groups of keys that a session loses with its end, so that few have one."""
+"""The groups of keys that a session loses at its end, so that few sessions have such a key."""
 
 _KEYED = ("runs", "agent_name", "parent_id")
-"""What of a record its keys are made of, beside whether it is open."""
+"""The keys of a record that its index keys are made of, besides the phase."""
 
 
 def keys_of(record: Record) -> list[IndexKey]:
-    """Every key that a session with ``record`` must be found by."""
+    """Returns every key by which the session of ``record`` must be found."""
     is_open, parent_id, conversations, aliases = found_by(record)
     keys = []
     if is_open:
-        name: object = record.get("agent_name")  # a later version's record may have none, or no text
+        name: object = record.get("agent_name")  # the record of a later version may lack it, or have no text in it
         keys = [ACTIVE_KEY, *([name_key(name)] if isinstance(name, str) else [])]
         app, user = record.get("app"), record.get("user")
         if isinstance(app, str) and isinstance(user, str):
@@ -40,11 +39,11 @@ def keys_of(record: Record) -> list[IndexKey]:
     keys += [*map(conversation_key, conversations), *map(alias_key, aliases)]
     if parent_id is not None:
         keys += [parent_key(parent_id), *([open_child_key(parent_id)] if is_open else [])]
-    return list(dict.fromkeys(keys))  # the runs of one agent share its keys
+    return list(dict.fromkeys(keys))  # runs of one agent share keys
 
 
 def difference(before: Record, record: Record) -> tuple[list[IndexKey], list[IndexKey]]:
-    """The keys that a session gets and those that it loses with ``record`` in place of ``before``."""
+    """Returns the keys that a session gets, and those that it loses, if ``record`` replaces ``before``."""
     has_equal_keys = all(before.get(key) == record.get(key) for key in _KEYED)
     if has_equal_keys and is_final(before["phase"]) == is_final(record["phase"]):
         return [], []
@@ -53,38 +52,38 @@ def difference(before: Record, record: Record) -> tuple[list[IndexKey], list[Ind
 
 
 def narrowest_key(agent_name: str | None, host_session_id: str | None) -> IndexKey:
-    """The narrowest key that every open session of this name, with a run that this conversation concerns, has."""
+    """Returns the narrowest key of all open sessions with this name and this conversation."""
     if host_session_id is not None:
         return conversation_key(host_session_id)
     return ACTIVE_KEY if agent_name is None else name_key(agent_name)
 
 
 def name_key(agent_name: str) -> IndexKey:
-    """Not final, with this agent name."""
+    """Open, with this agent name."""
     return "name", agent_name
 
 
 def conversation_key(host_session_id: str) -> IndexKey:
-    """Not final, with a run that the end of this conversation of a host concerns."""
+    """Open, with a run that the end of this conversation of a host concerns."""
     return "conversation", host_session_id
 
 
 def alias_key(alias: Alias) -> IndexKey:
-    """With this exact key of a host, final or not."""
+    """With this exact key of a host, open or not."""
     kind, parts = alias
     return "host_key", kind, *parts
 
 
 def parent_key(parent_id: str) -> IndexKey:
-    """With this parent, final or not."""
+    """With this parent, open or not."""
     return "parent", parent_id
 
 
 def open_child_key(parent_id: str) -> IndexKey:
-    """Not final, with this parent."""
+    """Open, with this parent."""
     return "open_child", parent_id
 
 
 def app_user_key(app: str, user: str) -> IndexKey:
-    """Not final, of this user of an app."""
+    """Open, of this user of an app."""
     return "app_user", app, user

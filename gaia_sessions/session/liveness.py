@@ -1,8 +1,6 @@
-"""Whether an agent at work waits for a person, is heard of, or has become quiet.
+"""Whether an agent at work waits for a person, shows activity, or is quiet.
 
-``waiting`` in a run says that somebody was asked; whether the agent still waits is judged here, when somebody looks: by
-its transcript, since no event says that a permission was refused. Pure: ``now`` and what the transcript says are
-arguments.
+No event says that a permission was refused, so the transcript decides whether an agent still waits.
 """
 
 from __future__ import annotations
@@ -22,10 +20,7 @@ if TYPE_CHECKING:
     Liveness = TypedDict(
         "Liveness", {"state": str, "since": NotRequired[str], "for": NotRequired[str], "awaits": NotRequired[str]}
     )
-    """One of ``AGENT_STATES``. since: when the wait began, or the last sign of life. for: the tool it waits for.
-
-    awaits: what its agent began itself and waits for: ``command``, ``monitor``, ``agent`` or ``work``.
-    """
+    """``since``: when the wait began, or the last sign of life. ``for``: the tool. ``awaits``: its own work."""
 
 
 def liveness(
@@ -36,16 +31,13 @@ def liveness(
     written_at: datetime | None,
     seen: SeenCalls | None = None,
 ) -> Liveness | None:
-    """What is known of the agent of ``run``, which is live; None if all that is known are times in the future.
-
-    written_at: when its transcript was last written to. seen: what that says of its calls, if it asked for something.
-    """
+    """Returns what is known of the agent of ``run``, which is live; None if all known times are in the future."""
     if "waiting" in run:
-        from .permission_requests import still_asked  # few agents have asked for something
+        from .permission_requests import still_asked  # few agents ask
 
         for first in still_asked(run, now, written_at, seen)[:1]:
             return {"state": WAITING, "since": first["since"], "for": first["for"]}
-    if "own_work" in run:  # it is woken when that is over; until then it has nothing to write
+    if "own_work" in run:  # while it waits, it writes nothing
         return {"state": WORKING, "since": run["own_work"]["since"], "awaits": run["own_work"]["kind"]}
     signs = (parse_time(record["last_updated"]), started_or_claimed_at(run), written_at)
     known = [sign for sign in signs if sign and not is_ahead(sign, now)]

@@ -1,8 +1,7 @@
-"""An agent that ended its turn, and waits for work of its own in the background: its host wakes it when that is over.
+"""Own work: an agent ends its turn, and its host wakes it when its work in the background is over.
 
-Until then its run is open, and no success. Its host reports that turn like the last one, so whether the agent waits is
-in the event; where nobody said so for sure, it is assumed, and the agent may have ended for good. An end that is only
-concluded of the wait leaves that in the run, and gives way to whatever is heard of the agent later. Pure.
+Until then the run is open. If no host says for sure that the agent waits, the wait is ``assumed``: it may be the end.
+An end that is only concluded from a wait gives way to any later news of the agent.
 """
 
 from __future__ import annotations
@@ -35,13 +34,10 @@ if TYPE_CHECKING:
 
 
 def with_wait(record: Record, run: Run, work: OwnWork, fields: Run, now: datetime) -> Record:
-    """The agent of ``run`` waits for ``work``; ``fields`` are what it said.
-
-    A run that ended with its conversation stays so. One that was taken to be interrupted goes on.
-    """
+    """Notes that the agent of ``run`` waits for ``work``; ``fields`` are what it said."""
     fields = with_held_question(record, run, fields)
     if has_ended(run):
-        if run.get("end") == ENDED_WITH_HOST and "last_message" not in run:
+        if run.get("end") == ENDED_WITH_HOST and "last_message" not in run:  # it stays ended
             return with_run(record, {**run, **without_keys(fields, "reported", "detail")})
         if run.get("interruption") != INTERRUPTED and not seems_over(run):
             return record
@@ -61,25 +57,19 @@ def with_wait(record: Record, run: Run, work: OwnWork, fields: Run, now: datetim
 
 
 def without_stop(record: Record, run: Run, now: datetime) -> Record:
-    """Without the stop that ended ``run``: a hook kept its agent going, so that it was not the last.
-
-    A phase that the marker of that stop named no longer counts; the work rests where it was, unless it was over.
-    """
+    """Takes back the stop that ended ``run``: a hook kept its agent at work."""
     if not may_be_rejudged(record, run):
         return record
-    was_marked = run.get("detail") == MARKER_DETAIL
+    was_marked = run.get("detail") == MARKER_DETAIL  # the phase in the marker of that stop no longer counts
     reopened = with_run(record, without_keys(run, "ended_at", "end", "detail", *["reported"] * was_marked))
     return with_rejudged_end(reopened, phase_before(record), now) if is_final(record["phase"]) else reopened
 
 
 def with_word_of_host(record: Record, run: Run, interruption: str | None, now: datetime) -> Record:
-    """The host says that the agent of ``run`` only waits, or that it was stopped meanwhile, for ``interruption``.
-
-    Of one that was woken since, or had ended before, that is no news.
-    """
+    """Notes the host's word that the agent of ``run`` only waits, or was stopped for ``interruption``."""
     if interruption is not None:
         fields: Run = {"detail": STOPPED_MEANWHILE, "interruption": interruption}
-        return with_end(record, run, KILLED, fields, now) if "own_work" in run else record
+        return with_end(record, run, KILLED, fields, now) if "own_work" in run else record  # else no news
     if not _waits(run) or "assumed" not in run["own_work"]:
         return record
     known: OwnWork = {key: value for key, value in run["own_work"].items() if key != "assumed"}  # type: ignore[assignment]  # it may be absent
@@ -87,19 +77,17 @@ def with_word_of_host(record: Record, run: Run, interruption: str | None, now: d
 
 
 def with_agent_woken(record: Record, run: Run, now: datetime, *, decides: bool) -> Record:
-    """The agent of ``run`` starts once more, which is no approval; it goes on with what was answered meanwhile.
-
-    A start from before it began to wait is none. decides: false if only an answer that is recorded approves.
-    """
+    """Notes that the agent of ``run`` starts once more, which approves nothing."""
     if seems_over(run):
         if now < parse_time(run["ended_at"]):
             return record
         record = without_concluded_end(record, run, now)
         run = updated_run(record, run)
-    if not _waits(run) or _is_older(now, run["own_work"]):
+    if not _waits(run) or _is_older(now, run["own_work"]):  # a start from before the wait is none
         return record
     answered, woken = answer_of(record), without_keys(run, "own_work")
     if answered is None or not waits_with_question(run):
+        # decides: also something other than a recorded answer approves.
         holds: Run = {} if decides or not waits_with_question(run) else {"unanswered": True}
         return with_activity(with_run(record, {**woken, **holds}), now)
     record = with_activity(with_run(record, without_keys(woken, "reported", "detail", "unanswered")), now)
@@ -109,44 +97,38 @@ def with_agent_woken(record: Record, run: Run, now: datetime, *, decides: bool) 
 
 
 def is_wait_over(run: Run, running: Collection[str], now: datetime) -> bool:
-    """Whether nothing is left for which the agent of ``run`` waits, as a turn of the main agent tells.
-
-    That ended ``now`` while ``running`` went on, and the agent did not. Of many tasks only the first are known, so that
-    it may wait for any.
-    """
+    """Whether nothing is left that the agent of ``run`` waits for, as the main agent's turn shows."""
     work = run["own_work"]
+    # Only the first tasks are known: with so many, it may wait for any task that runs.
     may_wait = len(work["tasks"]) >= MOST_TASKS and running
     return not (_is_older(now, work) or may_wait or any(task in running for task in work["tasks"]))
 
 
 def with_end_of_wait(record: Record, run: Run, now: datetime, *, may_have_finished: bool) -> Record:
-    """The agent of ``run`` has nothing left to wait for, and nobody woke it: it was interrupted.
-
-    Or it had stopped for good, if the wait was only assumed; may_have_finished: false if that cannot be told.
-    """
+    """Ends ``run``: its agent has nothing left to wait for, and nobody woke it."""
     kept: Run = {"own_work": run["own_work"]}
     if run.get("detail") == MARKER_DETAIL:
         kept["detail"] = MARKER_DETAIL
-    if may_have_finished and run["own_work"].get("assumed"):
+    if may_have_finished and run["own_work"].get("assumed"):  # else it was interrupted
         return _with_answer_kept(record, with_end(record, run, STOPPED, kept, now))
     return with_end(record, run, KILLED, {"detail": UNWOKEN_DETAIL, "interruption": INTERRUPTED, **kept}, now)
 
 
 def with_last_turn(record: Record, run: Run, now: datetime) -> Record:
-    """Its host says that the agent of ``run`` has finished, so what it said when it began to wait was its last word."""
+    """Ends ``run``: its host says that the agent has finished, so its words before the wait were its last."""
     said: Run = {"detail": MARKER_DETAIL} if run.get("detail") == MARKER_DETAIL else {}
     return _with_answer_kept(record, with_end(record, run, STOPPED, said, now))
 
 
 def _with_answer_kept(record: Record, ended: Record) -> Record:
-    """``ended`` with what ``record`` has of a question and its answer: a wait that ends asks nothing anew."""
+    """Keeps the question and the answer of ``record``: the end of a wait asks nothing again."""
     keys = ("question", *ANSWER_WORDS)
     kept = {key: value for key, value in record.items() if key in keys}
     return {**ended, **kept} if kept and ended["phase"] == record["phase"] else ended  # type: ignore[typeddict-item]  # keys of it
 
 
 def with_open_question(run: Run, fields: Run, why: str) -> Run:
-    """What its agent said last, and behind it ``why`` it asked when it began to wait: nobody answered that."""
+    """Adds ``why`` the agent asked before its wait to its last words, if nobody answered."""
     if not waits_for_approval(run.get("reported")):
         return fields
     asking: Run = {**fields, "reported": run["reported"], "detail": MARKER_DETAIL}
@@ -157,7 +139,7 @@ def with_open_question(run: Run, fields: Run, why: str) -> Run:
 
 
 def _told_to(run: Run, given: GivenAnswer) -> GivenAnswer:
-    """``given`` as it is once the agent of ``run``, which waited for it, was told: whoever begins later need not be."""
+    """Marks the answer ``given`` as told to the agent of ``run``: later runs are not told."""
     return {**given, "after_run": run["run"] - 1} if given.get("after_run") == run["run"] else given
 
 
@@ -166,6 +148,6 @@ def _waits(run: Run) -> bool:
 
 
 def _is_older(now: datetime, work: OwnWork) -> bool:
-    """Whether what is known of ``now`` is older than the wait, unless that began in the future."""
+    """Whether ``now`` is before the wait, unless the wait began in the future."""
     since = parse_time(work["since"])
     return now < since and not is_ahead(since, now)
