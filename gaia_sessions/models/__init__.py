@@ -1,7 +1,6 @@
-"""The record as pydantic models, and the JSON Schema of ``state.json``.
+"""The record as pydantic models, and the JSON Schema of ``state.json``. Unknown keys are allowed.
 
-For programs that validate whole records, and for ``gaia-sessions schema``. Unknown keys are allowed, as they are on
-disk. The one package that imports pydantic; hooks and ordinary commands must never import it.
+No other package imports pydantic: it is too slow to load for hooks and commands.
 """
 
 from __future__ import annotations
@@ -19,14 +18,15 @@ from gaia_sessions.session.schema import DEFAULTS, check_record
 from .bases import Count as Count
 from .bases import Number as Number
 from .bases import Time as Time
-from .classes import *  # noqa: F403  # the models and the words, whatever the table has
+from .classes import *  # noqa: F403  # all models
 from .classes import Session
 
 
 def validate(document: object) -> Session:
-    """The model of a decoded ``state.json``; ``InvalidInput`` says what is wrong, and where, as reading a session does.
+    """Returns the model of a decoded ``state.json``.
 
-    What the users' own program wrote is accepted as it is everywhere: see ``normalize_document``.
+    Raises:
+        InvalidInput: the document is not a valid record; ``where`` is the place.
     """
     if isinstance(document, dict) and not has_newer_schema({"schema": None, **document}):
         document = normalize_document(document)
@@ -34,12 +34,12 @@ def validate(document: object) -> Session:
         return Session.model_validate(document)
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False)[0]
-    check_record({**DEFAULTS, **document} if isinstance(document, dict) else document, "")
+    check_record({**DEFAULTS, **document} if isinstance(document, dict) else document, "")  # the usual words
     raise InvalidInput(first["msg"], ".".join(str(part) for part in first["loc"]))  # only the model refuses it
 
 
 class _FileSchemaGenerator(GenerateJsonSchema):
-    """Leaves null out of the schema where None is the default, because such a key is absent on disk."""
+    """Leaves null out of the schema if None is the default: such a key is absent on disk."""
 
     def default_schema(self, schema: WithDefaultSchema) -> dict[str, Any]:
         inner = schema["schema"]
@@ -49,7 +49,7 @@ class _FileSchemaGenerator(GenerateJsonSchema):
 
 
 def json_schema() -> dict[str, Any]:
-    """The JSON Schema (draft 2020-12) of ``state.json``."""
+    """Returns the JSON Schema (draft 2020-12) of ``state.json``."""
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         **Session.model_json_schema(schema_generator=_FileSchemaGenerator),

@@ -1,4 +1,4 @@
-"""What the models of the record are made of: the types of single values, and the rules that no type expresses."""
+"""Bases of the models: types of values, and the rules that no type expresses. ``scripts/render_models`` uses them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Seconds = Annotated[float, Field(ge=0)]
 
 
 class StrictModel(BaseModel, strict=True, extra="allow", frozen=True):
-    """An object whose optional keys may be absent, not null: None stands for an absent key."""
+    """An object whose optional keys can be absent, but not null; None means an absent key."""
 
     @model_validator(mode="before")
     @classmethod
@@ -39,7 +39,7 @@ class StrictModel(BaseModel, strict=True, extra="allow", frozen=True):
         return document
 
     def _check(self, check: Callable[[Any, str], None]) -> Self:
-        """Returns itself if it passes a ``check`` of the domain; raises the ``ValueError`` that pydantic expects."""
+        """Runs a ``check`` of the session package; raises the ``ValueError`` that pydantic expects."""
         try:
             check(self.model_dump(by_alias=True, exclude_unset=True), "")
         except InvalidInput as error:
@@ -48,7 +48,7 @@ class StrictModel(BaseModel, strict=True, extra="allow", frozen=True):
 
 
 class RunModel(StrictModel, frozen=True):
-    """A run that has ended says how and when."""
+    """A run that has ended has its end and the time of its end."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -63,7 +63,7 @@ class RunModel(StrictModel, frozen=True):
 
 
 class SessionModel(StrictModel, frozen=True):
-    """A record whose runs are numbered in their order, and whose app and user stand together."""
+    """A record with its runs in the order of their numbers, and with an app and a user, or neither."""
 
     model_config = ConfigDict(json_schema_extra={"dependentRequired": {"app": ["user"], "user": ["app"]}})
 

@@ -37,7 +37,7 @@ class Answer(StrictModel, frozen=True):
 
 
 class GivenAnswer(StrictModel, frozen=True):
-    """One answer to a question, as it was given; kept when the session is resumed."""
+    """One answer to a question, as it was given; it stays when the session is resumed."""
 
     answer: str = Field(description="`approved`, `denied`, or `answered` if something was sent to the agent.")
     by: str = Field(description="How the answer was given: `command` (`approve`, `deny`), `python`, `resume_line`, `run` (with the ID of the session), `send` (to the agent), `update` (which changed the phase), `message` (which woke the agent), or `workflow` (which the host resumed).")
@@ -86,7 +86,7 @@ class Worktree(StrictModel, frozen=True):
 
 
 class Conversation(StrictModel, frozen=True):
-    """The conversation of the client that was the command of a run: it has the messages of the session up to one."""
+    """The conversation of the client that was the command of a run; it has the messages up to ``seq``."""
 
     preset: str = Field(description="Which client.")
     id: str = Field(description="The client's ID of the conversation.")
@@ -124,7 +124,7 @@ class OwnWork(StrictModel, frozen=True):
 
 
 class Run(RunModel, frozen=True):
-    """One execution of a sub-agent, or of a command, for a session; a key that is not known is absent."""
+    """One execution of a sub-agent, or of a command, for a session; a key whose value is unknown is absent."""
 
     run: Number = Field(description="Number of the run, from 1.")
     host: str | None = Field(default=None, description="The coding agent that ran the sub-agent, such as `claude-code`.")

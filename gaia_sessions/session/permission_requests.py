@@ -1,8 +1,6 @@
-"""What an agent at work asks a person for: the requests of a run, and which of them are answered.
+"""The permission requests of a run, and which of them are answered.
 
-A host may tell neither that a permission was given nor which use of a tool it was asked for. So an answer belongs to a
-request by the key of the use where both have one, else by the tool and its input, and the agent waits until all of them
-are answered. Only what is later than a request answers it. Pure.
+Hosts may report neither the answer nor the use of the tool. So answers are found in the agent's transcript.
 """
 
 from __future__ import annotations
@@ -19,50 +17,40 @@ if TYPE_CHECKING:
 
     from .schema import Asked, Record, Run
 
+# Claude Code 2.1.330 wrote the last line before the dialog 0.1 to 0.4 seconds before the request.
 FLUSH_TIME = timedelta(seconds=1)
-"""How long after a request a client may still write down what led to it; then nothing more until one is answered.
-
-Seen in Claude Code 2.1.330: the last line before the dialog was written 0.1 to 0.4 seconds before the request.
-"""
+"""How long after a request a client may still write down the messages that led to the request."""
 
 MOST_REQUESTS = 20
-"""More at a time are not kept: the agent waits anyway."""
+"""The most open requests of a run that are stored."""
 
 
 class SeenCall:
-    """A call of a tool in an agent's transcript.
-
-    asked: the digest of its tool and input. at: when it was written. round: the number of the message that has it.
-    answered_at: when its result was written; None if there is none.
-    """
+    """A call of a tool in an agent's transcript."""
 
     __slots__ = ("answered_at", "asked", "at", "round", "tool")
 
     def __init__(self, tool: str, asked: str, at: datetime, round_number: int) -> None:
         self.tool = tool
-        self.asked = asked
-        self.at = at
-        self.round = round_number
-        self.answered_at: datetime | None = None
+        self.asked = asked  # a digest of the tool and its input
+        self.at = at  # when the call was written
+        self.round = round_number  # of the message with the call
+        self.answered_at: datetime | None = None  # when the result was written
 
 
 class SeenCalls:
-    """What the end of an agent's transcript says of its calls.
-
-    calls: by the host's keys. rounds: when each message of the agent began, which comes after all results of the one
-    before. other_results: when those were written whose calls are not in it, by the host's keys.
-    """
+    """The calls and results at the end of an agent's transcript."""
 
     __slots__ = ("calls", "other_results", "rounds")
 
     def __init__(self) -> None:
-        self.calls: dict[str, SeenCall] = {}
-        self.rounds: list[datetime] = []
-        self.other_results: dict[str, datetime] = {}
+        self.calls: dict[str, SeenCall] = {}  # by the host's keys
+        self.rounds: list[datetime] = []  # when each message of the agent began: after all results of the one before
+        self.other_results: dict[str, datetime] = {}  # when results were written whose calls are not here
 
 
 def requests_of(run: Run) -> list[Asked]:
-    """The requests of ``run`` that are kept, the first one first; old records have one at most."""
+    """The stored requests of ``run``, the oldest first."""
     if "waiting" not in run:
         return []
     others = run["waiting"].get("others", [])
@@ -71,18 +59,13 @@ def requests_of(run: Run) -> list[Asked]:
 
 
 def renewed(run: Run, transcript: str | None) -> Run:
-    """``run`` with the file to which its agent writes by now: another one once its conversation has become another.
-
-    The agents of a workflow keep theirs, which is among the files of the workflow.
-    """
+    """``run`` with ``transcript`` as the file that its agent writes now."""
+    # An agent of a workflow keeps its transcript, which is among the files of the workflow.
     return {**run, "transcript_path": transcript} if transcript and "workflow" not in run else run
 
 
 def with_request(record: Record, run: Run, request: Asked, seen: SeenCalls | None) -> Record:
-    """The host asks a person whether the agent of ``run`` may do what ``request`` says.
-
-    ``seen`` says which of the earlier requests are answered.
-    """
+    """``record`` with ``request`` among the requests of ``run`` that are not answered."""
     if not is_live(run) or "end" in run or "own_work" in run:
         return record
     now = parse_time(request["since"])
@@ -98,7 +81,7 @@ def with_request(record: Record, run: Run, request: Asked, seen: SeenCalls | Non
 
 
 def still_asked(run: Run, now: datetime, written_at: datetime | None, seen: SeenCalls | None) -> list[Asked]:
-    """The requests of ``run`` that are not answered; where its transcript tells nothing, the time of that has to do."""
+    """The requests of ``run`` that are not answered; if ``seen`` is None, the time of the last write decides."""
     requests = requests_of(run)
     if seen is not None:
         return unanswered(requests, seen)
@@ -108,13 +91,11 @@ def still_asked(run: Run, now: datetime, written_at: datetime | None, seen: Seen
 
 
 def unanswered(requests: Sequence[Asked], seen: SeenCalls) -> list[Asked]:
-    """Those of ``requests`` of which the agent's transcript does not show that they are answered.
-
-    A result answers the request for its own call. One of a call that is not there answers one of the requests whose
-    calls are not there either, the last one first. The next message of the agent comes after all of them.
-    """
+    """The ``requests`` that the transcript does not show to be answered."""
     all_asked = {one.get("asked") for one in requests}
     left, unknown = [], []
+    # A result answers the request for its call. Without calls, a result answers the latest request before the result.
+    # The agent's next message comes after all answers.
     for one in requests:
         since = parse_time(one["since"])
         calls = _calls_for(one, since, seen, all_asked)
@@ -138,13 +119,11 @@ def _without_results(requests: list[Asked], results: Iterable[datetime]) -> list
 
 
 def _calls_for(request: Asked, since: datetime, seen: SeenCalls, all_asked: set[str | None]) -> list[SeenCall]:
-    """The calls that ``request`` may be for: one that was over before is none.
-
-    A host may show a hook another input than its transcript has; then the tool decides.
-    """
+    """The calls that ``request`` may be for."""
     if "call" in request:
         found = seen.calls.get(request["call"])
         return [found] if found else []
+    # A host may show the hook another input than the transcript has. Then the tool decides.
     before = (call for call in seen.calls.values() if call.at <= since + FLUSH_TIME)
     possible = [call for call in before if call.answered_at is None or call.answered_at > since]
     exact = [call for call in possible if call.asked == request.get("asked")]
@@ -152,14 +131,14 @@ def _calls_for(request: Asked, since: datetime, seen: SeenCalls, all_asked: set[
 
 
 def _is_same(one: Asked, other: Asked) -> bool:
-    """Whether both are about the same use of a tool."""
+    """Whether both requests are for the same use of a tool."""
     if "call" in one and "call" in other:
         return one["call"] == other["call"]
     return "asked" in one and "asked" in other and one["asked"] == other["asked"]
 
 
 def request_at(now: datetime, tool: str, asked: str | None, call: str | None) -> Asked:
-    """What an agent asks for at ``now``; the host may tell no ``call``."""
+    """A request for ``tool`` at ``now``; some hosts report no ``call``."""
     request: Asked = {"since": format_time(now), "for": tool}
     if asked is not None:
         request["asked"] = asked

@@ -1,6 +1,6 @@
-"""The nine phases of a piece of work: what each is, every move between them, and where each event leads.
+"""The nine phases of a session, every move between them, and where each event leads.
 
-Whoever wants to know what a phase is, or what comes after it, asks here; nobody else compares the name of a phase.
+No other module compares the name of a phase.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ _CARRYING_OUT = (EXECUTING, VALIDATING)
 _WORKING_PHASES = (INVESTIGATING, PLANNING, APPROVAL, EXECUTING, VALIDATING)
 OPEN = (INITIALIZING, *_WORKING_PHASES)
 
-# Agents replan, and a stricter table would make them report wrong phases: among the open phases every move is legal,
-# except back to the first. A move to the same phase is a heartbeat.
+# Agents replan, so every move between open phases is legal, except back to the first: a stricter table would make
+# agents report wrong phases. A move to the same phase is a heartbeat.
 MOVES: dict[str, tuple[str, ...]] = {
     INITIALIZING: (INITIALIZING, *_WORKING_PHASES, *OUTCOMES),
     INVESTIGATING: (*_WORKING_PHASES, *OUTCOMES),
@@ -40,8 +40,8 @@ MOVES: dict[str, tuple[str, ...]] = {
 
 PHASES = tuple(MOVES)
 
-# An end that was inferred, or that a hook of the host took back, may prove wrong: the work is then where it was, which
-# may be any phase. Only a report of the host corrects an end; no command does.
+# An end that was inferred, or that a hook of the host took back, can be wrong: then the work returns to its phase
+# before, which may be any phase. Only a report of the host corrects an end. No command does.
 CORRECTIONS: dict[str, tuple[str, ...]] = {**MOVES, **dict.fromkeys(OUTCOMES, PHASES)}
 
 AGENT_AT_WORK = "the agent starts, or is seen at work after an assumed end"
@@ -57,6 +57,7 @@ COMMAND_FAILED = "a command fails, or ends at a limit without a marker"
 HOST_OVER = "the conversation, client or `gaia-sessions run` ends during a run"
 WORK_GIVEN_UP = "the agent is killed, the delegation denied, or the session cancelled"
 
+# A final phase in a row is an end that can be wrong: see ``CORRECTIONS``.
 EVENTS: dict[str, dict[str, str]] = {
     AGENT_AT_WORK: dict.fromkeys((INITIALIZING, *OUTCOMES), INVESTIGATING),
     WORK_RESUMED: {INITIALIZING: INVESTIGATING, APPROVAL: EXECUTING},
@@ -71,19 +72,16 @@ EVENTS: dict[str, dict[str, str]] = {
     HOST_OVER: {INITIALIZING: INVESTIGATING, **dict.fromkeys(_CARRYING_OUT, ABANDONED)},
     WORK_GIVEN_UP: dict.fromkeys(OPEN, ABANDONED),
 }
-"""Where each event leads from each phase; from a phase that its row does not have, it leads nowhere.
-
-A final phase in a row is an end that may prove wrong: see ``CORRECTIONS``.
-"""
+"""Where each event leads from each phase; a phase that is missing in a row stays as it is."""
 
 
 def phase_after(event: str, phase: str) -> str:
-    """The phase in which ``event``, one of ``EVENTS``, leaves work that is in ``phase``."""
+    """The phase of work in ``phase`` after ``event``."""
     return EVENTS[event].get(phase, phase)
 
 
 def check_phase(phase: object) -> str:
-    """Returns ``phase`` if it is one of the nine; else raises ``UnknownPhase``."""
+    """Returns ``phase`` if it is one of the nine."""
     if not isinstance(phase, str) or phase not in MOVES:
         from gaia_sessions.errors import UnknownPhase
 
@@ -92,7 +90,7 @@ def check_phase(phase: object) -> str:
 
 
 def check_outcome(outcome: object) -> str:
-    """Returns ``outcome`` if work may end with it; else raises ``UnknownOutcome``."""
+    """Returns ``outcome`` if work may end with it."""
     if not isinstance(outcome, str) or outcome not in OUTCOMES:
         from gaia_sessions.errors import UnknownOutcome
 
@@ -101,12 +99,12 @@ def check_outcome(outcome: object) -> str:
 
 
 def check_move(from_phase: str, to_phase: str) -> None:
-    """Raises ``IllegalMove`` if the table does not have the move."""
+    """Refuses a move that is not in ``MOVES``."""
     _check_in(MOVES, from_phase, to_phase)
 
 
 def check_correction(from_phase: str, to_phase: str) -> None:
-    """Raises ``IllegalMove`` if not even evidence that corrects an end allows the move."""
+    """Refuses a move that not even a correction of an end allows."""
     _check_in(CORRECTIONS, from_phase, to_phase)
 
 
@@ -118,12 +116,10 @@ def _check_in(moves: dict[str, tuple[str, ...]], from_phase: str, to_phase: str)
 
 
 def is_final(phase: str) -> bool:
-    """Whether no move leads out of ``phase``."""
     return phase in OUTCOMES
 
 
 def is_resumable(phase: str) -> bool:
-    """Whether work that paused in ``phase`` may be resumed."""
     return phase in RESUMABLE
 
 
@@ -133,30 +129,27 @@ def is_marker_phase(phase: str) -> bool:
 
 
 def is_new(phase: str) -> bool:
-    """Whether nobody has begun the work."""
+    """Whether the work has not begun."""
     return phase == INITIALIZING
 
 
 def waits_for_approval(phase: str | None) -> bool:
-    """Whether somebody has to decide before work in ``phase`` goes on."""
+    """Whether work in ``phase`` waits for an answer."""
     return phase == APPROVAL
 
 
 def carries_out(phase: str) -> bool:
-    """Whether work in ``phase`` carries out its plan: what was begun must be looked at first if it is interrupted."""
+    """Whether work in ``phase`` may change something, so that an interruption leaves it half done."""
     return phase in _CARRYING_OUT
 
 
 def is_success(phase: str | None) -> bool:
-    """Whether work in ``phase`` has ended well."""
     return phase == COMPLETED
 
 
 def is_failure(phase: str | None) -> bool:
-    """Whether work in ``phase`` has ended with a failure of its agent."""
     return phase == FAILED
 
 
 def is_abandoned(phase: str | None) -> bool:
-    """Whether work in ``phase`` has ended because nobody goes on with it."""
     return phase == ABANDONED

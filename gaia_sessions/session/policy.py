@@ -1,7 +1,6 @@
-"""The one policy on whether work may be resumed, as a table of conditions.
+"""Whether a session may be resumed: a table of checks, and the advice for each.
 
-Owns the conditions, their order and the advice for each. Pure: ``now``, the limits, the runs of hosts that are gone and
-the time of the agent's transcript are arguments.
+The first check that fails gives the reason.
 """
 
 from __future__ import annotations
@@ -90,29 +89,19 @@ _IDLE_CHECK = "idle_seconds"
 
 
 class Limits:
-    """The idle time and the number of errors under which work may be resumed; both must be strictly under the limit.
-
-    quiet: after how long without a sign of life an agent at work is called quiet; it decides nothing.
-    explicit_approvals: whether to go on with work that waits for an approval does not approve it.
-    """
+    """The idle time and the number of errors must be below these limits."""
 
     __slots__ = ("explicit_approvals", "idle", "max_errors", "quiet")
 
     def __init__(self, idle: timedelta, max_errors: int, quiet: timedelta, *, explicit_approvals: bool = False) -> None:
         self.idle = idle
-        self.explicit_approvals = explicit_approvals
+        self.explicit_approvals = explicit_approvals  # if true, to resume the session does not approve it
         self.max_errors = max_errors
-        self.quiet = quiet
+        self.quiet = quiet  # decides nothing: after this time without activity, an agent at work is called quiet
 
 
 class ResumeCase:
-    """What the decision is about.
-
-    phase: that of the record, or where the loss of its latest run leaves it. dead_runs: the numbers of the runs whose
-    host is proved to be gone. cancellation: why it is cancelled, if it is.
-    updated: when the record was last updated. idle_seconds: for how long nothing
-    happened that counts.
-    """
+    """What the checks look at."""
 
     __slots__ = ("cancellation", "dead_runs", "idle_seconds", "limits", "now", "phase", "record", "updated")
 
@@ -130,7 +119,7 @@ class ResumeCase:
         self.phase = _phase_after_loss(record, dead_runs)
         self.now = now
         self.limits = limits
-        self.dead_runs = dead_runs
+        self.dead_runs = dead_runs  # the numbers of the runs whose host is proved to be gone
         self.cancellation = cancellation
         self.updated = updated
         self.idle_seconds = seconds_between(idle_since, now)
@@ -146,13 +135,7 @@ def decide(
     cancellation: Cancellation | None,
     written_at: datetime | None,
 ) -> Decision:
-    """The decision on ``record``.
-
-    ``dead_runs``, the numbers of runs whose host is proved to be gone, count as ended. ``cancellation`` says why it is
-    cancelled. ``written_at`` is when its transcript was last written to. ``reason`` is that of the first of ``checks``
-    that fails. ``until`` is when it can no longer be resumed. ``last_activity`` is there if it is later than
-    ``last_updated``.
-    """
+    """The decision on ``record``; ``dead_runs`` count as ended."""
     updated = parse_time(record["last_updated"])
     active = _last_activity(updated, now, written_at)
     idle_since = _resting_since(record, active)
@@ -210,12 +193,12 @@ def _phase_after_loss(record: Record, dead_runs: frozenset[int]) -> str:
 
 
 def resting_since(record: Record, now: datetime, written_at: datetime | None) -> datetime:
-    """Since when idle time counts: the last activity, or the reset of the limit that interrupted the work."""
+    """The time from which idle time counts: the last activity, or the reset of the usage limit."""
     return _resting_since(record, _last_activity(parse_time(record["last_updated"]), now, written_at))
 
 
 def _last_activity(updated: datetime, now: datetime, written_at: datetime | None) -> datetime:
-    """When the work was last active; a write to the agent's transcript counts, unless that time is in the future."""
+    """The last activity; a write to the transcript counts, unless its time is in the future."""
     return max(updated, written_at) if written_at and not is_ahead(written_at, now) else updated
 
 
@@ -224,7 +207,7 @@ def _resting_since(record: Record, active: datetime) -> datetime:
 
 
 def is_waiting_for_limit(record: Record, now: datetime) -> bool:
-    """Whether the limit that interrupted the work is not reset yet."""
+    """Whether the usage limit that interrupted the work is not reset yet."""
     return "paused_until" in record and now < parse_time(record["paused_until"])
 
 
@@ -235,7 +218,7 @@ def _advice(reasons: list[str], agent_id: str, record: Record, answer: tuple[str
     if is_new(record["phase"]) and reason == "phase_not_resumable":
         return ADVICE_WHEN_NEW
     if reason == _EXPIRED_REASON:
-        reason = reasons[-1]  # an update helps only where nothing else is wrong
+        reason = reasons[-1]  # an update helps only if nothing else is wrong
         if reason == _EXPIRED_REASON and waits_for_approval(record["phase"]) and answer is None:
             return ADVICE_WHEN_ASKED.replace("{id}", agent_id)
     if reason == RESUMABLE_REASON and answer is not None:
@@ -255,27 +238,27 @@ def resume_summary(decision: Decision) -> ResumeSummary:
 
 
 def may_go_on(decision: Decision) -> bool:
-    """Whether the session may be resumed, now or once a limit is reset."""
+    """Whether the session may be resumed, now or after a limit is reset."""
     return decision["should_resume"] or decision["reason"] == "waiting_for_limit"
 
 
 def is_only_expired(decision: Decision) -> bool:
-    """Whether the work may be resumed once it has new activity, or an answer, since it only was idle for too long."""
+    """Whether only the idle time forbids to resume the session."""
     return [check["name"] for check in decision["checks"] if not check["ok"]] == [_IDLE_CHECK]
 
 
 def is_running(decision: Decision) -> bool:
-    """Whether the session exists and an agent is at work on it, whatever its phase."""
+    """Whether an agent is at work on the session, whatever its phase."""
     return bool(live_runs(decision))
 
 
 def live_runs(decision: Decision) -> list[int]:
-    """The numbers of the runs whose agents are at work, as far as can be determined."""
+    """The numbers of the runs whose agents are at work, as far as is known."""
     return _runs_found(decision, _LIVE_RUN_CHECK)
 
 
 def claimed_runs(decision: Decision) -> list[int]:
-    """The numbers of the runs that were just delegated, and whose start is still to come."""
+    """The numbers of the runs that were just delegated and have not started."""
     return _runs_found(decision, _CLAIM_CHECK)
 
 
@@ -361,36 +344,36 @@ _CHECKS: tuple[tuple[str, str, PolicyCheck], ...] = (
 )
 
 _PLACES = {name: place for place, (_, name, _) in enumerate(_CHECKS, 2)}
-"""Where the result of each check stands in a decision: behind the two that ask for the record itself."""
+"""The index of each check in a decision; the checks ``exists`` and ``readable`` are before them."""
 
 ADVICE = {
     RESUMABLE_REASON: "resume it with its metadata and history as context",
     "not_found": "start new work",
     "corrupt": "start new work, and fix or remove the file",
-    CANCELLED_REASON: "leave it: it was cancelled; what was done so far is kept, in case new work is wanted",
-    "phase_not_resumable": "resume only from investigating, planning or approval; otherwise start new work",
-    "running": "leave it alone: its agent may still be at work",
-    "claimed": "leave it alone: somebody is about to resume it",
-    NOT_APPROVED_REASON: "once a person approves it in a terminal, it may be resumed: gaia-sessions approve {id}",
+    CANCELLED_REASON: "start new work if you need it; what this session found so far is kept",
+    "phase_not_resumable": "start new work: only investigating, planning and approval can be resumed",
+    "running": "do not resume it: its agent may still be at work",
+    "claimed": "wait: somebody is about to resume it",
+    NOT_APPROVED_REASON: "to make it resumable, a person types this in a terminal: gaia-sessions approve {id}",
     "not_ready": "start new work, or allow resuming again: gaia-sessions update {id} --resume-ready",
-    "clock_skew": "once the clock is right, an update sets the last activity: gaia-sessions update {id}",
-    "waiting_for_limit": "wait until the limit is reset; if it is by now: gaia-sessions update {id} --resume-ready",
-    _EXPIRED_REASON: "if it is still wanted, this makes it resumable: gaia-sessions update {id}",
-    "too_many_errors": "look at last_error and start new work: this one keeps failing",
+    "clock_skew": "once the clock is right, type: gaia-sessions update {id}",
+    "waiting_for_limit": (
+        "wait until the limit is reset; if it is already reset, type: gaia-sessions update {id} --resume-ready"
+    ),
+    _EXPIRED_REASON: "to make it resumable again, type: gaia-sessions update {id}",
+    "too_many_errors": "start new work: this one keeps failing, as last_error shows",
 }
-"""What to do for each reason, in the order of the policy; ``{id}`` stands for the session's id."""
+"""What to do for each reason, in the order of the policy; ``{id}`` becomes the ID of the session."""
 
-ADVICE_WHEN_ASKED = "approve it, or deny it in the same way, and it may be resumed: gaia-sessions approve {id}"
-"""What to do if the work has waited too long for an approval; ``{id}`` as above."""
+ADVICE_WHEN_ASKED = "to make it resumable, approve it, or deny it in the same way: gaia-sessions approve {id}"
+"""What to do if the session waited too long for an approval."""
 
 ADVICE_WHEN_ANSWERED = {
-    "approved": "resume it: what it waits for was approved",
-    "denied": "go on another way: what it waited for was denied",
+    "approved": "resume it: its question was approved",
+    "denied": "resume it, and choose another way: its question was denied",
 }
-"""What to do if the work may be resumed and what it waited for was answered."""
+"""What to do if the session may be resumed and its question was answered."""
 
-ADVICE_WHEN_NEW = "begin the work: there is nothing yet that could be resumed"
-"""What to do if nobody has begun the work."""
+ADVICE_WHEN_NEW = "start the work: there is nothing to resume yet"
 
 ADVICE_WHEN_FINAL = "start new work: this session has ended"
-"""What to do if the phase is final."""

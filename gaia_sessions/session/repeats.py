@@ -1,7 +1,6 @@
-"""A loop: an agent makes the same call of a tool again and again, and its result is the same each time.
+"""Loops: an agent repeats the same call of a tool, and gets the same result each time.
 
-Pure. What counts as the same call and the same result of a host is for its module. Calls of one message count once:
-the agent had seen the result of none of them when it made the next.
+Calls of one message count once: the agent made them before it saw a result.
 """
 
 from __future__ import annotations
@@ -15,18 +14,13 @@ if TYPE_CHECKING:
 TOLD_AFTER = 3
 REFUSED_AFTER = 4
 SECONDS_OF_A_POLL = 5.0
-"""A call that takes so long has waited for something, and whoever waits may ask again."""
+"""A call that takes this long has waited for something, so the agent may call again."""
 
 _LOOP = "This is a loop: "
 
 
 class PastCall:
-    """A call of a tool, as the transcript of its agent has it.
-
-    key: of this call. message: the one that it was made in, or its own key if that has no ID. call_text: the tool and
-    its input. result: None if it is not written. seconds: how long it took; without end if it reads what background
-    work has written so far. was_refused: a hook refused it, so that it was never made.
-    """
+    """A call of a tool, as the transcript of its agent has it."""
 
     __slots__ = ("call_text", "key", "message", "result", "seconds", "was_refused")
 
@@ -34,19 +28,16 @@ class PastCall:
         self, *, key: str, message: str, call_text: str, result: str | None, seconds: float, was_refused: bool
     ) -> None:
         self.key = key
-        self.message = message
-        self.call_text = call_text
-        self.result = result
-        self.seconds = seconds
-        self.was_refused = was_refused
+        self.message = message  # the ID of the message with the call, or ``key``
+        self.call_text = call_text  # the tool and its input
+        self.result = result  # None if it is not written yet
+        self.seconds = seconds  # infinite if the call reads the output of background work
+        self.was_refused = was_refused  # by a hook: the call was never made
 
 
 def row_before(call: str, calls: Iterable[PastCall]) -> int | None:
-    """How many messages right before ``call`` made the same call, with the same result; ``calls``: newest first.
-
-    None if what is not written yet may change that. While the call itself is not written it is taken to be like the
-    newest one that is. Where no row can come of what is missing, the answer is known without it.
-    """
+    """How many messages right before ``call`` made the same call with the same result; ``calls``: newest first."""
+    # None if the answer depends on what is not written yet. A call that is not written is taken for the newest one.
     call_text = own_message = result = None
     is_written = is_waiting = False
     messages: set[str] = set()
@@ -60,7 +51,7 @@ def row_before(call: str, calls: Iterable[PastCall]) -> int | None:
         call_text = past.call_text if call_text is None else call_text
         if past.call_text != call_text:
             break
-        if past.message == own_message:  # beside it, and at work
+        if past.message == own_message:  # a call of the same message, which has no result yet
             continue
         if past.seconds >= SECONDS_OF_A_POLL or (result is not None and past.result != result):
             break
@@ -72,20 +63,20 @@ def row_before(call: str, calls: Iterable[PastCall]) -> int | None:
     count = len(messages)
     if is_written and not is_waiting:
         return count
-    enough = TOLD_AFTER if is_written else TOLD_AFTER - 1  # of the rounds before it the last may be missing too
+    enough = TOLD_AFTER if is_written else TOLD_AFTER - 1  # the last message before it may be missing too
     return 0 if count < enough else None
 
 
 def warning(tool: str) -> str:
-    """What an agent is told that makes the same call of ``tool`` for the fourth time."""
+    """What an agent is told before the fourth identical call."""
     return (
         f"The last {TOLD_AFTER} calls of {tool} had this same input, and all had the same result. "
-        "If this one has it too, the next is refused: do something else, or report what you have."
+        "If this call has the same result, the next one is refused. Do something else, or report what you have."
     )
 
 
 def refusal(tool: str, *, cancels: bool) -> str:
-    """What an agent is told that makes the same call of ``tool`` once more."""
+    """What an agent is told instead of the fifth identical call."""
     found = f"{_LOOP}the last {REFUSED_AFTER} calls of {tool} had this same input, and all had the same result."
     if cancels:
         return f"{found} The work is cancelled. {USE_NO_MORE_TOOLS}"
@@ -98,6 +89,6 @@ def reason_to_cancel(agent_id: str, tool: str) -> str:
 
 
 def is_own_refusal(text: str) -> bool:
-    """Whether ``text`` is a refusal of ours, by its words: for a client that does not note who refused a call."""
+    """Whether ``text`` is a refusal of ours, for a client that does not note who refused a call."""
     begins, ends = text.startswith((_LOOP, SEARCHES_USED)), text.endswith((USE_NO_MORE_TOOLS, GO_ON_WITHOUT))
     return begins or ends or f". {GO_ON_WITH}" in text

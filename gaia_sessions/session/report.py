@@ -1,8 +1,6 @@
-"""The report on a session: how the work stands or ended, with what there is of a result, in one shape for every end.
+"""The report on a session: its status and its result, in one shape for every end.
 
-Owns that shape and its status. What an agent left behind is reported whatever its end was. While the session is open,
-its latest run that began decides: work that rests was stopped by its own agent, which is a success. Pure: ``now`` is
-an argument.
+If the session is open, its latest run that began decides. Work that its own agent stopped is a success.
 """
 
 from __future__ import annotations
@@ -34,7 +32,7 @@ if TYPE_CHECKING:
     Status = Literal["success", "error", "timeout", "cancelled", "running"]
 
 SCHEMA = 1
-"""The version of this shape; it only ever gets more keys."""
+"""The version of this shape; versions only add keys."""
 
 SUCCESS: Status = "success"
 ERROR: Status = "error"
@@ -44,10 +42,10 @@ RUNNING: Status = "running"
 
 RECENT_MESSAGES = 6
 MAX_CONTENT_LENGTH = 800
-"""Characters of each recent message."""
+"""The most characters of each recent message."""
 
 _KILLED = 137
-"""The exit code of a command that SIGKILL ended, as shells say it."""
+"""The exit code of a command that SIGKILL ended, as shells state it."""
 
 UNFINISHED_NOTE = "Sub-agent did not finish the task. Use partial results below."
 
@@ -112,11 +110,7 @@ class Report(TypedDict):
 
 
 class Findings:
-    """What a report needs beside the record.
-
-    messages: the latest in full, the oldest first. cancellation: why the session is cancelled; None if it is not.
-    dead_runs: the numbers of runs whose host is proved to be gone. why_failed: what the agent said of its failure.
-    """
+    """What a report needs besides the record."""
 
     __slots__ = ("cancellation", "dead_runs", "messages", "why_failed")
 
@@ -127,14 +121,14 @@ class Findings:
         dead_runs: Collection[int] = (),
         why_failed: str = "",
     ) -> None:
-        self.messages = messages
+        self.messages = messages  # the latest in full, the oldest first
         self.cancellation = cancellation
-        self.dead_runs = dead_runs
-        self.why_failed = why_failed
+        self.dead_runs = dead_runs  # the numbers of runs whose host is proved to be gone
+        self.why_failed = why_failed  # what the agent said of its failure
 
 
 def report(record: Record, findings: Findings, now: datetime, limit: int | None) -> Report:
-    """The report on the session of ``record``; ``limit`` is that of ``usage_of``."""
+    """The report on the session of ``record``; ``limit`` is as in ``usage_of``."""
     run, used = run_of(record, findings.dead_runs), usage_of(record, now, limit)
     status = _status_of(record, run, findings, now)
     is_unfinished = status not in (SUCCESS, RUNNING)
@@ -173,7 +167,8 @@ def report(record: Record, findings: Findings, now: datetime, limit: int | None)
 
 
 def _status_of(record: Record, run: Run | None, findings: Findings, now: datetime) -> Status:
-    """How the work stands or ended. An outcome stays what it was if the session is cancelled afterwards."""
+    """The status of the work."""
+    # An outcome stays if the session is cancelled later.
     if is_success(record["phase"]):
         return SUCCESS
     if findings.cancellation is not None and not is_failure(record["phase"]):
@@ -188,44 +183,40 @@ def _status_of(record: Record, run: Run | None, findings: Findings, now: datetim
 
 
 def _has_timed_out(run: Run) -> bool:
-    """Whether the command of ``run`` met its time limit, wherever its work rests."""
+    """Whether the command of ``run`` reached its time limit, in whatever phase it left the session."""
     return is_own_run(run) and run.get("end") == RUN_FAILED and run.get("detail") == TIMED_OUT
 
 
 def _limit_text(run: Run, used: TokenUsage) -> str | None:
-    """Which limit the command of ``run`` met, if it met one."""
+    """Which limit the command of ``run`` reached; None if it reached none."""
     if not is_own_run(run) or run.get("end") != RUN_FAILED:
         return None
     if run.get("detail") == OUT_OF_TOKENS:
-        shared = "" if used["limit_reached"] else ", with its own sub-agents,"  # what they used is in their records
+        shared = "" if used["limit_reached"] else " and its own sub-agents"  # their usage is in their own records
         most = "" if used["max_tokens"] is None else f"{used['max_tokens']:,} "
-        return f"Sub-agent used{shared} all of its {most}tokens"
+        return f"Sub-agent{shared} used all of its {most}tokens"
     if run.get("detail") != TIMED_OUT:
         return None
     if run.get("exit_code") == _KILLED:
         return f"Sub-agent hard timed out after {run.get('hard_timeout_secs', 0):.10g} seconds"
-    return f"Sub-agent timed out after {run.get('timeout_secs', 0):.10g} seconds, and ended within the grace"
+    return f"Sub-agent timed out after {run.get('timeout_secs', 0):.10g} seconds, and ended within the grace period"
 
 
 def turn_id_of(record: Record, turn: TurnOf) -> str:
-    """The ID of a turn: that of the task of its run, else the generation of the transcript and its number there."""
+    """The ID of a turn: the ID of its run's task, else the generation of the transcript and the turn's number."""
     return task_id_of(record, turn["run"]) if "run" in turn else f"{generation_of(record)}.{turn['turn']}"
 
 
 def task_id_of(record: Record, run: int) -> str:
-    """The id of one task of the session: ``sub-`` and a UUID that is always the same for the same run.
-
-    It is computed rather than kept, so that the runs of old records have one too.
-    """
+    """The ID of one run as a task: ``sub-`` and a UUID that is always the same for the same run."""
+    # Computed and not stored, so that runs in old records have an ID too.
     name = "\n".join((record["agent_id"], record["created_at"], str(run)))
     return f"sub-{UUID(bytes=sha256(name.encode()).digest()[:16], version=4)}"
 
 
 def _said_last(run: Run, findings: Findings, error: str | None) -> str | None:
-    """What the agent of ``run`` said last, other than the ``error`` that its host words as its last message.
-
-    What a command said is the end of its output: where there was none, an earlier message is not what it said.
-    """
+    """The last words of the agent of ``run``, unless they are the ``error``."""
+    # A command's last words are the end of its output. If there is no output, an earlier message is not its answer.
     if is_own_run(run) and (has_ended(run) or is_send(run)) and "last_message" not in run:
         return None
     said = (message for message in reversed(findings.messages) if message["role"] == _ASSISTANT)

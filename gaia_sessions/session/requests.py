@@ -1,7 +1,6 @@
-"""What is asked for with a new session, a run, an update or an answer, and the record that comes of it.
+"""The rules for a new session, an update or an answer, and the order in which they apply in one write.
 
-Owns the order in which the rules of ``updates`` and ``runs`` apply within one write. Commands and hosts' events both
-use these rules. Pure: ``now`` is an argument.
+Commands and hosts' events both use these rules.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
     from .shared_keys import Delta
 
     class Wanted(TypedDict, total=False):
-        """What is wanted of a new session, as ``NewSession`` takes it; None leaves it open."""
+        """The wishes for a new session, as ``NewSession`` takes them; None leaves a value open."""
 
         agent_name: str | None
         purpose: str | None
@@ -40,7 +39,7 @@ if TYPE_CHECKING:
         allowed_tools: Sequence[str] | None
 
     class Asked(TypedDict, total=False):
-        """What one update asks for; a key that is absent leaves its value as it is."""
+        """The request of one update; a missing key leaves its value as it is."""
 
         phase: str
         metadata: dict[str, Json]
@@ -51,11 +50,7 @@ if TYPE_CHECKING:
 
 
 class NewSession:
-    """What a new session is to be; without ``agent_id``, an id is generated. Raises ``InvalidInput``, ``InvalidId``.
-
-    allowed_tools: as the filter of ``tools`` has left them. app_id: what the app calls it, if not by ``agent_id``.
-    delta: what its agents hand each other from the beginning.
-    """
+    """A request for a new session."""
 
     __slots__ = (
         "agent_id",
@@ -95,9 +90,9 @@ class NewSession:
         check_string(agent_name, "agent_name")
         check_string(purpose, "purpose")
         if not agent_name.strip():
-            raise errors.InvalidInput("the name of the agent is blank", hint="name its kind, or leave it out")
+            raise errors.InvalidInput("the name of the agent is blank", hint="give a name, or leave it out")
         if not purpose.strip():
-            raise errors.InvalidInput("the purpose is blank", hint="say what the work is for, or leave it out")
+            raise errors.InvalidInput("the purpose is blank", hint="name a purpose, or leave it out")
         self.agent_name = agent_name
         self.purpose = purpose
         self.metadata = {} if metadata is None else check_metadata(metadata)
@@ -115,11 +110,11 @@ class NewSession:
             from .shared_keys import checked_owner  # few sessions belong to an app
 
             self.app, self.user = checked_owner(app, user)
-        self.app_id = app_id
-        self.delta = delta
+        self.app_id = app_id  # the app's ID of the session, if it is not ``agent_id``
+        self.delta = delta  # the first change of the shared state
 
     def record(self, now: datetime, random_bytes: RandomBytes) -> Record:
-        """The record of the session; a generated id is made from ``now`` and ``random_bytes``."""
+        """The record of the session; a generated ID is made from ``now`` and ``random_bytes``."""
         agent_id = self.agent_id or new_agent_id(now, random_bytes)
         record = new_record(agent_id, self.agent_name, self.purpose, self.metadata, now)
         if self.max_depth is not None:
@@ -137,10 +132,7 @@ class NewSession:
         return record
 
     def after(self, earlier: Record, system_prompt: str | None) -> NewSession:
-        """The same as it goes on with ``earlier``, which gives name, purpose, tools and the ``system_prompt`` too.
-
-        What is not the default is taken from this one.
-        """
+        """The same request for a session that continues ``earlier``, with its values in place of defaults."""
         return NewSession(
             earlier["agent_name"] if self.agent_name == NO_NAME else self.agent_name,
             earlier["purpose"] if self.purpose == NO_PURPOSE else self.purpose,
@@ -159,12 +151,7 @@ class NewSession:
 
 
 class Start:
-    """Which session a command is to work on: ``agent_id``, which exists, or a new one, of which ``wanted`` tells.
-
-    program: the agent's name where no other is wanted. continues: the session that has ended and whose work the new one
-    continues; it gives the agent's name and the purpose that are not wanted otherwise. new_id: the id of the new one;
-    without it, one is generated. Raises ``InvalidInput``, ``InvalidId``.
-    """
+    """Which session a command is to work on: ``agent_id``, which exists, or a new one."""
 
     __slots__ = ("_program", "_wanted", "agent_id", "continues", "new_id")
 
@@ -178,19 +165,19 @@ class Start:
         **wanted: Unpack[Wanted],
     ) -> None:
         self.agent_id = None if agent_id is None else check_agent_id(agent_id)
-        self.continues = None if continues is None else check_agent_id(continues)
+        self.continues = None if continues is None else check_agent_id(continues)  # the ended session
         self.new_id = new_id
-        self._program = program
+        self._program = program  # the default name of the agent
         self._wanted = {name: value for name, value in wanted.items() if value is not None}
-        self.new_session(None)  # so that what cannot be is refused before anything else
+        self.new_session(None)  # refuses invalid values before anything is written
 
     @property
     def is_new_work(self) -> bool:
-        """Whether nothing was done before."""
+        """Whether there is no earlier work."""
         return self.agent_id is None and self.continues is None
 
     def new_session(self, earlier: Record | None) -> NewSession:
-        """The new session, which continues the work of ``earlier``, if that is a session."""
+        """The new session, which continues ``earlier`` if there is one."""
         name, purpose = (earlier["agent_name"], earlier["purpose"]) if earlier else (self._program, NO_PURPOSE)
         tools = earlier.get("allowed_tools") if earlier else None
         wanted = {"agent_name": name, "purpose": purpose, "allowed_tools": tools, **self._wanted}
@@ -206,11 +193,7 @@ def checked_update(
     max_tokens: int | None = None,
     question: str | None = None,
 ) -> Asked:
-    """What one update asks for, if it can be asked for; None leaves a value as it is.
-
-    A question is asked of a person, and only goes with the phase in which work waits for that. Raises ``UnknownPhase``,
-    ``InvalidInput``.
-    """
+    """The request of one update, checked; None leaves a value as it is."""
     asked: Asked = {}
     if phase is not None:
         asked["phase"] = check_phase(phase)
@@ -231,31 +214,32 @@ def checked_update(
 
 
 def outcome_of(asked: Asked) -> str | None:
-    """The phase that an update asks for, if that is a final one."""
+    """The final phase that an update asks for, if it asks for one."""
     phase = asked.get("phase")
     return phase if phase is not None and is_final(phase) else None
 
 
 def reserved_for(asked: Asked) -> int:
-    """How many bytes an update must leave free: 192 KiB where people add to the record, none for an end, else 2 KiB."""
+    """How many bytes of the record an update must leave free."""
+    # Data of the user leaves 192 KiB for runs and ends. An end needs no free room. Any other update leaves 2 KiB.
     if "metadata" in asked or len(asked.get("error", "")) > MAX_MESSAGE_LENGTH:
         return ROOM_FOR_ENDS
     return RESERVED_BYTES if outcome_of(asked) is None else 0
 
 
 def checked_answer(message: str | None, if_revision: int | None) -> str:
-    """What is said with an answer, empty without any. Raises ``InvalidInput``."""
+    """The message of an answer; empty if there is none."""
     check_if_revision(if_revision)
     return _checked_text(message, "message") or ""
 
 
 def check_if_revision(if_revision: int | None) -> None:
-    """Raises ``InvalidInput`` unless that can be a revision; None is any."""
+    """Refuses what cannot be a revision; None means any revision."""
     _checked_number(if_revision, "if_revision", least=0)
 
 
 def check_metadata(metadata: object) -> dict[str, Json]:
-    """Returns a copy of ``metadata`` as JSON; raises ``InvalidInput`` if it is not a JSON object."""
+    """A copy of ``metadata`` as a JSON object."""
     copy = strict.normalize_value(metadata, "metadata")
     if not isinstance(copy, dict):
         raise errors.InvalidInput(f"must be an object, not {strict.json_type_of(copy)}", "metadata")
@@ -263,10 +247,7 @@ def check_metadata(metadata: object) -> dict[str, Json]:
 
 
 def with_update(record: Record, asked: Asked, now: datetime) -> Record:
-    """The record with everything that is ``asked``; the same record if it has ended as asked before.
-
-    Raises ``SessionFinal``, ``IllegalMove``, ``ResumeNotAllowed``.
-    """
+    """The record after an update; the same record if the session has already ended as asked."""
     outcome = outcome_of(asked)
     if is_final(record["phase"]):
         if asked == {"phase": record["phase"]}:
@@ -289,12 +270,10 @@ def with_update(record: Record, asked: Asked, now: datetime) -> Record:
 
 
 def rests_with_question(record: Record, now: datetime, dead_runs: frozenset[int]) -> bool:
-    """Whether the work rests with what it asked, answered or not, and no agent at work says where it stands.
-
-    So it does while its agent waits for its own work, or was woken by a message. ``dead_runs`` count as ended.
-    """
+    """Whether the session waits for an answer, given or not, and no agent at work decides its phase."""
     if not waits_for_approval(record["phase"]):
         return False
+    # An agent that waits for its own work, or that a message woke, does not decide.
     waiting = [run["run"] for run in record.get("runs", ()) if waits_with_question(run)]
     return holds_question(record) or not has_agent(record, now, dead_runs.union(waiting))
 
@@ -302,13 +281,11 @@ def rests_with_question(record: Record, now: datetime, dead_runs: frozenset[int]
 def check_approved(
     record: Record, phase: str | None, now: datetime, dead_runs: frozenset[int], shell: str | None
 ) -> None:
-    """Raises ``NotApproved`` if work that rests until somebody approves it moves to ``phase``, and nobody did.
-
-    A person may end it. shell: the host in whose agent's shell that is typed; there nobody ends it before it is
-    answered, and nobody moves it on after that either.
-    """
+    """Refuses to move a session out of ``approval`` to ``phase`` before a person has answered."""
     if phase is None or waits_for_approval(phase) or not rests_with_question(record, now, dead_runs):
         return
+    # A person may end the session without an answer. In an agent's shell (``shell`` names its host), an end needs an
+    # answer, and any other move is refused.
     answered = answer_of(record)
     has_person, enough = (answered is not None, shell is None), any if is_final(phase) else all
     if not enough(has_person):
@@ -318,18 +295,16 @@ def check_approved(
 def with_question_passed(
     record: Record, phase: str | None, now: datetime, dead_runs: frozenset[int], shell: str | None
 ) -> Record:
-    """With it noted if a move to ``phase`` takes up work that waits, which is all the approval that it has.
-
-    Whoever goes on then is told that nobody answered. shell: as for ``check_approved``.
-    """
+    """With a note that an update moved the session on from its question without an answer."""
     if phase is None or is_final(phase) or waits_for_approval(phase) or not is_asking(record):
         return record
     if not rests_with_question(record, now, dead_runs):
         return record
+    # The next agent is told that nobody answered.
     return updates.with_given_answer(record, "approval", now, UPDATE, shell=shell, is_told=False)
 
 
-def with_answer(  # what is known of an answer
+def with_answer(
     record: Record,
     key: AnswerKey,
     message: str,
@@ -339,21 +314,16 @@ def with_answer(  # what is known of an answer
     by: str,
     shell: str | None,
 ) -> Record:
-    """The record with an answer, from which idle time counts, in place of an earlier one.
-
-    by: how it is given, as ``GivenAnswer`` says it. shell: the host in whose agent's shell, if that is known. Raises
-    ``SessionFinal``, and ``NothingToAnswer`` unless the work rests in phase approval, or its agent waits for its own
-    work with the question: whoever goes on with it was told what was known when it was resumed. ``dead_runs`` count as
-    ended.
-    """
+    """The record with a new answer, which is activity and replaces an earlier answer."""
     updates.check_open(record)
+    # An agent at work was told the earlier answer when it was resumed. A new answer would not reach it.
     for run in record.get("runs", ()):
         if run["run"] not in dead_runs and is_live(run) and not waits_with_question(run):
             raise errors.NothingToAnswer(record["agent_id"], "its agent is at work")
         if run["run"] not in dead_runs and is_claimed(run, now):
             raise errors.NothingToAnswer(record["agent_id"], "somebody is about to resume it")
     if not waits_for_approval(record["phase"]):
-        raise errors.NothingToAnswer(record["agent_id"], f"it is {record['phase']}")
+        raise errors.NothingToAnswer(record["agent_id"], f"its phase is {record['phase']}")
     return updates.with_activity(updates.with_answer(record, key, message, now, by, shell), now)
 
 
@@ -366,12 +336,12 @@ def _checked_text(value: str | None, where: str) -> str | None:
 def _checked_question(question: str, phase: str | None) -> str:
     check_string(question, "question")
     if not waits_for_approval(phase):
-        raise errors.InvalidInput("a question is asked with the phase approval", hint="add --phase approval")
+        raise errors.InvalidInput("a question needs the phase approval", hint="add --phase approval")
     if not question.strip():
-        raise errors.InvalidInput("the question is blank", hint="say what is asked, or leave it out")
+        raise errors.InvalidInput("the question is blank", hint="say what you ask, or leave the question out")
     if len(question) > MAX_MESSAGE_LENGTH:
-        found = f"the question has {len(question):,} characters, and at most {MAX_MESSAGE_LENGTH:,} are kept"
-        raise errors.InvalidInput(found, hint="ask in fewer words; what you found may go into the transcript")
+        found = f"the question has {len(question):,} characters; the limit is {MAX_MESSAGE_LENGTH:,}"
+        raise errors.InvalidInput(found, hint="shorten the question, and add your findings to the transcript")
     return question
 
 

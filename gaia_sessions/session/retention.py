@@ -1,7 +1,6 @@
-"""How much a record keeps of many runs, so that the end of the work can always be written.
+"""How much a record stores of many runs, so that there is always room for the end of the session.
 
-Owns how many runs and how much of their texts every record keeps, and how many bytes must stay free. How a record gets
-shorter is in ``shortening``, which few writes need. Pure: knows records and their size in bytes.
+``shortening`` makes records shorter. Few writes need it.
 """
 
 from __future__ import annotations
@@ -17,29 +16,26 @@ if TYPE_CHECKING:
     from .schema import Record
 
 MAX_RUNS = 50
-"""How many of the newest runs are kept; earlier ones are kept only while an agent may be at work on them."""
+"""How many of the newest runs are stored; older runs stay only while an agent may be at work on them."""
 
 MAX_SENDS = 2
-"""How many of the newest runs that are sends are kept: sixty of them would leave no room for those of hosts."""
+"""How many of the newest sends are stored as runs: 60 of them would leave no room for runs of hosts."""
 
 MAX_EARLIER_LENGTH = 200
-"""How many characters are kept of what a run ended with, or an answer said, once a later one has such a text."""
+"""The most characters of a run's last message, detail or answer after a later one exists."""
 
 ROOM_FOR_ENDS = 192 << 10
-"""How many bytes people's own data must leave free, for runs, answers and ends: those of real records take 145 KiB."""
+"""The bytes that data of users must leave free for runs, answers and ends; real records use 145 KiB."""
 
 RESERVED_BYTES = 2 << 10
-"""How many bytes must stay free after every other write but that of an end: enough to record one."""
+"""The bytes that any write but an end must leave free, so that an end can be written."""
 
 BYTES_FOR_RUN = 1280
-"""How many bytes must be free, or can be freed, when a run is claimed: its start and end take no more.
-
-What hosts tell of its cost is not in it: those figures are left out of a record that has no room for them.
-"""
+"""The bytes that a new run needs at most, without the figures of its host, which full records leave out."""
 
 
 def trim_record(record: Record) -> Record:
-    """``record`` with as many runs, and as much of their texts and of answers, as every record keeps."""
+    """``record`` with as many runs and as long texts as every record may have."""
     if has_newer_schema(record):
         return record
     runs = record.get("runs", [])
@@ -60,12 +56,9 @@ def trim_record(record: Record) -> Record:
 def fit_record(
     record: Record, reserved: int = 0, previous: Record | None = None, *, spare: int = 0
 ) -> tuple[Record, bytes]:
-    """The record as it is stored, and its bytes; one that does not fit loses the least needed parts.
-
-    spare: bytes that must stay free then. With ``reserved`` nothing is left out: so many bytes must stay free, unless
-    the record is no larger than ``previous``.
-    Raises ``TooLarge``, and ``InvalidInput`` like ``encode``.
-    """
+    """The record as it is stored, and its bytes; a record that is too long loses the parts needed least."""
+    # ``spare`` bytes must stay free. With ``reserved``, nothing is left out, and so many more bytes must stay free,
+    # unless the record is no larger than ``previous``.
     record = trim_record(record)
     limit = DOCUMENT_LIMIT - spare
     try:
@@ -74,8 +67,9 @@ def fit_record(
         if reserved and previous is not None:
             if error.size <= min(len(encode(previous)), limit):
                 return record, encode(record, limit)
-            hint = f"shorten it, or remove other parts: `gaia-sessions show {record['agent_id']} --json` has them all"
-            what = f"what is stored of {record['agent_id']}"
+            shows = f"gaia-sessions show {record['agent_id']} --json"
+            hint = f"shorten your text, or remove other parts of the record; to see them, type: {shows}"
+            what = f"the record of {record['agent_id']}"
             raise errors.TooLarge(what, error.size, limit - reserved, hint) from None
         if reserved or has_newer_schema(record):
             raise
@@ -85,6 +79,6 @@ def fit_record(
 
 
 def check_room_for_run(record: Record) -> Record:
-    """Returns ``record``; raises ``TooLarge`` if the start and the end of its latest run would not fit."""
+    """Returns ``record`` if it has room for the start and the end of its latest run."""
     fit_record(record, spare=BYTES_FOR_RUN)
     return record

@@ -1,6 +1,6 @@
-"""Rounds: the stretches of a conversation that stay together, since a call and its result are never parted.
+"""Rounds: messages that stay together, because a call and its result are never separated.
 
-A result is a message of a tool; a call is any other that has the ID of a call or the name of a tool. Pure.
+A result is a message of a tool. A call is any other message with the ID of a call or the name of a tool.
 """
 
 from __future__ import annotations
@@ -18,36 +18,32 @@ _ASSISTANT, _TOOL = "assistant", "tool"
 
 
 def is_result(message: NewMessage) -> bool:
-    """Whether a tool says it."""
     return message["role"] == _TOOL
 
 
 def is_call(message: NewMessage) -> bool:
-    """Whether it asks for a tool."""
     return not is_result(message) and ("tool_call_id" in message or "tool_name" in message)
 
 
 def is_answer(message: NewMessage) -> bool:
-    """Whether an agent says it, and asks for nothing by it."""
+    """Whether an agent says it, and calls no tool."""
     return message["role"] == _ASSISTANT and not is_call(message)
 
 
 def is_sent(message: NewMessage) -> bool:
-    """Whether somebody sends it to an agent, and a turn may begin with it."""
+    """Whether somebody sends it to an agent, so that a turn may begin with it."""
     return not (is_result(message) or is_call(message) or is_answer(message))
 
 
 def last_answer(messages: Sequence[NewMessage]) -> str:
-    """What was answered last in ``messages``; empty if nothing was."""
+    """The last answer in ``messages``; empty if there is none."""
     return next((one["content"] for one in reversed(messages) if is_answer(one)), "")
 
 
 def rounds_of(messages: Sequence[Kind]) -> list[list[Kind]]:
-    """``messages`` in the shortest stretches that part no call from its result, in their order.
-
-    What stands between the first and the last message with one ID is in one stretch, and so is a call with what its
-    assistant said right before it. A result without an ID belongs to what is before it.
-    """
+    """``messages`` in the shortest pieces that separate no call from its result."""
+    # Everything between the first and the last message with one ID stays together. A call stays with the words that its
+    # assistant said right before it. A result without an ID belongs to the message before it.
     last_places = {found.get("tool_call_id"): place for place, found in enumerate(messages) if "tool_call_id" in found}
     rounds: list[list[Kind]] = []
     open_until = -1
@@ -60,7 +56,7 @@ def rounds_of(messages: Sequence[Kind]) -> list[list[Kind]]:
 
 
 def _goes_on(messages: Sequence[NewMessage], place: int) -> bool:
-    """Whether the message at ``place`` belongs to the one before it, whatever their IDs."""
+    """Whether the message at ``place`` belongs to the message before it, whatever their IDs."""
     if place == 0:
         return False
     message = messages[place]
@@ -76,6 +72,6 @@ def lone_results(messages: Sequence[NewMessage]) -> set[str]:
 
 
 def without_lone_results(messages: Sequence[Kind]) -> list[Kind]:
-    """``messages`` but for the results whose calls are not among them."""
+    """``messages`` without the results whose calls are not among them."""
     lone = lone_results(messages)
     return [found for found in messages if not (is_result(found) and found.get("tool_call_id") in lone)]

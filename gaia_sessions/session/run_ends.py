@@ -1,9 +1,7 @@
-"""How runs end: the table of ends, and what each does to the session.
+"""How a run ends, and what each end does to the session.
 
-Owns which evidence is stronger; it comes in any order and repeatedly. While the session is open, stronger evidence
-replaces weaker; afterwards it corrects the end of the run, but not the outcome, unless that is provisional. Evidence on
-a run that is not the latest closes only that run. A run of ours is ended by its wrapper, in ``own_runs``, and by
-nobody else unless that is gone. Pure.
+Evidence comes in any order, and repeatedly: stronger evidence replaces weaker. In a session that has ended, it corrects
+the end of the run, and the outcome only if that was provisional. Only its wrapper ends a run of ours, or its loss.
 """
 
 from __future__ import annotations
@@ -69,28 +67,28 @@ if TYPE_CHECKING:
 
     Effect = Callable[[Record, Run, datetime], Record]
     ReportedEnd = tuple[str, Run]
-    """One of ``ENDS``, and what else is known of it, as fields of the run."""
+    """One of ``ENDS``, and the other fields of the run."""
 
 SILENT_STOP_DETAIL = "stopped without a word"
 
 _LIMITS_IN_WORDS = {TIMED_OUT: "it met its time limit", OUT_OF_TOKENS: "it used up its tokens"}
 
 _OUTDATED_KEYS = ("detail", "interruption", "waiting", "own_work")
-"""What a run that ends had from an earlier end, or while its agent was at work."""
+"""Keys from an earlier end, or from the time when the agent was at work."""
 
 _RANK_OF_PRESUMED = ENDS.index(RUN_RETURNED) + 0.5
 
 _INFERRED_ENDS = frozenset([ENDED_WITH_HOST, LOST])
-"""Ends inferred from that of the host: an agent that was delegated and not refused was at work until then."""
+"""Ends that follow from the host's end: an agent that was delegated and not refused worked until then."""
 
 
 def is_silent_stop(run: Run) -> bool:
-    """Whether the agent of ``run`` stopped without a last message, so that the result of its delegation decides."""
+    """Whether the agent of ``run`` stopped without a last message, so that the return of its delegation decides."""
     return run.get("end") == STOPPED and not has_ended(run)
 
 
 def is_stronger_evidence(run: Run, end: str, interruption: str | None = None) -> bool:
-    """Whether ``end`` is stronger evidence than the end that ``run`` has, if any."""
+    """Whether ``end`` is stronger evidence than the end of ``run``, if it has one."""
     if not has_ended(run):
         return True
     known = _RANK_OF_PRESUMED if "own_work" in run else _rank(run["end"], run.get("interruption"))
@@ -98,34 +96,28 @@ def is_stronger_evidence(run: Run, end: str, interruption: str | None = None) ->
 
 
 def _rank(end: str, interruption: str | None) -> float:
-    """The place of an end among ``ENDS``; a presumed interruption is weaker than any report about the agent.
-
-    Any other interruption is weaker than that somebody gave up the work.
-    """
+    """The place of an end among ``ENDS``; a presumed interruption is weaker than any report about the agent."""
     if interruption == INTERRUPTED:
         return _RANK_OF_PRESUMED
+    # Any other interruption is weaker than the report that somebody gave up the work.
     return ENDS.index(end) + (0.5 if interruption else 0)
 
 
 def has_created(record: Record, run: Run) -> bool:
-    """Whether the delegation of ``run``, which never began, created the session; a first one may resume one as well."""
+    """Whether ``run``, which never began, is the delegation that created the session."""
+    # The first delegation may also resume a session that a person created.
     return run["run"] == 1 and not is_resumable(record["phase"])
 
 
 def is_before(moment: str | None, run: Run) -> bool:
-    """Whether ``moment`` is known to be earlier than the start of ``run``: an agent that wakes keeps its transcript."""
+    """Whether ``moment`` is before the start of ``run``: an agent that wakes writes to the same transcript."""
     return moment is not None and "started_at" in run and parse_time(moment) < parse_time(run["started_at"])
 
 
 def with_end(
     record: Record, run: Run, end: str, fields: Run, now: datetime, written_at: datetime | None = None
 ) -> Record:
-    """With ``end``, one of ``ENDS``, as the end of ``run``, and with ``fields``, what else the evidence says of it.
-
-    Returns ``record`` itself if the run has an end from evidence at least as strong, or if it is one of ours,
-    unless that is ``LOST``. ``written_at``, when its transcript was last written to, is the last activity of work that
-    ended with its host.
-    """
+    """With ``end`` as the end of ``run``, unless the run has stronger evidence or is ours."""
     if is_own_run(run) and end != LOST:
         return record
     return with_end_by_wrapper(record, run, end, fields, now, written_at)
@@ -134,13 +126,13 @@ def with_end(
 def with_end_by_wrapper(
     record: Record, run: Run, end: str, fields: Run, now: datetime, written_at: datetime | None = None
 ) -> Record:
-    """What ``with_end`` returns, also for a run of ours; only ``own_runs`` may call it for one."""
+    """As ``with_end``, also for a run of ours; for such a run, only ``own_runs`` may call this."""
     if not is_stronger_evidence(run, end, fields.get("interruption")):
         return record
     if end == STOPPED:
         fields = with_held_question(record, run, fields)
     if has_ended(run):
-        from .concluded_ends import has_concluded_outcome, without_concluded_end  # few runs seemed to have ended
+        from .concluded_ends import has_concluded_outcome, without_concluded_end  # few runs need it
 
         is_concluded = has_concluded_outcome(record, run)
         if is_final(record["phase"]) and not is_concluded:
@@ -148,7 +140,7 @@ def with_end_by_wrapper(
         if is_concluded or run.get("interruption") == INTERRUPTED:
             record = without_concluded_end(record, run, now)
             run = updated_run(record, run)
-        if is_concluded:  # no end of a turn will come to settle it
+        if is_concluded:  # no end of a turn will settle it
             record = with_end_by_wrapper(record, run, end, fields, now)
             return with_settled_return(record, updated_run(record, run), now)
     if end in _INFERRED_ENDS:
@@ -164,15 +156,13 @@ def with_end_by_wrapper(
 
 
 def with_end_of_gone_host(record: Record, run: Run, now: datetime, written_at: datetime | None) -> Record:
-    """With ``run`` lost, because the process of its host has ended."""
+    """With ``run`` lost, because the process of its host is gone."""
     return with_end(record, run, LOST, {"detail": crash_text(run)}, now, written_at)
 
 
 def with_earlier_runs_lost(record: Record, detail: str, now: datetime) -> Record:
-    """With every run but the latest lost that has no end, for the reason ``detail``.
-
-    Each is judged beside the latest alone, which is all that its end asks for: a record may have thousands.
-    """
+    """With every run lost that has no end, except the latest."""
+    # Each run is judged beside the latest alone: a record may have thousands.
     *earlier, latest = record["runs"]
 
     def as_lost(run: Run) -> Run:
@@ -182,7 +172,7 @@ def with_earlier_runs_lost(record: Record, detail: str, now: datetime) -> Record
 
 
 def with_failure_detail(record: Record, run: Run, detail: str) -> Record:
-    """With the agent's own description of its failure in place of another; the error is counted once."""
+    """With the agent's own description of its failure; the error is not counted again."""
     previous_detail = run.get("detail")
     if run.get("end") != RUN_FAILED or previous_detail == detail:
         return record
@@ -194,7 +184,7 @@ def with_failure_detail(record: Record, run: Run, detail: str) -> Record:
 
 
 def with_silent_stop(record: Record, run: Run, now: datetime) -> Record:
-    """The agent of ``run`` stopped without a last message: the run stays open until its delegation has returned."""
+    """With a stop without a last message: the run stays open until its delegation returns."""
     if run.get("end") == RUN_RETURNED:
         return with_end(record, run, STOPPED, {}, now)
     if has_ended(run) or is_silent_stop(run):
@@ -203,12 +193,12 @@ def with_silent_stop(record: Record, run: Run, now: datetime) -> Record:
 
 
 def marker_fields(marked_phase: str | None) -> Run:
-    """The fields of a run that the marker of its stop sets; none without a marker."""
+    """The fields of a run that the marker of its stop sets."""
     return {} if marked_phase is None else {"reported": marked_phase, "detail": MARKER_DETAIL}
 
 
 def with_settled_return(record: Record, run: Run, now: datetime) -> Record:
-    """No stop will come for ``run``, which returned: unless the work may be resumed, it has failed."""
+    """With failed work, if ``run`` returned without a stop and the session cannot be resumed."""
     if run.get("end") != RUN_RETURNED or not is_latest(record, run):
         return record
     if phase_after(AGENT_FAILED, record["phase"]) == record["phase"]:
@@ -220,7 +210,7 @@ def with_settled_return(record: Record, run: Run, now: datetime) -> Record:
 
 
 def may_be_rejudged(record: Record, run: Run) -> bool:
-    """Whether ``run`` is the latest and stopped, and the session is open or final only because of that stop."""
+    """Whether ``run`` is the latest and stopped, and the session is open or ended only by that stop."""
     if not is_latest(record, run) or run.get("end") != STOPPED or not has_ended(run):
         return False
     is_from_run = record.get("finalized_at") == run["ended_at"] and record["phase"] == _phase_after_stop(record, run)
@@ -228,10 +218,8 @@ def may_be_rejudged(record: Record, run: Run) -> bool:
 
 
 def with_later_stop(record: Record, run: Run, fields: Run, now: datetime) -> Record:
-    """With a second stop of ``run``, whose agent a hook kept going after the first: it replaces the first.
-
-    A phase reported by the marker of the first stop no longer counts; one reported by command does.
-    """
+    """With a second stop of ``run``, which replaces the first: a hook kept the agent at work in between."""
+    # A phase from the marker of the first stop no longer counts. A phase reported by command does.
     earlier = without_keys(run, "reported", "detail") if run.get("detail") == MARKER_DETAIL else run
     fields = with_held_question(record, earlier, fields)
     ended_run: Run = {**earlier, **fields, "ended_at": format_time(now), "end": STOPPED}
@@ -240,10 +228,7 @@ def with_later_stop(record: Record, run: Run, fields: Run, now: datetime) -> Rec
 
 
 def with_held_question(record: Record, run: Run, fields: Run) -> Run:
-    """What its agent said last, and that it waits with what it was woken with, unless it asks something else.
-
-    ``fields`` themselves if it was not woken so.
-    """
+    """``fields`` with the phase of the question that the agent was woken with, unless it asks another."""
     if not (holds_question(record) and is_latest(record, run)):
         return fields
     if waits_for_approval(fields.get("reported", run.get("reported"))):
@@ -253,7 +238,7 @@ def with_held_question(record: Record, run: Run, fields: Run) -> Run:
 
 
 def _last_activity(record: Record, run: Run, now: datetime) -> datetime:
-    """The latest known activity of ``run``: its delegation, or the last write since."""
+    """The latest known activity of ``run``: its delegation, or a later write."""
     run_began, active = started_or_claimed_at(run) or now, parse_time(record["last_updated"])
     return min(max(run_began, active), now)
 
@@ -271,7 +256,7 @@ def _with_corrected_end(run: Run, end: str, fields: Run) -> Run:
 
 
 def _phase_after_stop(record: Record, run: Run) -> str:
-    """The phase that the marker names; without a marker, what the agent reported before decides."""
+    """The phase that the marker names; without a marker, the phase reported before decides."""
     reported = run.get("reported")
     if run.get("detail") == MARKER_DETAIL and reported is not None:
         return reported
@@ -284,12 +269,12 @@ def _apply_stop(record: Record, run: Run, now: datetime) -> Record:
 
 
 def _asking_anew(record: Record, run: Run) -> Record:
-    """Without the answer to what was asked before; a marker that ends ``run`` asks something else than an update."""
+    """Without the old answer; after a marker, also without the old question."""
     return without_question(record) if run.get("detail") == MARKER_DETAIL else without_answer(record)
 
 
 def _apply_kill(record: Record, run: Run, now: datetime) -> Record:
-    """Gives up the work, unless the run was only interrupted: then it rests where it may be resumed."""
+    """Gives up the work, unless the run was only interrupted: then the session may be resumed."""
     record = with_activity(record, now)
     if "interruption" not in run:
         return with_event(record, WORK_GIVEN_UP, now)
@@ -308,12 +293,12 @@ def _apply_failure(record: Record, run: Run, now: datetime) -> Record:
 
 
 def _apply_lost_host(record: Record, _run: Run, now: datetime) -> Record:
-    """The end of a host is no activity of the work."""
+    # The end of a host is not activity.
     return with_event(record, HOST_OVER, now)
 
 
 def _apply_denial(record: Record, run: Run, now: datetime) -> Record:
-    """Gives up the work if this delegation created the session; else only the run is closed."""
+    """Gives up the work if this delegation created the session; else only the run ends."""
     return with_event(record, WORK_GIVEN_UP, now) if has_created(record, run) else record
 
 
@@ -329,7 +314,7 @@ _EFFECTS: dict[str, Effect] = {
 
 
 def _apply_return_of_send(record: Record, run: Run, now: datetime) -> Record:
-    """Whoever sent something answered what the work waited for."""
+    """The send was the answer to the question."""
     record = with_activity(record, now)
     if run.get("detail") == MARKER_DETAIL:
         return with_phase(without_question(record), run["reported"], now)
@@ -342,7 +327,7 @@ def _apply_failure_of_send(record: Record, run: Run, now: datetime) -> Record:
 
 
 def _apply_end_of_send(record: Record, _run: Run, now: datetime) -> Record:
-    """Nothing that becomes of a send ends the conversation."""
+    """No end of a send ends the session."""
     return with_event(with_activity(record, now), AGENT_INTERRUPTED, now)
 
 

@@ -1,7 +1,6 @@
-"""The runs of a session: the times that a host really ran its sub-agent.
+"""The runs of a session: how they begin and start, and how they are found by a host's exact keys.
 
-Owns how runs begin and start, and how they are found by a host's exact keys. How they end is in ``run_ends``. Pure. Of
-hosts it knows by name only those whose agents have unique ids.
+The only hosts that it names are those whose agents have unique IDs.
 """
 
 from __future__ import annotations
@@ -20,23 +19,21 @@ if TYPE_CHECKING:
     from .schema import Answer, GivenAnswer, HostProcess, Record, Run
 
     Alias = tuple[str, tuple[str, ...]]
-    """A kind of key, and the exact strings that make up the key."""
+    """A kind of key, and the strings that make up the key."""
 
 CLAIM_LIFETIME = timedelta(minutes=10)
 """How long a claim without a start holds the session."""
 
+# Other hosts use an agent's ID only inside its conversation: Codex makes paths from the name of a task.
 HOSTS_WITH_UNIQUE_AGENTS = frozenset(["claude-code"])
-"""Hosts that give each agent a random id and keep it when the conversation's id changes, as captures show.
-
-On other hosts an agent's id has no meaning outside its conversation: Codex uses paths made of the name of a task.
-"""
+"""Hosts that give each agent a random ID, and keep it when the conversation's ID changes."""
 
 CLIENT_IS_OVER = "crashed or was closed"
 
 _START_KEYS = frozenset(["started_at", "host_agent_id", "reported"])
 
 _ENDS_WITHOUT_AGENT = frozenset([DENIED, ENDED_WITH_HOST, LOST, KILLED])
-"""Ends that a run may have whose agent never started."""
+"""Ends of a run whose agent may never have started."""
 
 
 def has_ended(run: Run) -> bool:
@@ -49,7 +46,7 @@ def has_started(run: Run) -> bool:
 
 
 def is_workflow_itself(run: Run) -> bool:
-    """Whether ``run`` is that of a workflow, no agent's: its transcript is the journal of the workflow."""
+    """Whether ``run`` is of a workflow and not of an agent: its transcript is the workflow's journal."""
     return "workflow" in run and "key" not in run["workflow"]
 
 
@@ -59,12 +56,12 @@ def may_be_at_work(run: Run) -> bool:
 
 
 def is_live(run: Run) -> bool:
-    """Whether ``run`` may be at work and has no end; its host's process is not considered."""
+    """Whether ``run`` may be at work and has no end, whatever became of its host's process."""
     return not has_ended(run) and may_be_at_work(run)
 
 
 def runs_of_gone_hosts(record: Record, is_gone: Callable[[HostProcess], bool]) -> frozenset[int]:
-    """The numbers of the runs without an end whose host is proved to be gone: ``is_gone`` says so of its process."""
+    """The numbers of the runs without an end whose process is gone, as ``is_gone`` says."""
     return frozenset(
         run["run"]
         for run in record.get("runs", ())
@@ -73,7 +70,7 @@ def runs_of_gone_hosts(record: Record, is_gone: Callable[[HostProcess], bool]) -
 
 
 def process_of(run: Run) -> HostProcess | None:
-    """The process with which ``run`` goes on or is over: its wrapper's, or that of its host, if that is known."""
+    """The process that ``run`` ends with: its wrapper, or its host if that is known."""
     return run.get("wrapper") or run.get("host_process")
 
 
@@ -83,31 +80,29 @@ def is_own_run(run: Run) -> bool:
 
 
 def is_send(run: Run) -> bool:
-    """Whether somebody sends something to an agent by ``run``, which is a turn of their conversation then."""
+    """Whether ``run`` is a send, and so a turn of a conversation."""
     return "turn" in run
 
 
 def is_conversation(record: Record) -> bool:
-    """Whether somebody sent something to an agent last, so that a person goes on with it by the next ``send``.
-
-    One that no agent worked on yet is one if it continues another.
-    """
+    """Whether the last run was a send, so that a person resumes the session with ``send``."""
     runs = record.get("runs", ())
+    # A session without runs is a conversation if it continues another session.
     return is_send(runs[-1]) if runs else record.get("turns", 0) > 0 or "continues" in record
 
 
 def is_work_of_command(record: Record) -> bool:
-    """Whether a command did the work last, so that ``gaia-sessions run`` goes on with it; else agents of a host do."""
+    """Whether the last run was a command, so that a person resumes the session with ``gaia-sessions run``."""
     return any(is_own_run(run) and not is_send(run) for run in record.get("runs", ())[-1:])
 
 
 def times_held(record: Record) -> int:
-    """How often the agent of the latest run was kept from stopping while its todos were open."""
+    """How often the agent of the latest run was kept from stopping while it had open todos."""
     return sum(len(run.get("held", ())) for run in record.get("runs", [])[-1:])
 
 
 def client_of(run: Mapping[str, object]) -> str:
-    """The program that ran the agent, as people write its name: ``Claude Code``; ``its client`` if it is not known."""
+    """The program that ran the agent, as people write its name: ``Claude Code``; ``its client`` if unknown."""
     if "wrapper" in run:
         return "its sender" if "turn" in run else "gaia-sessions run"
     words = str(run["host"]).split("-") if "host" in run else ()
@@ -115,42 +110,42 @@ def client_of(run: Mapping[str, object]) -> str:
 
 
 def crash_text(run: Mapping[str, object]) -> str:
-    """Why ``run`` has no end that anybody reported, in words for people."""
+    """Why nobody reported an end of ``run``, in words for people."""
     when = "before the agent started" if was_only_delegated(run) else "while the agent was at work"
     return f"{client_of(run)} {CLIENT_IS_OVER} {when}"
 
 
 def was_only_delegated(run: Mapping[str, object]) -> bool:
-    """Whether the delegation of ``run`` is all that is known of it, on a host that would have reported its start."""
+    """Whether only the delegation of ``run`` is known, on a host that would have reported its start."""
     return "claimed_at" in run and _START_KEYS.isdisjoint(run) and not run.get("unannounced")
 
 
 def is_work(run: Run) -> bool:
-    """Whether an agent was at work in ``run``, or is, as far as is known: such a run counts, and takes time."""
+    """Whether an agent was or is at work in ``run``, as far as is known: such a run counts, and takes time."""
     if not has_ended(run):
         return may_be_at_work(run)
     return run.get("end") != DENIED and not (was_only_delegated(run) and run.get("end") in _ENDS_WITHOUT_AGENT)
 
 
 def host_outlives_conversation(run: Run, is_alive: Callable[[HostProcess], bool]) -> bool:
-    """Whether ``run`` ended only with its conversation while its host still exists, so that its agent may too."""
+    """Whether ``run`` ended only with its conversation while its host still runs, so that its agent may too."""
     return run.get("end") == ENDED_WITH_HOST and "host_process" in run and is_alive(run["host_process"])
 
 
 def waits_with_question(run: Run) -> bool:
-    """Whether the agent of ``run`` asked for an approval, and waits for its own work: it is told the answer then."""
+    """Whether the agent of ``run`` asked for approval and waits for its own work: it is told the answer then."""
     return "own_work" in run and not has_ended(run) and waits_for_approval(run.get("reported"))
 
 
 def run_by_number(record: Record, number: int) -> Run | None:
-    """The run with this ``number``, which is not its index; None if the record does not have it, or not any more."""
+    """The run with this ``number``, which is not its index; None if the record does not have it."""
     runs = record.get("runs", [])
     place = _place_of(runs, number)
     return runs[place] if place < len(runs) and runs[place]["run"] == number else None
 
 
 def _place_of(runs: list[Run], number: int) -> int:
-    """Where the run with this ``number`` is, if it is there: they are numbered upwards, and there may be thousands."""
+    """The index of the run with this ``number``, by binary search: there may be thousands of runs."""
     low, high = 0, len(runs)
     while low < high:
         middle = (low + high) // 2
@@ -162,27 +157,24 @@ def _place_of(runs: list[Run], number: int) -> int:
 
 
 def updated_run(record: Record, run: Run) -> Run:
-    """The state of ``run`` in ``record``, which was made from a record that has ``run``."""
+    """``run`` as it is in ``record``, a later version of its record."""
     return record["runs"][_place_of(record["runs"], run["run"])]
 
 
 def is_latest(record: Record, run: Run) -> bool:
-    """Whether no later run exists: an event of an earlier run says nothing about the present state of the work."""
+    """Whether no later run exists: an event of an earlier run says nothing about the session now."""
     return run["run"] == record["runs"][-1]["run"]
 
 
 def started_or_claimed_at(run: Run) -> datetime | None:
-    """When the run started or else was delegated, as far as known."""
+    """When the run started, else when it was delegated, as far as known."""
     timestamp = run.get("started_at") or run.get("claimed_at")
     return parse_time(timestamp) if timestamp else None
 
 
 def latest_run_with_file(record: Record) -> Run | None:
-    """The latest run that names a file of its agent: a transcript, or the output of a command.
-
-    None for work that is over, which is idle for ever.
-    """
-    if is_final(record["phase"]):
+    """The latest run with a transcript or output of its agent; None if the session has ended."""
+    if is_final(record["phase"]):  # it is idle for ever
         return None
     return next((run for run in reversed(record.get("runs", [])) if run.keys() & _FILES), None)
 
@@ -191,39 +183,37 @@ _FILES = {"transcript_path", "output_path"}
 
 
 def is_claimed(run: Run, now: datetime) -> bool:
-    """Whether ``run`` was delegated recently and its start is still to come: the claim holds."""
+    """Whether ``run`` was delegated recently and has not started."""
     if has_ended(run) or is_live(run) or "claimed_at" not in run:
         return False
     return is_within(CLAIM_LIFETIME, parse_time(run["claimed_at"]), now)
 
 
 def has_agent(record: Record, now: datetime, dead_runs: Collection[int]) -> bool:
-    """Whether an agent is at work on the session, or about to be; the runs of these numbers count as ended."""
+    """Whether an agent is at work on the session, or is about to be; ``dead_runs`` count as ended."""
     runs = (run for run in record.get("runs", ()) if run["run"] not in dead_runs)
     return any(is_live(run) or is_claimed(run, now) for run in runs)
 
 
 def with_claimed_run(record: Record, keys: Run, now: datetime) -> Record:
-    """With a new run for the delegation that has ``keys``. Changes neither the phase nor ``last_updated``."""
+    """With a new run for a delegation; this changes neither the phase nor ``last_updated``."""
     return with_new_run(record, {**keys, "claimed_at": format_time(now)})
 
 
 def run_of_delegation(record: Record, host_session_id: str, tool_use_id: str) -> Run | None:
-    """The run that belongs to exactly this delegation, ended or not."""
+    """The run of exactly this delegation, ended or not."""
     keys = {"host_session_id": host_session_id, "tool_use_id": tool_use_id}
     return next((run for run in reversed(record.get("runs", [])) if keys.items() <= run.items()), None)
 
 
 def conversation_of(run: Run) -> str | None:
-    """The host's session in which events of the agent come: that of its delegation until the agent outlives it."""
+    """The conversation that reports the agent: that of its delegation, until the agent outlives it."""
     return run.get("current_host_session_id", run.get("host_session_id"))
 
 
 def run_of_agent(record: Record, host_session_id: str, host_agent_id: str) -> Run | None:
-    """The latest run of exactly this agent; one without an end is preferred, then one of this conversation.
-
-    A conversation's id may change while an agent works on (``/clear``); the agent's own id stays, if it is unique.
-    """
+    """The latest run of exactly this agent; a run without an end comes first, then one of this conversation."""
+    # A conversation's ID may change while an agent works (``/clear``). The agent's own ID stays, if it is unique.
     in_conversation: list[Run] = []
     elsewhere: list[Run] = []
     for run in reversed(record.get("runs", [])):
@@ -244,7 +234,7 @@ def unended_run_in_conversation(record: Record, host_session_id: str) -> Run | N
 
 
 def with_current_conversation(record: Record, run: Run, host_session_id: str) -> Record:
-    """With ``host_session_id`` as the conversation in which events of the agent of ``run`` come from now on."""
+    """With ``host_session_id`` as the conversation that now reports the agent of ``run``."""
     updated = without_keys(run, "current_host_session_id")
     if host_session_id != run.get("host_session_id"):
         updated["current_host_session_id"] = host_session_id
@@ -257,34 +247,31 @@ def delegation_alias(host_session_id: str, tool_use_id: str) -> Alias:
 
 
 def agent_alias(host_session_id: str, host_agent_id: str, host: str | None = None) -> Alias:
-    """The key by which a store finds the session of this agent, in this conversation or in all those of its host."""
+    """The key by which a store finds the session of this agent, in this conversation or in all of its host."""
     if host in HOSTS_WITH_UNIQUE_AGENTS:
         return "agent_of_host", (host, host_agent_id)
     return "agent", (host_session_id, host_agent_id)
 
 
 def workflow_alias(host: str, run_id: str, key: str | None = None) -> Alias:
-    """The key by which a store finds the session of this workflow of ``host``, or of the agent with ``key`` in it."""
+    """The key by which a store finds the session of this workflow, or of the agent with ``key`` in it."""
     return ("workflow", (host, run_id)) if key is None else ("workflow_agent", (host, run_id, key))
 
 
 def orphan_alias(host_session_id: str, parent_host_agent_id: str, host: str | None = None) -> Alias:
-    """The key by which a store finds a session of which no parent is known, but the agent that began it is."""
+    """The key by which a store finds a session whose parent is unknown, by the agent that began it."""
     return "orphan", agent_alias(host_session_id, parent_host_agent_id, host)[1]
 
 
 def is_orphan(record: Record, run: Run) -> bool:
-    """Whether no parent of ``record`` is known, though its ``run`` names the agent that began it."""
+    """Whether ``record`` has no parent, although ``run`` names the agent that began it."""
     return "parent_id" not in record and "parent_host_agent_id" in run and "host_session_id" in run
 
 
 def found_by(record: Record) -> tuple[bool, str | None, list[str], list[Alias]]:
-    """Whether the work of ``record`` is open, its parent, its ``open_conversations``, and every key that it must have.
-
-    A record of a newer schema counts as open, because its phase may be unknown, and so may be all that its runs have.
-    """
+    """Whether the session is open, its parent, its ``open_conversations``, and every key that it must have."""
     parent_id = parent_id_of(record)
-    if has_newer_schema(record):
+    if has_newer_schema(record):  # it counts as open: its phase and its runs may be unknown here
         return True, parent_id, [], []
     is_open, runs = not is_final(record["phase"]), record.get("runs", [])
     return is_open, parent_id, _conversations_of(runs) if is_open else [], _aliases_of(record, runs)
@@ -296,13 +283,13 @@ def aliases_of(record: Record) -> list[Alias]:
 
 
 def open_conversations(record: Record) -> list[str]:
-    """The conversations whose next turn or end concerns open work: those of its runs without an end and its latest."""
+    """The conversations whose next event concerns open work: of runs without an end, and of the latest run."""
     return found_by(record)[2]
 
 
 def is_active(record: Record, agent_name: str | None, host_session_id: str | None) -> bool:
-    """Whether ``record`` is not final, and of this name and this conversation, each unless it is None."""
-    has_name = agent_name in (None, record.get("agent_name"))  # a later version's record may have none
+    """Whether ``record`` is open, and has this name and this conversation, unless they are None."""
+    has_name = agent_name in (None, record.get("agent_name"))  # a record of a later version may have none
     return has_name and is_open(record) and host_session_id in (None, *open_conversations(record))
 
 
@@ -328,19 +315,19 @@ def _conversations_of(runs: list[Run]) -> list[str]:
 
 
 def with_alias(alias: Alias, records: Iterable[Record]) -> list[Record]:
-    """Those of ``records`` that have ``alias``."""
+    """The ``records`` that have ``alias``."""
     return [record for record in records if alias in aliases_of(record)]
 
 
 def newest_of(records: list[Record]) -> Record | None:
     """The record that was created last: an agent that wakes after its end begins another session."""
-    if len(records) < 2:  # noqa: PLR2004  # times are read only where they decide
+    if len(records) < 2:  # noqa: PLR2004  # reads times only if they decide
         return records[0] if records else None
     return max(records, key=lambda record: (parse_time(record["created_at"]), record["agent_id"]))
 
 
 def with_reported_phase(record: Record, phase: str) -> Record:
-    """With ``phase`` noted as reported in the latest run, if that has no end."""
+    """With ``phase`` as the reported phase of the latest run, if that has no end."""
     run = record.get("runs", [])[-1:]
     if not run or has_ended(run[0]):
         return record
@@ -348,19 +335,14 @@ def with_reported_phase(record: Record, phase: str) -> Record:
 
 
 def with_stated_phase(record: Record, phase: str, now: datetime, summary: str | None = None) -> Record:
-    """As ``with_phase``, with the phase noted as reported.
-
-    What an agent at work asks is another question, also in the same phase: it was told the answer to the last one.
-    """
+    """As ``with_phase``, with the phase noted as reported."""
+    # An agent at work was told the last answer. So its next question is a new one, also in the same phase.
     reported = with_reported_phase(record, phase)
     return with_phase(reported if reported is record else without_answer(reported), phase, now, summary)
 
 
 def untold_answers(record: Record) -> list[GivenAnswer]:
-    """The answers of which whoever goes on with the work is to be told, whatever phase it was moved to: nobody was yet.
-
-    The last one is what holds. That which the work still waits with is always among them.
-    """
+    """The answers that the next agent must be told, because none was told yet; the last one holds."""
     given = given_answers(record)
     if not given:
         return []
@@ -370,7 +352,7 @@ def untold_answers(record: Record) -> list[GivenAnswer]:
 
 
 def standing_answer(record: Record) -> tuple[str, Answer] | None:
-    """``answer_of``; or ``denied`` if the work was moved on with that before anybody was told."""
+    """``answer_of``; or ``denied`` if the session was moved on after a denial before any agent was told."""
     answered = answer_of(record)
     if answered is not None or "answers" not in record or waits_for_approval(record["phase"]):
         return answered
@@ -381,17 +363,14 @@ def standing_answer(record: Record) -> tuple[str, Answer] | None:
 
 
 def holds_question(record: Record) -> bool:
-    """Whether a message woke the agent, and approved nothing: what was asked before stays, whatever the agent says."""
+    """Whether a message woke the agent and approved nothing, so that its old question stays."""
     return is_asking(record) and any("unanswered" in run for run in record.get("runs", [])[-1:])
 
 
 def with_start(record: Record, run: Run, fields: Run, now: datetime, *, decides: bool = True) -> Record:
-    """The agent of ``run`` is at work, and ``fields`` are what an event says of it; the first such event is its start.
-
-    Whoever resumes work that waits for an approval has decided, unless a denial is recorded, and how is noted; so has
-    whoever begins work that asked before its first run. A phase to which the start leads does not count as reported.
-    decides: false if only an answer that is recorded approves.
-    """
+    """The record with ``fields`` of an event from the agent of ``run``; the first such event is its start."""
+    # To resume or begin work that waits for an approval is to approve it, unless a denial is recorded or ``decides`` is
+    # false. The phase after the start does not count as reported.
     if fields.items() <= run.items():
         return record
     record = with_run(record, {**run, **fields})
@@ -411,11 +390,8 @@ def with_start(record: Record, run: Run, fields: Run, now: datetime, *, decides:
 def with_work_continued(
     record: Record, new_id: str, now: datetime, dead_runs: Collection[int], *, decides: bool
 ) -> Record:
-    """Ended, because an agent goes on in session ``new_id`` with what the work rested for an approval of.
-
-    How it went on without an answer is noted, as for work that is resumed. Work at rest for another reason, or that
-    somebody has resumed, stays as it is.
-    """
+    """The record ended, because session ``new_id`` continues the work that waited for an approval."""
+    # Work that paused for another reason, or that somebody has resumed, stays as it is.
     if not waits_for_approval(record["phase"]) or has_agent(record, now, dead_runs):
         return record
     if decides and is_asking(record):
@@ -425,7 +401,7 @@ def with_work_continued(
 
 
 def with_presumed_start(record: Record, run: Run, now: datetime) -> Record:
-    """With the start of a run whose host reports none, taken from its delegation; any other run stays as it is."""
+    """With the start of a run whose host reports none, taken from its delegation."""
     if has_started(run) or not run.get("unannounced"):
         return record
     return with_start(record, run, {"started_at": run.get("claimed_at") or format_time(now)}, now)
@@ -439,11 +415,10 @@ def with_run(record: Record, run: Run) -> Record:
 
 
 def without_keys(run: Run, *keys: str) -> Run:
-    """``run`` without ``keys``."""
     return {key: value for key, value in run.items() if key not in keys}  # type: ignore[return-value]
 
 
 def with_new_run(record: Record, fields: Run) -> Record:
-    """With a new run that has the next number and ``fields``; numbers are not reused when runs are dropped."""
+    """With a new run that has the next number and ``fields``; numbers of dropped runs are not used again."""
     runs = record.get("runs", [])
     return {**record, "runs": [*runs, {"run": runs[-1]["run"] + 1 if runs else 1, **fields}]}

@@ -1,6 +1,6 @@
-"""The checks of a record, with as few instructions as a hook may spend: each key by itself, then runs and times.
+"""The checks of a record, with few instructions, since hooks run them: each key alone, then runs and times.
 
-The checks of the keys are made of ``shapes``, which describes each. Unknown keys are kept, and never looked at.
+The checks of keys are made from ``shapes``. Unknown keys stay in the record, and nobody looks at them.
 """
 
 from __future__ import annotations
@@ -67,23 +67,21 @@ USAGE_LIMIT = "usage_limit"
 OVERLOADED = "overloaded"
 CONNECTION_LOST = "connection_lost"
 
+# ``INTERRUPTED`` is presumed if a host reports no end and no longer names the agent as alive.
 INTERRUPTIONS = (INTERRUPTED, STOPPED_BY_USER, USAGE_LIMIT, OVERLOADED, CONNECTION_LOST)
-"""Why a run was ``killed`` although nobody gave up its work: the session rests and may be resumed.
-
-``INTERRUPTED`` is presumed where a host reports no end and does not name the agent as alive any more.
-"""
+"""Why a run was ``killed`` although nobody gave up its work: the session may be resumed."""
 
 AGENT_STATES = WORKING, WAITING, QUIET = ("working", "waiting", "quiet")
-"""What is known of an agent at work: it is heard of, waits for a person, or was not heard of for a while."""
+"""What is known of an agent at work: it is active, waits for a person, or was silent for a while."""
 
 TIMED_OUT = "timeout"
 OUT_OF_TOKENS = "max_tokens"
 CANCELLED = "cancelled"
-"""The details of the runs of commands that failed because they met a limit."""
+"""The details of runs of commands that failed because they reached a limit."""
 
 UNWOKEN_DETAIL = "what it waited for is over, and it was not woken"
 STOPPED_MEANWHILE = "stopped while it waited"
-"""The detail of a run whose agent was taken to be interrupted while it waited for its own work."""
+"""The detail of a run whose agent was taken for interrupted while it waited for its own work."""
 
 MARKER_DETAIL = "said so in its last line"
 """The detail of a run whose agent stated its end with the marker."""
@@ -92,7 +90,6 @@ TODO_PENDING = "pending"
 TODO_COMPLETED = "completed"
 TODO_CANCELLED = "cancelled"
 TODO_STATUSES = (TODO_PENDING, "in_progress", TODO_COMPLETED, TODO_CANCELLED)
-"""Where a todo can stand."""
 
 _check_phase = one_of(PHASES)
 _check_end = one_of(ENDS)
@@ -255,13 +252,13 @@ _check_times = object_with(
         **dict.fromkeys(OPTIONAL_TIMES, check_time),
     },
 )
-"""The times and the moves of a record, which the checks of its keys and of those of its runs leave out."""
+"""The checks of times and moves, which the checks of keys and of runs leave out."""
 
 _all_phases = frozenset(PHASES)
 
 
 def check_record(value: object, where: str) -> None:
-    """Returns if ``value`` is a record of this version; else raises ``InvalidInput``, which names a bad key."""
+    """Refuses ``value`` if it is not a record of this version; the error names a bad key."""
     check_record_keys(value, where)
     record: Record = value  # type: ignore[assignment]  # just checked
     if "runs" in record:
@@ -272,10 +269,8 @@ def check_record(value: object, where: str) -> None:
 
 
 def _has_canonical_times(record: Record) -> bool:
-    """Whether all times are in the form that we write and all moves are between known phases.
-
-    A record may have hundreds, and nearly always they are, so they are looked at together; only others one by one.
-    """
+    """Whether all times are in the form that we write, and all moves are between known phases."""
+    # A record may have hundreds of times. Nearly all are in this form, so they are checked together.
     try:
         moves, phases = record["history"], set()
         times = [record["created_at"], record["last_updated"]]
@@ -286,7 +281,7 @@ def _has_canonical_times(record: Record) -> bool:
         if "runs" in record:
             times += [run[key] for run in record["runs"] for key in RUN_TIMES if key in run]  # type: ignore[literal-required]  # keys of a run
         times += [record[key] for key in OPTIONAL_TIMES if key in record]  # type: ignore[literal-required]  # keys of a record
-        is_array = isinstance(moves, list)  # an empty object has no moves either
+        is_array = isinstance(moves, list)  # an empty object would pass
         return is_array and phases <= _all_phases and are_canonical_times(times)
     except (TypeError, KeyError):
         return False
@@ -299,22 +294,24 @@ def _check_runs(record: Record, prefix: str) -> None:
 
 
 def check_owner_keys(record: Record, prefix: str) -> None:
-    """Raises ``InvalidInput`` for an app without its user, or a user without an app."""
+    """Refuses an app without its user, and a user without an app."""
     if ("app" in record) != ("user" in record):
-        raise InvalidInput("an app and a user stand together", prefix + ("user" if "app" in record else "app"))
+        raise InvalidInput(
+            "missing: a record has an app and a user, or neither", prefix + ("user" if "app" in record else "app")
+        )
 
 
 def check_run_end(run: Run, prefix: str) -> None:
-    """Raises ``InvalidInput`` unless a run that has ended says how and when."""
+    """Refuses a run that has ended and does not say how and when."""
     end, has_ended = run.get("end"), "ended_at" in run
     if has_ended and end is None:
         raise InvalidInput("missing, though the run has ended", f"{prefix}end")
-    if not has_ended and end not in (None, STOPPED):  # an agent that stopped silently may still report its end
-        raise InvalidInput(f"missing, though the run ended: {end}", f"{prefix}ended_at")
+    if not has_ended and end not in (None, STOPPED):  # the end of a silent stop may still come
+        raise InvalidInput(f"missing, though the run has the end {end!r}", f"{prefix}ended_at")
 
 
 def check_run_numbers(record: Record, prefix: str) -> None:
-    """Raises ``InvalidInput`` unless the runs are numbered upwards, the last by how many there were in all."""
+    """Refuses runs that are not numbered upwards; the last number must fit the number of dropped runs."""
     runs, dropped = record.get("runs", ()), record.get("runs_dropped", 0)
     number = 0
     for position, run in enumerate(runs, 1):
@@ -324,5 +321,5 @@ def check_run_numbers(record: Record, prefix: str) -> None:
         if not least <= number <= most:
             expectation = f"must be {most}" if least == most else f"must be from {least} to {most}"
             raise InvalidInput(
-                f"runs are numbered from 1 in their order: {expectation}", f"{prefix}runs[{position - 1}].run"
+                f"{expectation}: runs are numbered in order, from 1", f"{prefix}runs[{position - 1}].run"
             )

@@ -1,7 +1,7 @@
-"""The one table of the keys of ``state.json``, of a message and of an event: the type of each, and what it means.
+"""The one table of the keys of ``state.json``, of a message and of an event: their types and meanings.
 
-``scripts/render_models`` makes the checks, the models and the tables of ``docs/record.md`` of it. Nothing imports it at
-run time: a hook would pay for ``typing``. What is not required is absent when not known, never null.
+``scripts/render_models`` makes checks, models and tables from it. No module imports it at run time: hooks would pay for
+``typing``. A key that is not required is absent if its value is unknown, never null.
 """
 
 from typing import Annotated, NamedTuple, NotRequired, TypedDict
@@ -12,19 +12,19 @@ if TYPE_CHECKING:
 
 
 class Kind(NamedTuple):
-    """What a value must be besides its type; ``scripts/render_models`` says what that is in each thing it makes."""
+    """What a value must be besides its type; ``scripts/render_models`` writes it in checks, models and tables."""
 
     name: str
 
 
 class Default(NamedTuple):
-    """The value of a key that a record of the users' own program does not have."""
+    """The value of a key that is missing in records of the users' own program."""
 
     value: int
 
 
 ALWAYS = "always"
-"""The key is required in a document, though not by its type, since code also passes parts of it."""
+"""The key is required in a document, but not by its type, since code also passes parts of a document."""
 
 Time = Annotated[str, Kind("time")]
 Phase = Annotated[str, Kind("phase")]
@@ -63,7 +63,7 @@ class Answer(TypedDict):
 
 
 class GivenAnswer(TypedDict):
-    """One answer to a question, as it was given; kept when the session is resumed."""
+    """One answer to a question, as it was given; it stays when the session is resumed."""
 
     answer: Annotated[str, "`approved`, `denied`, or `answered` if something was sent to the agent."]
     by: Annotated[
@@ -125,7 +125,7 @@ class Worktree(TypedDict, total=False):
 
 
 class Conversation(TypedDict):
-    """The conversation of the client that was the command of a run: it has the messages of the session up to one."""
+    """The conversation of the client that was the command of a run; it has the messages up to ``seq``."""
 
     preset: Annotated[str, "[Which client](clients.md)."]
     id: Annotated[str, "The client's ID of the conversation."]
@@ -166,7 +166,7 @@ class OwnWork(TypedDict):
 
 
 class Run(TypedDict, total=False):
-    """One execution of a sub-agent, or of a command, for a session; a key that is not known is absent."""
+    """One execution of a sub-agent, or of a command, for a session; a key whose value is unknown is absent."""
 
     run: Annotated[Number, ALWAYS, "Number of the run, from 1."]
     host: Annotated[str, "The coding agent that ran the sub-agent, such as `claude-code`."]
@@ -280,7 +280,7 @@ class Compaction(TypedDict):
 
 
 class _EveryRecord(TypedDict):
-    """What every record has: the eleven keys of the users' documents, in their order, and two of ours."""
+    """The keys of every record: the eleven keys of the users' documents, in their order, and two of ours."""
 
     agent_id: Annotated[
         str,
@@ -380,7 +380,7 @@ class Record(_EveryRecord, total=False):
 
 
 class NewMessage(TypedDict):
-    """A message that is to be added to a transcript."""
+    """A message to add to a transcript."""
 
     role: Annotated[Role, "`system`, `user`, `assistant` or `tool`."]
     content: Annotated[str, "The text."]
@@ -399,7 +399,7 @@ class NewMessage(TypedDict):
 
 
 class _Place(TypedDict):
-    """What a message is given when it is stored."""
+    """The keys that a message gets when it is stored."""
 
     seq: Annotated[
         Number,
@@ -426,9 +426,9 @@ class Event(TypedDict, total=False):
     host_agent_id: str
     tool_use_id: str
     parent_host_agent_id: str
-    parent_id: Annotated[str, "The session for which the host of a delegation works, as its environment says."]
-    workflow: Annotated[Workflow, "Without the key of an agent in it, the event is about the workflow itself."]
-    key_file: Annotated[str, "Where the host will write the `tool_use_id`."]
+    parent_id: Annotated[str, "The session for which the host works, as the host's environment says."]
+    workflow: Annotated[Workflow, "If it has no key of an agent, the event is about the workflow itself."]
+    key_file: Annotated[str, "The file in which the host will write the `tool_use_id`."]
     host_process: Annotated[HostProcess, "The process that runs the agents."]
     agent_id: str
     agent_name: str
@@ -436,41 +436,41 @@ class Event(TypedDict, total=False):
     background: bool
     unannounced: Annotated[bool, "The host reports no starts."]
     enforced: Annotated[bool, "The host asks before each use of a tool."]
-    resume: Annotated[list[str], "The sessions that the resume lines name, each as often as it stands there."]
+    resume: Annotated[list[str], "The sessions that the resume lines name, once for each line."]
     mentioned: Annotated[list[str], "Other sessions that the text of the delegation names."]
-    transcript_path: Annotated[str, "That of the agent itself."]
+    transcript_path: Annotated[str, "The transcript of the agent itself."]
     last_message: str
     marker_phase: Annotated[MarkerPhase, "The phase in the marker that ends `last_message`."]
     marker_id: Annotated[str, "The session in that marker."]
     briefed_id: Annotated[str, "The session in the note at the beginning of the agent's transcript."]
     has_message: Annotated[
         bool,
-        "There was a last message, kept or not; of a failure, the agent itself described it; of a notification, false: "
-        "the agent did its work, and what it said last comes with its stop, if that is reported.",
+        "There was a last message, stored or not. For a failure: the agent itself described it. For a notification, "
+        "false: the agent did its work, and its last message comes with its stop, if the stop is reported.",
     ]
     after_block: Annotated[bool, "A hook kept the agent going after an earlier stop."]
-    launch: Annotated[bool, "The host launched the agent, which therefore did not wake."]
+    launch: Annotated[bool, "The host launched the agent, so this is no wake-up."]
     interrupted: Annotated[bool, "Somebody stopped the agent."]
-    interruption: Annotated[Interruption, "Why it was stopped although nobody gave up the work."]
-    interrupted_at: Annotated[Time, "When that was, by the host's files: it says nothing of a run that began later."]
-    paused_until: Annotated[Time, "Until when it must wait."]
-    was_running: Annotated[bool, "The agent was at work, though no start was reported."]
+    interruption: Annotated[Interruption, "Why the agent was stopped although nobody gave up the work."]
+    interrupted_at: Annotated[Time, "When that was, by the host's files. It does not concern a run that began later."]
+    paused_until: Annotated[Time, "When the usage limit is reset."]
+    was_running: Annotated[bool, "The agent was at work, although no start was reported."]
     key_pending: Annotated[bool, "The host names the delegation later."]
     reused_id: Annotated[bool, "The host uses a `tool_use_id` more than once."]
     running: Annotated[list[str], "The agents of the host that are alive."]
-    commands: Annotated[list[str], "What else of the host runs in the background, whoever began it."]
-    own_work: Annotated[OwnWork, "The agent stopped only until this is over."]
-    waits: Annotated[bool, "It says this of an agent that waits for its own work, and nothing of any other."]
-    source: Annotated[str, "How a conversation began, in the host's word."]
+    commands: Annotated[list[str], "Other work of the host in the background, of any agent."]
+    own_work: Annotated[OwnWork, "The tasks in the background for which the agent waits."]
+    waits: Annotated[bool, "The event concerns an agent only if the agent waits for its own work."]
+    source: Annotated[str, "The host's word for how the conversation began."]
     outcome: Outcome
-    outcome_assumed: Annotated[bool, "None was stated, and `outcome` is the default."]
-    events: "Annotated[list[Event], 'Those that were reported together.']"
+    outcome_assumed: Annotated[bool, "No outcome was stated: `outcome` is the default."]
+    events: "Annotated[list[Event], 'Events that were reported together.']"
     summary: str
     error: str
     tool_name: Annotated[str, "The tool that the agent uses."]
-    call: Annotated[str, "The host's key of that single use."]
-    asked: Annotated[str, "A digest of the tool and of what it is given."]
-    usage: Annotated[Usage, "What the agent used, as its host told it."]
-    consumed: Annotated[Usage, "The sum over all its requests, if the host adds that up itself."]
-    model: Annotated[str, "The one that the agent ran on."]
-    worktree: Annotated[Worktree, "The one that the host made for it."]
+    call: Annotated[str, "The host's key of this use."]
+    asked: Annotated[str, "A digest of the tool and its input."]
+    usage: Annotated[Usage, "What the agent used, as the host reported."]
+    consumed: Annotated[Usage, "The sum over all requests of the agent, if the host reports it."]
+    model: Annotated[str, "The model of the agent."]
+    worktree: Annotated[Worktree, "The worktree that the host made for the agent."]

@@ -1,7 +1,6 @@
-"""How a record gets shorter: what every record loses of many runs, and what is left out of one that does not fit.
+"""How a record gets shorter: what every record loses of many runs, and what a record that is too long loses.
 
-What people and agents store themselves (metadata, summary, errors) is never shortened: it must leave room for the end.
-Loaded only where a record may be too long. Pure.
+Data that users and agents store (metadata, summary, errors) is never shortened.
 """
 
 from __future__ import annotations
@@ -22,20 +21,20 @@ if TYPE_CHECKING:
     RunTextKey = Literal["last_message", "detail"]
 
 _SHORTEST = 40
-"""Characters of a detail; those that rules compare are shorter."""
+"""The fewest characters of a detail that stay; the details that rules compare are shorter."""
 
 _LATEST_MOVES = 10
 
 
 def without_earlier_runs(record: Record, newest: int) -> Record:
-    """With the ``newest`` runs, and those of the earlier ones on which an agent may be at work."""
+    """With the ``newest`` runs, and the earlier runs on which an agent may be at work."""
     runs = record.get("runs", [])
     at_work = [run for run in runs[:-newest] if may_be_at_work(run) and not has_ended(run)]
     return _with_runs(record, [*at_work, *runs[-newest:]])
 
 
 def without_earlier_sends(record: Record, newest: int) -> Record:
-    """With the ``newest`` runs that are sends; those before them have an end."""
+    """With only the ``newest`` sends among the runs; the earlier sends have ended."""
     runs = record.get("runs", [])
     dropped = {run["run"] for run in [run for run in runs if is_send(run)][:-newest]}
     return _with_runs(record, [run for run in runs if run["run"] not in dropped])
@@ -49,12 +48,10 @@ def _with_runs(record: Record, kept: list[Run]) -> Record:
 
 
 def with_short_earlier_texts(record: Record, longest: int) -> Record:
-    """With at most ``longest`` characters of what runs ended with and answers said, but for the latest of each.
-
-    Whoever goes on with the work is told all that was said with an answer of which nobody was told yet.
-    """
+    """With texts of runs and answers cut to ``longest`` characters, except the latest of each kind."""
     for key in ("last_message", "detail"):
         record = _cut(record, key, longest, keep_latest=True)
+    # An answer stays whole until an agent was told it.
     given, untold = record.get("answers", []), untold_answers(record)
     shorter = [one if one in untold else _with_shorter_message(one, longest) for one in given[:-1]] + given[-1:]
     return record if shorter == given else {**record, "answers": shorter}
@@ -73,15 +70,14 @@ def _cut(record: Record, key: RunTextKey, longest: int, *, keep_latest: bool = F
 
 
 def _with_shorter(run: Run, key: RunTextKey, longest: int) -> Run:
-    """Keeps the end of a message and the beginning of a detail, where the point is."""
     if key not in run or len(run[key]) <= longest:
         return run
-    text = run[key]
+    text = run[key]  # the point is at the end of a message, and at the beginning of a detail
     return {**run, key: text[-longest:] if key == "last_message" else text[:longest]}  # type: ignore[misc]  # a text key of a run
 
 
 def shortened(record: Record, limit: int) -> tuple[Record, bytes]:
-    """``record`` and its bytes, at most ``limit``, with what is needed least left out. Raises ``TooLarge``."""
+    """``record`` and its bytes, at most ``limit``, without the parts needed least."""
     for step in _STEPS[:-1]:
         record = step(record)
         try:
@@ -93,7 +89,7 @@ def shortened(record: Record, limit: int) -> tuple[Record, bytes]:
 
 
 def _with_short_texts(record: Record) -> Record:
-    """Also of the latest run, and of the last error if that repeats what it ended with."""
+    """Cuts the texts of all runs, and the last error if a run ended with it."""
     last = record["last_error"]
     is_of_run = last and any(run.get("detail") == last["message"] for run in record.get("runs", ()))
     record = _cut(_cut(record, "last_message", _SHORTEST), "detail", _SHORTEST)
@@ -103,16 +99,14 @@ def _with_short_texts(record: Record) -> Record:
 
 
 def _with_latest_run_only(record: Record) -> Record:
-    """With the latest run, those at work, the latest moves, and no answers that hold no more: the events have all."""
+    """With the latest run, runs at work, the latest moves and no old answers: the events have all of them."""
     record = with_latest_moves(without_earlier_runs(record, 1), _LATEST_MOVES)
     return {key: value for key, value in record.items() if key != "answers"} if "answers" in record else record  # type: ignore[return-value]
 
 
 def _without_what_hosts_told(record: Record) -> Record:
-    """Without what hosts told of each run, and their files; a client goes on in another conversation then.
-
-    What the runs consumed stays, since the sum of the record stands on it.
-    """
+    """Without what hosts reported of each run, and without their files."""
+    # ``consumed`` stays, since the record's sum depends on it. A client begins another conversation then.
     keys = ("usage", "model", "worktree", "conversation", "transcript_path", "output_path")
     return {**record, "runs": [without_keys(run, *keys) for run in record.get("runs", [])]}
 

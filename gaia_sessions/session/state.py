@@ -1,7 +1,6 @@
-"""How a session stands, in one word: the table from which lists, reports, hooks and JSON speak.
+"""The state of a session, in one word: the first rule of ``RULES`` that holds gives the word.
 
-The first rule of ``RULES`` that holds gives the word. Pure: the policy's decision, what is known of the agent at work
-and the runs of hosts that are gone are arguments.
+Lists, reports, hooks and JSON all use it.
 """
 
 from __future__ import annotations
@@ -21,13 +20,10 @@ if TYPE_CHECKING:
     from .schema import AnswerKey, Record, Run
 
     Rule = tuple[str, Callable[["_Case"], bool], Callable[["_Case"], str | None], str]
-    """The word, whether it holds, since when, and what it says to a person."""
+    """The word, whether it holds, since when, and its meaning for people."""
 
     class State(TypedDict):
-        """How a session stands. state: one of ``STATES``; absent for the record of a later version.
-
-        state_since: since when, if that is known.
-        """
+        """One of ``STATES``, and since when if known; ``state`` is absent for a record of a later version."""
 
         state: NotRequired[str]
         state_since: NotRequired[str]
@@ -64,17 +60,17 @@ class _Case:
 
 
 def latest_begun(record: Record, dead_runs: Collection[int]) -> Run | None:
-    """The latest run that began, or whose host was gone before, as ``dead_runs`` says; a denied one began nothing."""
+    """The latest run that began, or whose host was gone before; a denied run began nothing."""
     return next((run for run in reversed(record.get("runs", [])) if has_begun(run, dead_runs)), None)
 
 
 def run_of(record: Record, dead_runs: Collection[int]) -> Run | None:
-    """The run by which the session stands; if none began, the latest that was to begin."""
+    """The run that decides the state; if none began, the latest delegated run."""
     return latest_begun(record, dead_runs) or next(reversed(record.get("runs", [])), None)
 
 
 def has_begun(run: Run, dead_runs: Collection[int]) -> bool:
-    """Whether an agent began ``run``, as far as is known, or its host was gone before; a denied run began nothing."""
+    """Whether an agent began ``run``, as far as is known, or its host was gone before."""
     if has_ended(run):
         return run.get("end") != schema.DENIED
     return may_be_at_work(run) or run["run"] in dead_runs
@@ -90,7 +86,7 @@ _BY_END = {
 
 
 def broken_off(run: Run) -> str | None:
-    """The word for how ``run``, on which no agent is at work any more, broke off; None if its own agent ended it."""
+    """The state of a session whose latest run broke off; None if its own agent ended the run."""
     if not has_ended(run):
         return CRASHED
     if is_send(run) and run["end"] == schema.RUN_RETURNED:  # it was answered
@@ -100,11 +96,7 @@ def broken_off(run: Run) -> str | None:
 
 
 def state_of(record: Record, decision: Decision, alive: Liveness | None, dead_runs: Collection[int] = ()) -> State:
-    """How the session of ``record`` stands by the policy's ``decision`` on it.
-
-    alive: what is known of the agent at work; None if there is none, or nothing but times in the future. dead_runs: the
-    numbers of runs without an end whose host is proved to be gone.
-    """
+    """The state of the session of ``record``; ``alive`` is None if no agent is at work."""
     case = _Case(record, decision, alive, latest_begun(record, dead_runs))
     word, since = next((word, since) for word, holds, since, _ in RULES if holds(case))
     state: State = {"state": word}
@@ -117,7 +109,7 @@ def _ended_as(is_outcome: Callable[[str], bool]) -> Callable[[_Case], bool]:
 
 
 def _was_cancelled(case: _Case) -> bool:
-    """Whether a mark ended the work: one that came after its end left that as it was."""
+    """Whether a mark ended the session; a mark that came after the end did not."""
     if "cancellation" not in case.decision or not phases.is_abandoned(case.record["phase"]):
         return False
     at = case.decision["cancellation"].get("at")
@@ -137,13 +129,13 @@ def _broke_off_as(word: str) -> Callable[[_Case], bool]:
 
 
 def _since_phase(case: _Case) -> str:
-    """When the work entered its phase."""
+    """When the session entered its phase."""
     moves = case.record["history"]
     return moves[-1]["timestamp"] if moves else case.record["created_at"]
 
 
 def _since_question(case: _Case) -> str:
-    """When the work came to ask, or its agent stopped to ask once more: after a denial the phase stays."""
+    """When the session began to ask, or its agent stopped to ask again: after a denial the phase stays."""
     asked, run = _since_phase(case), case.run
     stopped = run.get("ended_at", asked) if run is not None and run.get("end") == schema.STOPPED else asked
     return max(asked, stopped, key=parse_time)
@@ -167,7 +159,7 @@ def _since_claim(case: _Case) -> str | None:
 
 
 def _since_end(case: _Case) -> str:
-    """When the latest run ended; of one that nobody saw end, when it was last heard of: its end is stated later."""
+    """When the latest run ended; if nobody saw its end, when its agent was last active."""
     run: Run = case.run or {}
     heard = case.decision.get("last_activity", case.record["last_updated"])
     if "ended_at" not in run:
@@ -245,26 +237,25 @@ RULES: tuple[Rule, ...] = (
     ),
     (BY_HAND, lambda _: True, _since_phase, "your own program does the work, and sets the phase"),
 )
-"""Every state, in this order: the first rule that holds gives the word."""
+"""Every state: the first rule that holds gives the word."""
 
 STATES = tuple(dict.fromkeys(word for word, *_ in RULES))
-"""The words, each once."""
 
 BROKEN_OFF = (ERROR, CRASHED, INTERRUPTED, CUT_SHORT)
-"""The states of work that stopped before it was done, and not by its own word."""
+"""The states of work that stopped before it was done, and whose agent did not choose to stop."""
 
 WENT_WRONG = (phases.FAILED, *BROKEN_OFF)
-"""The states of work that went wrong: it failed, or broke off."""
+"""The states of work that failed or broke off."""
 
 ANSWERED = (DENIED, APPROVED)
-"""The states of work whose question was answered, and that nobody goes on with yet."""
+"""The states of a session whose question was answered, and that nobody has resumed yet."""
 
 ENDED = (*phases.OUTCOMES, CANCELLED)
 """The states of a session that has ended, or ends with the next write."""
 
 
 def check_state(state: object) -> str:
-    """Returns ``state`` if it is one of ``STATES``; else raises ``UnknownState``."""
+    """Returns ``state`` if it is one of ``STATES``."""
     if not isinstance(state, str) or state not in STATES:
         from gaia_sessions.errors import UnknownState
 
@@ -273,5 +264,5 @@ def check_state(state: object) -> str:
 
 
 def are_open(states: Collection[str]) -> bool:
-    """Whether no session in one of ``states`` is final."""
+    """Whether all sessions in one of ``states`` are open."""
     return not any(state in ENDED for state in states)

@@ -1,7 +1,4 @@
-"""What somebody states of the end of a session's work, and the record that comes of it.
-
-Pure: ``now`` is an argument.
-"""
+"""How somebody states the end of a session, and the record after that."""
 
 from __future__ import annotations
 
@@ -20,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def check_ending(outcome: object, summary: str | None, error: str | None) -> None:
-    """Raises ``UnknownOutcome`` and ``InvalidInput`` unless work may end so."""
+    """Refuses an outcome or a text that cannot end a session."""
     check_outcome(outcome)
     for where, text in (("summary", summary), ("error", error)):
         if text is not None:
@@ -28,17 +25,14 @@ def check_ending(outcome: object, summary: str | None, error: str | None) -> Non
 
 
 def reserved_for_texts(*texts: str | None) -> int:
-    """How many bytes an end with these texts must leave free; none with short ones, which always fit."""
+    """How many bytes an end with these texts must leave free; short texts always fit."""
     return RESERVED_BYTES if sum(len(text or "") for text in texts) > MAX_MESSAGE_LENGTH else 0
 
 
 def with_ending(
     record: Record, outcome: str, now: datetime, summary: str | None = None, error: str | None = None
 ) -> Record:
-    """The record ended with ``outcome``; one that had ended so before stays as it is.
-
-    An end that was only concluded from the end of the host is confirmed. Another outcome raises ``SessionFinal``.
-    """
+    """The record ended with ``outcome``; a record that has ended so stays as it is."""
     if record["phase"] != outcome:
         updates.check_open(record)
         if error is not None:
@@ -46,7 +40,8 @@ def with_ending(
         return with_stated_phase(updates.with_activity(record, now), outcome, now, summary)
     if not is_abandoned(outcome) or not record.get("runs"):
         return record
-    from .concluded_ends import has_concluded_outcome  # needed only where a host may have abandoned the work
+    from .concluded_ends import has_concluded_outcome  # few ends need it
 
+    # An end that was only concluded from the host's end is now confirmed.
     is_concluded = has_concluded_outcome(record, record["runs"][-1])
     return updates.with_stated_end(record, summary, now) if is_concluded else record

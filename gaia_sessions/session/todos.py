@@ -1,7 +1,6 @@
-"""What the agent of a session means to do: a list, in which each thing has a number from 1 and a status.
+"""The todos of a session: a list of tasks, each with a number from 1 and a status.
 
-Owns what a todo may be and how the list changes. Numbers are places in the list, so no single one is ever taken out of
-it. Pure: ``now`` is an argument. Must never judge by the todos whether the work is done.
+A number is a place in the list, so no single todo is ever removed.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ MAX_DESCRIPTION_LENGTH = 1000
 
 
 def check_description(description: object) -> str:
-    """Returns ``description``; raises ``InvalidInput`` if it is blank or too long."""
+    """Returns ``description`` if it is neither blank nor too long."""
     if not isinstance(description, str) or not description.strip():
         raise errors.InvalidInput("must be a text that is not blank", "description")
     if len(description) > MAX_DESCRIPTION_LENGTH:
@@ -42,14 +41,14 @@ def check_description(description: object) -> str:
 
 
 def check_status(status: object) -> str:
-    """Returns ``status``; raises ``BadArgument`` if it is no status of a todo."""
+    """Returns ``status`` if a todo can have it."""
     if status not in TODO_STATUSES:
         raise errors.BadArgument("status", status, "one of " + ", ".join(TODO_STATUSES))
     return str(status)
 
 
 def check_number(number: object) -> int:
-    """Returns ``number``; raises ``BadArgument`` if no todo can have it."""
+    """Returns ``number`` if a todo can have it."""
     if not is_integer(number) or not 1 <= number <= LARGEST_INTEGER:
         value = number if not is_integer(number) or abs(number) <= LARGEST_INTEGER else "a number too large"
         raise errors.BadArgument("number", value, "the number of a todo, from 1")
@@ -57,7 +56,7 @@ def check_number(number: object) -> int:
 
 
 def check_todos(todos: object) -> list[Todo]:
-    """A copy of ``todos`` with the keys of a todo only; raises ``InvalidInput`` if one of them is none."""
+    """A copy of ``todos`` with the keys of a todo only."""
     checked: list[Todo] = []
     for place, todo in enumerate(todos if isinstance(todos, list) else [None]):
         check_todo(todo, f"todos[{place}]")
@@ -67,15 +66,12 @@ def check_todos(todos: object) -> list[Todo]:
 
 
 def with_todo(record: Record, description: str, now: datetime) -> Record:
-    """With a pending todo at the end, and activity at ``now``. Raises ``SessionFinal``."""
+    """With a pending todo at the end, as activity at ``now``."""
     return with_todos(record, [*record.get("todos", []), {"description": description, "status": TODO_PENDING}], now)
 
 
 def with_todo_status(record: Record, number: int, status: str, now: datetime) -> Record:
-    """With ``status`` in the todo with this ``number``, and activity at ``now``; ``record`` itself if it has that.
-
-    Raises ``NoSuchTodo``, ``SessionFinal``.
-    """
+    """With ``status`` in the todo with this ``number``, as activity; ``record`` itself if nothing changes."""
     todos = record.get("todos", [])
     if not 1 <= number <= len(todos):
         raise errors.NoSuchTodo(record["agent_id"], number, len(todos))
@@ -86,17 +82,14 @@ def with_todo_status(record: Record, number: int, status: str, now: datetime) ->
 
 
 def with_todos(record: Record, todos: list[Todo], now: datetime) -> Record:
-    """With ``todos`` as the whole list, and activity at ``now``; without any, the key is absent.
-
-    Raises ``SessionFinal``.
-    """
+    """With ``todos`` as the whole list, as activity; if there are none, the key is absent."""
     check_open(record)
     rest: Record = {key: value for key, value in record.items() if key != "todos"}  # type: ignore[assignment]
     return with_activity({**rest, "todos": todos} if todos else rest, now)
 
 
 def open_todos(record: Record) -> list[NumberedTodo]:
-    """The todos that are neither completed nor cancelled, each with its number."""
+    """The todos that are neither completed nor cancelled, with their numbers."""
     return [
         {"number": number, "description": todo["description"], "status": todo["status"]}
         for number, todo in enumerate(record.get("todos", ()), 1)
@@ -105,7 +98,7 @@ def open_todos(record: Record) -> list[NumberedTodo]:
 
 
 def numbered_todos(record: Record) -> list[NumberedTodo]:
-    """The todos of ``record``, each with its number. Raises ``NewerSchema``."""
+    """The todos of ``record`` with their numbers."""
     check_readable(record)
     return [
         {"number": number, "description": todo["description"], "status": todo["status"]}

@@ -1,9 +1,6 @@
-"""Which tools the agent of a session may use.
+"""Which tools the agent of a session may use: ``allowed = (requested and available) - blocked``.
 
-Owns the filter, ``allowed = (requested and available) - blocked``, and the answer for one tool: every list above it
-must have the tool, so that whoever is below may narrow what is allowed, and never widen it. Names are compared exactly,
-and hosts' own. The rule and the two names that are always blocked are those of the users' document on the life cycle of
-sub-agents. Pure.
+Every list above an agent must have the tool, so a session below can allow fewer tools, never more.
 """
 
 from __future__ import annotations
@@ -50,32 +47,32 @@ if TYPE_CHECKING:
 
 
 ALWAYS_BLOCKED = ("delegate_to_sub_agent", "send_file_to_user")
-"""What no sub-agent may use, whatever the settings say: the document's ``BLOCKED_SUB_AGENT_TOOLS``."""
+"""Tools that no sub-agent may use, whatever the settings say."""
 
-_HOW_TO_TYPE = "type it as its client does"
+_HOW_TO_TYPE = "type the name as its client does"
 
 LONGEST_NAME = 200
 MOST_TOOLS = 500
-"""Of one list: a record has room for it, and for the end of the work."""
+"""The most names of one list: a record has room for as many, and for the end of the session."""
 
 
 class ToolRules:
-    """What holds for every session: ``blocked`` tools, and the tools ``by_type`` of agent, whose names are folded."""
+    """The rules for every session: ``blocked`` tools, and the tools by type of agent."""
 
     __slots__ = ("_by_type", "blocked")
 
     def __init__(self, blocked: Iterable[str] = (), by_type: Mapping[str, Collection[str]] | None = None) -> None:
         self.blocked = frozenset((*ALWAYS_BLOCKED, *blocked))
-        self._by_type = by_type or {}
+        self._by_type = by_type or {}  # by case-folded type of agent
 
     def lists_of(self, record: Record) -> Iterator[tuple[str, Collection[str]]]:
-        """Each list that limits the agent of ``record``, with the words for whose it is."""
+        """Each list that limits the agent of ``record``, with the words for its owner."""
         if "allowed_tools" in record:
             yield f"the tools of {record['agent_id']}", record["allowed_tools"]
         yield from self.lists_of_type(record["agent_name"])
 
     def lists_of_type(self, agent_name: str) -> Iterator[tuple[str, Collection[str]]]:
-        """The list that limits all agents of this type, if there is one, as above."""
+        """The list that limits all agents of this type, if there is one."""
         of_type = self._by_type.get(agent_name.casefold())
         if of_type is not None:
             yield f"the tools that the setting limits.tools gives {agent_name}", of_type
@@ -88,12 +85,7 @@ def chosen_tools(
     above: Iterable[Record] = (),
     agent_name: str | None = None,
 ) -> ToolChoice:
-    """What of ``requested`` an agent of this name may use that is given ``available``, below the sessions ``above``.
-
-    available: None for all.
-
-    Raises ``InvalidInput`` for an empty request and a name that is none, ``NoToolsLeft`` if nothing is allowed.
-    """
+    """Which of the ``requested`` tools an agent may use below the sessions ``above``."""
     names = _checked_names(requested, "tools")
     if not names:
         raise InvalidInput("the list of tools is empty", hint="name at least one tool, or leave the list out")
@@ -114,10 +106,7 @@ def chosen_tools(
 
 
 def may_use(name: str, records: Iterable[Record], rules: ToolRules) -> ToolAnswer:
-    """Whether an agent may use the tool ``name``: that of the first of ``records``, below the others.
-
-    The name may be anything: one that cannot be on a list, be it that of the blocked tools, is none that it may use.
-    """
+    """Whether the agent of the first of ``records``, which is below the others, may use the tool ``name``."""
     records = [*records]
     if _is_name(name):
         reason = _reason_against(name, [one for record in records for one in rules.lists_of(record)], rules)
@@ -133,23 +122,21 @@ def may_use(name: str, records: Iterable[Record], rules: ToolRules) -> ToolAnswe
 
 
 def usable_tools(records: Iterable[Record], rules: ToolRules) -> list[str] | None:
-    """All tools that the agent of the first of ``records`` may use, below the others; None for all but blocked ones.
-
-    What stands in a list and is no name of a tool is none of them: a client would take ``Read,Bash`` for two.
-    """
+    """All tools that the agent of the first of ``records`` may use; None means all but blocked tools."""
+    # A name that no tool can have is left out: a client would read ``Read,Bash`` as two tools.
     allowed = _in_all([one for record in records for one in rules.lists_of(record)])
     return None if allowed is None else [tool for tool in allowed if tool not in rules.blocked and _is_name(tool)]
 
 
 def _reason_against(name: str, lists: Iterable[tuple[str, Collection[str]]], rules: ToolRules) -> str | None:
-    """Why nobody whom these ``lists`` limit may use the tool; None if they may."""
+    """Why an agent that these ``lists`` limit may not use the tool; None if it may."""
     if name in rules.blocked:
         return f"{name} is blocked for sub-agents"
     return next((f"{name} is not among {whose}" for whose, tools in lists if name not in tools), None)
 
 
 def _in_all(lists: Sequence[tuple[str, Collection[str]]]) -> list[str] | None:
-    """What every list has, in the order of the first one; None if there is no list."""
+    """The names that every list has, in the order of the first list; None if there is no list."""
     if not lists:
         return None
     first, *others = (dict.fromkeys(tools) for _, tools in lists)
@@ -161,26 +148,26 @@ def _is_name(name: object) -> bool:
 
 
 def _why_no_name(name: object) -> str | None:
-    """What is wrong with the name of a tool, in a few words; None if there can be such a tool."""
+    """Why no tool can have this name; None if a tool can."""
     if not isinstance(name, str):
-        return "no text"
+        return "it is not a text"
     if not name:
-        return "empty"
+        return "it is empty"
     if len(name) > LONGEST_NAME:
-        return f"more than {LONGEST_NAME} characters"
+        return f"it has more than {LONGEST_NAME} characters"
     if "," in name:
-        return "a comma"
+        return "it has a comma"
     if name.split() != [name]:
-        return "a blank"
-    return None if name.isprintable() else "a character that cannot be shown"
+        return "it has white space"
+    return None if name.isprintable() else "it has a character that cannot be shown"
 
 
 def _no_name(name: object) -> str:
-    return f"{shorten(repr(name))} can be the name of no tool ({_why_no_name(name)})"
+    return f"{shorten(repr(name))} cannot be the name of a tool ({_why_no_name(name)})"
 
 
 def _checked_names(names: Iterable[str], where: str) -> list[str]:
-    """``names`` without repetition; raises ``InvalidInput``."""
+    """``names`` without repetition."""
     if isinstance(names, str | bytes):
         raise InvalidInput("must be a list of names, not a text", where)
     checked = []
@@ -191,5 +178,5 @@ def _checked_names(names: Iterable[str], where: str) -> list[str]:
         checked.append(name)
     found = [*dict.fromkeys(checked)]
     if len(found) > MOST_TOOLS:
-        raise InvalidInput(f"has {len(found):,} names; at most {MOST_TOOLS} fit", where)
+        raise InvalidInput(f"has {len(found):,} names; the limit is {MOST_TOOLS}", where)
     return found

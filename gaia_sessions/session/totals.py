@@ -1,7 +1,6 @@
-"""Many sessions together: how they ended, how often they were resumed, and how long they stayed in each phase.
+"""Totals of many sessions: how they ended, how often they were resumed, and how long they were in each phase.
 
-Owns which session counts in which rate. A rate of nothing is absent. Of stays, which may be millions, it keeps how many
-there are of each length. Pure.
+Stays can be millions, so only their number per length is in memory. A rate of nothing is absent.
 """
 
 from __future__ import annotations
@@ -75,7 +74,7 @@ if TYPE_CHECKING:
 
 
 GROUPINGS = BY_AGENT, BY_DAY, BY_PHASE = ("agent", "day", "phase")
-"""In which parts sessions are counted. A phase is a part of all totals."""
+"""How sessions are grouped; phases are part of all totals."""
 
 
 class Sum:
@@ -91,7 +90,7 @@ class Sum:
         self._tokens = self._reported = 0
 
     def add(self, figures: Figures, *, is_removed: bool) -> None:
-        """Adds a session; one that was removed while it was open is open no more, and has no outcome."""
+        """Adds a session; a session that was removed while open is no longer open and has no outcome."""
         self._counts["sessions"] += 1
         self._counts["gone"] += is_removed
         if "ended_at" in figures:
@@ -111,7 +110,7 @@ class Sum:
             self._reported += 1
 
     def totals(self) -> Totals:
-        """What they are together."""
+        """The totals so far."""
         ended, counts = self._outcomes.total(), self._counts
         totals: Totals = {
             "sessions": counts["sessions"],
@@ -150,15 +149,15 @@ _ADDED = ("rests", "resumed", "errors", "runs_dropped", "history_dropped")
 
 
 def _written(count: int) -> int:
-    """``count``, which strangers may have raised, as JSON can hold it."""
+    """``count`` as JSON can hold it: strangers may have raised it."""
     return min(count, LARGEST_INTEGER)
 
 
 def nearest_rank(lengths: Counter[int], percent: int) -> int:
-    """The shortest of ``lengths``, each counted, within which are ``percent`` of them: one that there is, no mean."""
+    """The shortest of the counted ``lengths`` that at least ``percent`` of them do not exceed; it is no mean."""
     rank = -(-lengths.total() * percent // 100)
     for length in sorted(lengths):
         rank -= lengths[length]
         if rank <= 0:
             return length
-    raise ValueError("there are none")
+    raise ValueError("no lengths")

@@ -1,7 +1,6 @@
-"""What gathers all that is told of a session and of those below it: the first session above, and an ID made of that.
+"""The trace of a session: its root session, and a trace ID for OpenTelemetry and W3C Trace Context.
 
-Owns how a trace ID is made, which OpenTelemetry and W3C Trace Context read: never stored, since it follows from the ID
-of the root. Of one session it is always the same, so that a query finds its whole tree. Pure.
+The ID follows from the root's ID, so it is never stored and is the same for the whole tree.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ if TYPE_CHECKING:
     from typing import TypedDict
 
     class Trace(TypedDict):
-        """root_id: the first session above, or the session itself. trace_id: 32 hexadecimal digits made of that."""
+        """``root_id`` is the first session above, or the session itself; ``trace_id`` is 32 hexadecimal digits."""
 
         root_id: str
         trace_id: str
@@ -28,7 +27,7 @@ def trace_of(root_id: str) -> Trace:
 
 
 def traceparent(root_id: str, agent_id: str, run: int) -> str:
-    """The header of W3C Trace Context for what a run starts: the trace of its tree, and the run as the parent span."""
+    """The header of W3C Trace Context for what a run starts: its tree's trace, and the run as parent span."""
     return f"00-{_digest(root_id, _TRACE_DIGITS)}-{_digest(f'{agent_id} {run}', _SPAN_DIGITS)}-01"
 
 

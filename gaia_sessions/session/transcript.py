@@ -1,7 +1,6 @@
-"""The messages of a transcript: what a message is, how many bytes of it fit, and what the record says of them.
+"""The messages of a transcript: their checks, their lines, and what the record says of them.
 
-Owns the checks of a message, its line in the file, and the limits of a line and of a commit. A message gets its number
-and its turn from the store, under the lock of the session. Pure.
+The store gives a message its number and turn, under the lock of the session.
 """
 
 from __future__ import annotations
@@ -33,23 +32,22 @@ if TYPE_CHECKING:
 
 SYSTEM = "system"
 ROLES = (SYSTEM, "user", "assistant", "tool")
-"""Whose words a message can be."""
 
 LINE_LIMIT = strict.DOCUMENT_LIMIT
-"""How many bytes a message may have as a line, the newline included."""
+"""The most bytes of a message as a line, with the newline."""
 
 EVENT_LINE_LIMIT = 16 << 20
-"""How many bytes a message may have that an event of an app is part of: images are."""
+"""The most bytes of a message with an event of an app: such events can contain images."""
 
 COMMIT_LIMIT = 64 << 20
-"""How many bytes of lines may be added at once."""
+"""The most bytes of lines that one write adds."""
 
 SYSTEM_PROMPT_LIMIT = 16 << 10
-"""How many bytes a system prompt may have."""
+"""The most bytes of a system prompt."""
 
 _TURN_OF_SYSTEM_PROMPT = 0
 _MESSAGE_KEYS = ("role", "content", "tool_name", "tool_call_id", "tokens")
-"""What is given of a message that is added."""
+"""The keys that a caller may give."""
 
 _SPOKEN_KEYS = ("role", "content", "tool_name", "tool_call_id")
 
@@ -79,10 +77,7 @@ def new_message(
     tool_call_id: str | None = None,
     tokens: int | None = None,
 ) -> NewMessage:
-    """A message made at ``now``; what is None is left out. ``tokens`` is how many the content has.
-
-    Raises ``BadArgument`` for another role, ``InvalidInput`` for a value of another kind.
-    """
+    """A message made at ``now``; arguments that are None are left out."""
     if role not in ROLES:
         raise errors.BadArgument("role", role, "one of " + ", ".join(ROLES))
     optional = {"tool_name": tool_name, "tool_call_id": tool_call_id, "tokens": tokens}
@@ -93,17 +88,14 @@ def new_message(
 
 
 def message_of(given: object, place: int, now: datetime) -> NewMessage:
-    """What was ``given`` as a message, the one at ``place`` of a list, made at ``now``.
-
-    Raises ``InvalidInput`` unless it is an object with ``role`` and ``content``, and no key that a message has not.
-    """
+    """The message in ``given``, the item at ``place`` of a list, made at ``now``."""
     where = f"message {place}"
     if not isinstance(given, dict):
         raise errors.InvalidInput(f"must be an object, not {strict.json_type_of(given)}", where)
     unknown = sorted({*given} - {*_MESSAGE_KEYS})
     if unknown:
         known = ", ".join(_MESSAGE_KEYS)
-        raise errors.InvalidInput(f"{unknown[0]!r} is no key of a message", where, f"a message has {known}")
+        raise errors.InvalidInput(f"{unknown[0]!r} is not a key of a message", where, f"the keys are {known}")
     for key in ("role", "content"):
         if key not in given:
             raise errors.InvalidInput(f"{key!r} is missing", where)
@@ -113,18 +105,17 @@ def message_of(given: object, place: int, now: datetime) -> NewMessage:
 
 
 def system_prompt_message(text: str, now: datetime) -> NewMessage:
-    """The message that each generation of a transcript begins with. Raises ``InvalidInput``, ``TooLarge``."""
+    """The message that each generation of a transcript begins with."""
     message = new_message(SYSTEM, text, now)
     size = len(text.encode())
     if size > SYSTEM_PROMPT_LIMIT:
         raise errors.TooLarge("the system prompt", size, SYSTEM_PROMPT_LIMIT)
     if not text.strip():
-        raise errors.InvalidInput("the system prompt is blank", hint="say what the agent is to be, or leave it out")
+        raise errors.InvalidInput("the system prompt is blank", hint="say what the agent should do, or leave it out")
     return message
 
 
 def is_system_prompt(message: Message) -> bool:
-    """Whether it is the system prompt, which belongs to no turn."""
     return message["turn"] == _TURN_OF_SYSTEM_PROMPT
 
 
@@ -135,34 +126,34 @@ def system_prompt(messages: Iterator[Message | SessionsError]) -> Message | None
 
 
 def spoken(message: NewMessage) -> dict[str, str]:
-    """What of ``message`` an agent is given: ``{role, content, tool_name?, tool_call_id?}``."""
+    """The part of ``message`` that an agent gets: ``{role, content, tool_name?, tool_call_id?}``."""
     return {key: message[key] for key in _SPOKEN_KEYS if key in message}  # type: ignore[literal-required]  # its keys
 
 
 def conversation(earlier: Sequence[dict[str, str]], own: Sequence[Message]) -> list[dict[str, str]]:
-    """What an agent is given: the system prompt, what was said ``earlier``, and the ``own`` messages of the session."""
+    """The messages that an agent gets: the system prompt, ``earlier`` messages, the session's ``own`` messages."""
     first = 1 if own and is_system_prompt(own[0]) else 0
     return [*map(spoken, own[:first]), *earlier, *map(spoken, own[first:])]
 
 
 def without_place(message: NewMessage) -> NewMessage:
-    """``message`` without the number and the turn that it was given."""
+    """``message`` without its number and its turn."""
     return {key: value for key, value in message.items() if key not in ("seq", "turn")}  # type: ignore[return-value]
 
 
 def beginning_with(prompt: NewMessage, seq: int) -> tuple[Record, bytes]:
-    """What a record says of a transcript that has the system prompt alone, as number ``seq``, and the line of that."""
+    """The keys of a record whose transcript has the system prompt alone, as number ``seq``, and its line."""
     _, line = number_messages([without_place(prompt)], seq, _TURN_OF_SYSTEM_PROMPT)
     return with_transcript({}, len(line), seq), line  # type: ignore[typeddict-item]  # a part of a record
 
 
 def number_messages(messages: Sequence[NewMessage], first_seq: int, turn: int) -> tuple[list[Message], bytes]:
-    """``messages`` numbered from ``first_seq`` on, and their lines. Raises ``InvalidInput``, and ``TooLarge``."""
+    """``messages`` numbered from ``first_seq`` on, and their lines."""
     stored: list[Message] = [{"seq": seq, "turn": turn, **message} for seq, message in enumerate(messages, first_seq)]
     lines = [_line_of(message) for message in stored]
     size = sum(map(len, lines))
     if size > COMMIT_LIMIT:
-        raise errors.TooLarge("what is added to the transcript at once", size, COMMIT_LIMIT, "add it in several parts")
+        raise errors.TooLarge("one addition to the transcript", size, COMMIT_LIMIT, "add the messages in several parts")
     return stored, b"".join(lines)
 
 
@@ -176,35 +167,35 @@ def _line_of(message: Message) -> bytes:
 
 
 def decode_message(line: bytes) -> Message:
-    """The message in ``line``, keys that are not known included; raises ``InvalidInput``."""
+    """The message in ``line``, with unknown keys."""
     message = strict.load_object(line, EVENT_LINE_LIMIT)
     check_message(message, "")
     return message  # type: ignore[return-value]  # just checked
 
 
 def after(seq: int) -> Callable[[Message | errors.SessionsError], bool]:
-    """Whether a message has a higher number than ``seq``; one that cannot be read may have."""
+    """Whether a message has a higher number than ``seq``; an unreadable message counts as higher."""
     return lambda message: isinstance(message, errors.SessionsError) or message["seq"] > seq
 
 
 def readable(found: Iterable[Kind | SessionsError]) -> Iterator[Kind]:
-    """Those of ``found`` that can be read, one at a time."""
+    """The messages of ``found`` that can be read, one at a time."""
     return (message for message in found if not isinstance(message, errors.SessionsError))
 
 
 def committed_bytes(record: Record) -> int:
-    """How many bytes of the transcript count; what stands behind them in the file does not."""
+    """How many bytes of the transcript are valid; later bytes in the file are not."""
     size: object = record.get("transcript_bytes")
     return size if is_integer(size) and size > 0 else 0
 
 
 def current_turn(record: Record) -> int:
-    """The number of the turn that messages belong to which are added now."""
+    """The number of the turn to which new messages belong."""
     return record.get("turns", 0) + 1
 
 
 def last_seq(record: Record) -> int:
-    """The number of the last message that was committed, whatever became of it since; 0 if there was none."""
+    """The number of the last message that was ever committed; 0 if there was none."""
     return record.get("last_seq", 0)
 
 
@@ -215,15 +206,13 @@ def replaced_through(record: Record) -> int:
 
 
 def with_transcript(record: Record, size: int, seq: int) -> Record:
-    """With ``size`` bytes of the transcript committed, and the number of the last message."""
+    """With ``size`` valid bytes of the transcript, and the number of the last message."""
     return {**record, "transcript_bytes": size, "last_seq": seq}
 
 
 def begun_anew(record: Record, messages: Iterator[Message | SessionsError]) -> tuple[Record, list[NewMessage]]:
-    """``record`` with its ``messages`` archived, and what the new transcript begins with: the system prompt, if any.
-
-    With no message but that, there is nothing to begin anew: the record stays as it is.
-    """
+    """``record`` with its ``messages`` archived, and the system prompt, if any, for the new transcript."""
+    # With no message but the system prompt, the record stays as it is.
     first = next(messages, None)
     prompt = system_prompt(iter([first])) if first else None
     if first is None or (prompt and prompt["seq"] == last_seq(record)):
@@ -233,7 +222,7 @@ def begun_anew(record: Record, messages: Iterator[Message | SessionsError]) -> t
 
 
 def generation_of(record: Record) -> int:
-    """Which generation of the transcript the messages are in; the first is 0."""
+    """The generation of the transcript; the first is 0."""
     return record.get("transcripts_archived", 0)
 
 
@@ -243,10 +232,7 @@ def with_next_transcript(record: Record, generation: int, seq: int) -> Record:
 
 
 def with_turn(record: Record, number: int | None, now: datetime) -> Record:
-    """What a turn changes beside the transcript: it is complete, activity of the work, and begins what was new.
-
-    Raises ``NotTheNextTurn`` if a ``number`` is given that is not the next one, and ``SessionFinal``.
-    """
+    """With one more complete turn, as activity; a new session has begun then."""
     following = current_turn(record)
     if number not in (None, following):
         raise errors.NotTheNextTurn(record["agent_id"], number, following)
@@ -255,7 +241,7 @@ def with_turn(record: Record, number: int | None, now: datetime) -> Record:
 
 
 def is_same_turn(stored: Sequence[Message], given: Sequence[NewMessage]) -> bool:
-    """Whether a turn that was stored ends with the messages that are ``given``, whoever added others before them."""
+    """Whether a stored turn ends with the ``given`` messages, whoever added others before them."""
     last = stored[len(stored) - len(given) :] if len(given) <= len(stored) else []
     pairs = zip(last, given, strict=len(last) == len(given))
     return bool(last) and all(_is_same(found, message) for found, message in pairs)
@@ -267,7 +253,7 @@ def _is_same(stored: Message, given: NewMessage) -> bool:
 
 
 def without_turns(record: Record, now: datetime) -> Record:
-    """Without what a record says of its messages: no turns, no summary, no last answer. Raises ``SessionFinal``."""
+    """Without turns, summary and last answers."""
     check_open(record)
     rest: Record = {key: value for key, value in record.items() if key != "compaction"}  # type: ignore[assignment]
     if "runs" in record:
@@ -276,6 +262,6 @@ def without_turns(record: Record, now: datetime) -> Record:
 
 
 def with_message(record: Record, now: datetime) -> Record:
-    """What a message changes beside the transcript: it is activity of the work. Raises ``SessionFinal``."""
+    """With activity, because a message was added."""
     check_open(record)
     return with_activity(record, now)

@@ -1,7 +1,6 @@
-"""Single changes of a record: each function takes a record and returns a new one; ``now`` is an argument.
+"""Single changes of a record: each function takes a record and returns a new one.
 
-Owns how a session's own keys change. Runs change in ``runs`` and ``run_ends``; which moves are legal is in ``phases``;
-which changes an update consists of is in ``requests``.
+Runs change in ``runs`` and ``run_ends``. ``requests`` combines the changes of an update.
 """
 
 from __future__ import annotations
@@ -24,11 +23,11 @@ if TYPE_CHECKING:
 MAX_HISTORY = 200
 MAX_ANSWERS = 20
 LONGEST_NOTE = 1000
-"""Characters of what was said with an answer that stay in the record when the work goes on."""
+"""The most characters of an answer's message that stay in the record when the session moves on."""
 
 
 class Change:
-    """What becomes of a session: its new record, and the entries that its journal of events gets with that."""
+    """A new record, and the entries that the session's journal gets with it."""
 
     __slots__ = ("entries", "record")
 
@@ -38,33 +37,31 @@ class Change:
 
 
 def check_writable(record: Record) -> None:
-    """Raises ``NewerSchema`` if this version may not rewrite ``record``."""
+    """Refuses a record that a later version wrote."""
     if has_newer_schema(record):
         raise errors.NewerSchema(record["agent_id"], record["schema"], SCHEMA)
 
 
 def check_open(record: Record) -> None:
-    """Raises ``SessionFinal`` if the work has ended."""
+    """Refuses a session that has ended."""
     if is_final(record["phase"]):
         raise errors.SessionFinal(record["agent_id"], record["phase"])
 
 
 def check_revision(record: Record, expected: int | None) -> None:
-    """Raises ``RevisionChanged`` if a revision is ``expected`` and the record has another one."""
+    """Refuses a record with another revision than ``expected``; None means any."""
     if expected is not None and record["revision"] != expected:
         raise errors.RevisionChanged(record["agent_id"], expected, record["revision"])
 
 
 def with_next_revision(record: Record) -> Record:
-    """With the revision raised by one; a store applies this once to every changed record."""
+    """With the next revision; a store calls this once for every changed record."""
     return {**record, "revision": record["revision"] + 1}
 
 
 def with_activity(record: Record, now: datetime, active_at: datetime | None = None) -> Record:
-    """With activity at ``active_at``, by default ``now``.
-
-    ``last_updated`` never moves backwards, unless it was too far in the future.
-    """
+    """With activity at ``active_at``, by default ``now``."""
+    # ``last_updated`` never moves back, unless it is too far in the future.
     active, last = active_at or now, parse_time(record["last_updated"])
     if active < last and not is_ahead(last, now):
         return record
@@ -72,21 +69,18 @@ def with_activity(record: Record, now: datetime, active_at: datetime | None = No
 
 
 def phase_before(record: Record) -> str:
-    """The phase before the last move; the first one if no move is known."""
+    """The phase before the last move; the first phase if no move is known."""
     return record["history"][-1]["from_phase"] if record["history"] else PHASES[0]
 
 
 def with_event(record: Record, event: str, now: datetime) -> Record:
-    """With the phase to which ``event``, one of those in the table of phases, leads from that of the record."""
+    """With the phase to which ``event``, one of ``phases.EVENTS``, leads."""
     return with_phase(record, phase_after(event, record["phase"]), now)
 
 
 def with_phase(record: Record, phase: str, now: datetime, summary: str | None = None) -> Record:
-    """With ``phase`` from ``now`` on; a final one ends the work, with its time, its duration and the ``summary``.
-
-    The same phase is a heartbeat and leaves the record as it is.
-    """
-    if phase == record["phase"]:
+    """With ``phase`` from ``now`` on; a final phase ends the session with the ``summary``."""
+    if phase == record["phase"]:  # a heartbeat
         check_move(phase, phase)
         return record
     return _with_move(record, phase, now, summary, check_move)
@@ -106,7 +100,7 @@ def _with_move(
 
 
 def with_latest_moves(record: Record, newest: int) -> Record:
-    """With the ``newest`` moves, and how many were dropped before them."""
+    """With only the ``newest`` moves, and the number of dropped moves."""
     dropped = len(record["history"]) - newest
     if dropped <= 0:
         return record
@@ -120,7 +114,7 @@ def with_metadata(record: Record, metadata: dict[str, Json]) -> Record:
 
 
 def with_error(record: Record, message: str, now: datetime) -> Record:
-    """With one more error counted, and ``message`` as the last."""
+    """With one more error, and ``message`` as the last."""
     return {
         **record,
         "error_count": record["error_count"] + 1,
@@ -131,10 +125,8 @@ def with_error(record: Record, message: str, now: datetime) -> Record:
 def with_answer(
     record: Record, key: AnswerKey, message: str, now: datetime, by: str, shell: str | None = None
 ) -> Record:
-    """With the answer to what the work waits for in place of an earlier one; the phase stays until it is resumed.
-
-    Whoever goes on is told of both if an agent's shell gave this one, and a person the earlier one.
-    """
+    """With an answer to the question, which replaces an earlier answer; the phase stays."""
+    # No agent is told the replaced answer, unless a person gave it and an agent's shell gave the new one.
     given = record.get("answers", [])
     if answer_of(record) is not None and given and (shell is None or "shell" in given[-1]):
         replaced: GivenAnswer = {name: value for name, value in given[-1].items() if name != "after_run"}  # type: ignore[assignment]  # it may be absent
@@ -153,51 +145,47 @@ def with_given_answer(
     *,
     is_told: bool = True,
 ) -> Record:
-    """With one more answer among those that stay when the work goes on: how it was given, and where.
-
-    key: None for what was sent to the agent. is_told: whoever goes on with the work gave it, so that nobody has to be
-    told of it.
-    """
+    """With one more answer in ``answers``; ``key`` is None for a text that was sent to the agent."""
     given: GivenAnswer = {"answer": ANSWER_WORDS[key] if key else ANSWERED, "by": by, "timestamp": format_time(now)}
     if message:
         given["message"] = message[:LONGEST_NOTE]
     if shell is not None:
         given["shell"] = shell
-    if not is_told:
+    if not is_told:  # the agent that resumes the session did not give the answer, so it must be told
         given["after_run"] = max((run["run"] for run in record.get("runs", ())), default=0)
     return {**record, "answers": [*record.get("answers", ()), given][-MAX_ANSWERS:]}
 
 
 def with_question(record: Record, question: str) -> Record:
-    """With the ``question`` that the work waits with; what was answered before is not its answer."""
+    """With the ``question`` of the agent; an earlier answer does not answer it."""
     return {**without_answer(record), "question": question}
 
 
 def without_answer(record: Record) -> Record:
-    """Without an approval or a denial: the work has moved on, or asks again, or gets another answer."""
+    """Without an approval or a denial: the session moved on, asks again, or gets another answer."""
     return record if ANSWER_WORDS.keys().isdisjoint(record) else _without_keys(record, *ANSWER_WORDS)
 
 
 def without_question(record: Record) -> Record:
-    """Without a question and its answer: the work has moved on, or asks something else in its last message."""
+    """Without a question and its answer: the session moved on, or the agent's last message asks another."""
     answered = without_answer(record)
     return _without_keys(answered, "question") if "question" in record else answered
 
 
 def with_resume_ready(record: Record, ready: bool) -> Record:  # noqa: FBT001  # the value itself, not a mode
-    """With resuming switched on or off until the next move; it cannot be switched on outside the resumable phases."""
+    """With resuming on or off until the next move; only in a resumable phase can it be on."""
     if ready and not is_resumable(record["phase"]):
         raise errors.ResumeNotAllowed(record["agent_id"], record["phase"])
     return {**(without_pause(record) if ready else record), "resume_ready": ready}
 
 
 def without_pause(record: Record) -> Record:
-    """Without a limit to wait for: the work goes on, or somebody says that it may."""
+    """Without a usage limit to wait for: the work is resumed, or somebody says that it may be."""
     return _without_keys(record, "paused_until") if "paused_until" in record else record
 
 
 def with_stated_end(record: Record, summary: str | None, now: datetime) -> Record:
-    """With the end of the work stated at ``now``: an inferred end is not provisional any more then."""
+    """With the end of the session stated at ``now``, so that it is no longer provisional."""
     unpaused, duration = without_pause(record), seconds_between(parse_time(record["created_at"]), now)
     ended: Record = {**unpaused, "finalized_at": format_time(now), "duration_seconds": duration}
     if summary:
@@ -206,7 +194,7 @@ def with_stated_end(record: Record, summary: str | None, now: datetime) -> Recor
 
 
 def with_rejudged_end(record: Record, phase: str, now: datetime) -> Record:
-    """With ``phase`` in place of a provisional end, the one way out of a final phase; the move is added to history."""
+    """With ``phase`` in place of a provisional end: the one way out of a final phase."""
     reopened = without_end(record)
     if phase != record["phase"]:
         return _with_move(reopened, phase, now, None, check_correction)
@@ -214,7 +202,7 @@ def with_rejudged_end(record: Record, phase: str, now: datetime) -> Record:
 
 
 def without_end(record: Record) -> Record:
-    """Without what only a record in a final phase has."""
+    """Without the keys that only a record in a final phase has."""
     return _without_keys(record, *_END_KEYS)
 
 

@@ -1,7 +1,6 @@
 """What agents used: the figures of a run, and their sum in the record.
 
-Owns that figures are taken as they were told and that each run counts once, however often it is counted, so that the
-sum stays right when runs are dropped. Nothing is estimated: a figure that nobody told is absent. Pure.
+Nothing is estimated: a figure that nobody reported is absent. Each run counts once, and dropped runs stay in the sum.
 """
 
 from __future__ import annotations
@@ -19,16 +18,13 @@ if TYPE_CHECKING:
     from .schema import Record, Run, Usage
 
 REPORTED_KEYS = ("usage", "model", "worktree")
-"""The fields of an event that are kept in the run as they are."""
+"""The fields of an event that a run gets unchanged."""
 
 _TOKENS = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_creation_tokens")
 
 
 def with_reported_usage(record: Record, run: Run, event: Event) -> Record:
-    """With what ``event`` tells of ``run``; a later report replaces an earlier one.
-
-    ``record`` itself if it says that already.
-    """
+    """With the figures of ``run`` in ``event``; a later report replaces an earlier one."""
     reported: Run = {key: event[key] for key in REPORTED_KEYS if key in event}  # type: ignore[literal-required, assignment]
     run = updated_run(record, run)
     if not reported.items() <= run.items():
@@ -37,28 +33,22 @@ def with_reported_usage(record: Record, run: Run, event: Event) -> Record:
 
 
 def with_consumed(record: Record, number: int, counted: Run) -> Record:
-    """With ``counted`` as what the run with this ``number`` used in all, and the sum of the record changed by that.
-
-    ``counted`` has ``consumed``, and may have the ``model``, which counts only if the host has told none. ``record``
-    itself if it says that already, or has no such run any more.
-    """
+    """With ``counted`` as the total use of the run with this ``number``, and the record's sum changed by that."""
     run = run_by_number(record, number)
     if run is None or counted["consumed"].items() == run.get("consumed", {}).items():
         return record
     before, after = run.get("consumed", {}), counted["consumed"]
     total = add_usage(record.get("usage", {}), after, before)
-    changed = with_run(record, {**counted, **run, "consumed": after})
+    changed = with_run(record, {**counted, **run, "consumed": after})  # the run's model counts: the host reported it
     return {**changed, "usage": total}
 
 
 def add_usage(total: Usage, more: Usage, less: Usage) -> Usage:
-    """``total`` with ``more`` added and ``less`` taken away; a figure that the first two do not have stays absent.
-
-    A sum ends at what a record can hold: what a host made up must not keep the rest from being written.
-    """
+    """``total`` plus ``more`` minus ``less``; a figure that the first two do not have stays absent."""
     figures: list[dict[str, int]] = [total, more, less]  # type: ignore[list-item]  # all its values are numbers
     first, second, third = figures
     sums = {key: first.get(key, 0) + second.get(key, 0) - third.get(key, 0) for key in FIGURES}
+    # A sum ends at the largest number that a record can hold: invented figures must not prevent a write.
     known = [key for key in FIGURES if key in first or key in second]
     return {key: min(max(sums[key], 0), LARGEST_INTEGER) for key in known}  # type: ignore[return-value]
 
@@ -80,15 +70,13 @@ def with_total_tokens(usage: Usage) -> Usage:
 
 
 def uncounted_runs(record: Record) -> list[Run]:
-    """The runs that have ended, and of which nobody has counted yet what they used."""
+    """The runs that have ended and whose usage nobody has counted yet."""
     return [run for run in record.get("runs", ()) if has_ended(run) and "consumed" not in run]
 
 
 def span_of(record: Record, run: Run) -> tuple[str | None, str | None]:
-    """From when to when the requests of ``run`` were made; None for a bound that no other run needs.
-
-    An agent that a message wakes goes on in the same transcript, for another run, or for a session that continues the
-    first one. Until then a late start bounds nothing.
-    """
+    """From when to when ``run`` made requests; None for a bound that no other run needs."""
+    # An agent that a message wakes writes on in the same transcript, for another run or for a session that continues
+    # this one. Before that, a late start bounds nothing.
     may_share_transcript = run["run"] > 1 or "continues" in record
     return run.get("started_at") if may_share_transcript else None, run.get("ended_at")

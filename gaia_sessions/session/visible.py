@@ -1,6 +1,6 @@
-"""What is shown of a text that anybody may have written: nothing that a terminal obeys, and nothing that nobody sees.
+"""What people and agents are shown of a text by anybody: nothing that a terminal obeys, nothing invisible.
 
-An agent reads, and may obey, what no person would find in the same text. What is stored, and JSON, are never changed.
+An agent reads, and may obey, what no person sees. Stored texts and JSON are never changed.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 _LONGEST_LINE = 200
 
-# Controls but tab and line feed, and line ends that only Unicode calls so.
+# Control characters except tab and line feed, and the line ends of Unicode.
 _BLANKS = dict.fromkeys((*range(9), *range(0xB, 0x20), *range(0x7F, 0xA0), 0x2028, 0x2029), " ")
 
 _UNSEEN: Ranges = (
@@ -21,8 +21,8 @@ _UNSEEN: Ranges = (
     (0x115F, 0x1160),  # fillers
     (0x17B4, 0x17B5),
     (0x180B, 0x180F),
-    (0x200B, 0x200F),  # of no width, joiners, marks of direction
-    (0x202A, 0x202E),  # what turns the writing direction
+    (0x200B, 0x200F),  # zero width, joiners, direction marks
+    (0x202A, 0x202E),  # changes of the writing direction
     (0x2060, 0x206F),
     (0x3164, 0x3164),  # a filler
     (0xFE00, 0xFE0F),  # variation selectors
@@ -34,7 +34,7 @@ _UNSEEN: Ranges = (
     (0x1D173, 0x1D17A),
     (0xE0000, 0xE0FFF),  # tags, and more variation selectors
 )
-"""What Unicode says to show nothing for, and all format characters but signs that enclose digits in Arabic and such."""
+"""Characters that Unicode shows as nothing, and format characters, except signs that enclose Arabic digits."""
 
 _JOINING_SCRIPTS: Ranges = (
     (0x600, 0xDFF),  # Arabic to Sinhala
@@ -44,7 +44,7 @@ _JOINING_SCRIPTS: Ranges = (
     (0xFE70, 0xFEFE),
     (0x11000, 0x11FFF),
 )
-"""In these a joiner beside a letter changes what is seen."""
+"""Scripts in which a joiner beside a letter changes what people see."""
 
 _EMOJI: Ranges = (
     (0xA9, 0xA9),
@@ -63,18 +63,16 @@ _EMOJI: Ranges = (
     (0x3297, 0x3299),
     (0x1F000, 0x1FAFF),
 )
-"""The blocks that have them."""
+"""The blocks with emoji."""
 
 _NON_JOINER, _JOINER, _AS_EMOJI, _KEYCAP = "\u200c\u200d\ufe0f\u20e3"
 _KEYS = frozenset("0123456789#*")
 
 
 def visible(text: str) -> str:
-    """``text`` with a blank for each control character but tabs and line feeds, and without what nobody sees.
-
-    A joiner and an emoji's variation selector stay where they change what is seen: inside an emoji, and beside a letter
-    of a script that needs joiners. The tags of a flag do not.
-    """
+    """``text`` with a blank for each control character but tabs and line feeds, and without invisible characters."""
+    # A joiner or a variation selector stays inside an emoji, and a joiner beside a letter that needs it. The tags of a
+    # flag do not stay.
     text = text.translate(_BLANKS)
     if text.isascii():
         return text
@@ -85,12 +83,12 @@ def visible(text: str) -> str:
 
 
 def visible_line(text: str, longest: int = _LONGEST_LINE) -> str:
-    """What is ``visible`` of ``text`` on one line, cut to ``longest`` characters."""
+    """``visible`` of ``text`` on one line, cut to ``longest`` characters."""
     return " ".join(visible(text).split())[:longest]
 
 
 def _is_needed(text: str, place: int, unseen: frozenset[str]) -> bool:
-    """Whether what is seen changes with the character at ``place``, which is one of ``unseen``."""
+    """Whether people see a difference without the character at ``place``, which is one of ``unseen``."""
     char, before, after = text[place], text[place - 1 : place], text[place + 1 : place + 2]
     if char == _AS_EMOJI:
         return _is_in(_EMOJI, before) or (before in _KEYS and after == _KEYCAP)
@@ -102,7 +100,7 @@ def _is_needed(text: str, place: int, unseen: frozenset[str]) -> bool:
 
 
 def _is_in(ranges: Ranges, char: str) -> bool:
-    """Whether ``char`` is in one of ``ranges``, which are in ascending order; no character is in none."""
+    """Whether ``char`` is in one of the ascending ``ranges``; an empty string is in none."""
     code = ord(char) if char else 0
     for first, last in ranges:
         if code <= last:

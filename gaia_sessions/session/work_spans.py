@@ -1,6 +1,6 @@
-"""When a session worked, and how much of a span of time that was.
+"""When a session worked, and how much of a span of time it worked.
 
-What nobody knows is no work: how an agent went on after its last sign of life, and what a record dropped. Pure.
+Unknown time is no work: after an agent's last activity, and in runs that the record dropped.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from .schema import Record, Run
 
     Span: TypeAlias = tuple[datetime, datetime]
-    """From when, and until when; the end is not in it. One without length is its one moment."""
+    """From when to when; the end is not in it. A span without length is its one moment."""
 
     class Overlap(TypedDict):
         """How much of a span of time a session worked.
@@ -52,11 +52,9 @@ def overlap_of(
     at_work: Mapping[int, datetime],
     written_at: Callable[[Run], datetime | None],
 ) -> Overlap | None:
-    """How much of ``window`` the session worked; None if no moment of it.
-
-    at_work: until when the agents are known to be at work whose runs have these numbers. written_at: when the agent of
-    a run last wrote to its files; asked only of runs whose end nobody saw.
-    """
+    """How much of ``window`` the session worked; None if it did not work in it."""
+    # ``at_work``: until when the agents of these runs are known to be at work. ``written_at``: when the agent of a run
+    # last wrote, asked only if nobody saw the run end.
     spans = list(_known_spans(record, window, now, at_work, written_at))
     dropped, length = _dropped(record, now), window[1] - window[0]
     is_unsure = dropped is not None and _meet(dropped, window)
@@ -77,7 +75,7 @@ def _known_spans(
     at_work: Mapping[int, datetime],
     written_at: Callable[[Run], datetime | None],
 ) -> Iterator[Span]:
-    """The spans that have a moment of ``window``; a run whose end nobody saw lasts to its last sign of life."""
+    """The spans that meet ``window``; a run whose end nobody saw lasts to its last activity."""
     signs: list[datetime] = []
     for span, run in _spans(record, now):
         known = span
@@ -93,14 +91,14 @@ def _signs_of_life(record: Record) -> list[datetime]:
 
 
 def _last_sign(span: Span, signs: list[datetime], written_at: datetime | None) -> datetime:
-    """The last sign of life in ``span``; its end is none: that is when somebody noticed that the agent was gone."""
+    """The last activity in ``span``; the end of the span is when somebody noticed that the agent was gone."""
     before_end = bisect_left(signs, span[1])
     latest = [*signs[max(before_end - 1, 0) : before_end], *filter(None, [written_at])]
     return max([span[0], *(moment for moment in latest if moment < span[1])])
 
 
 def _spans(record: Record, now: datetime) -> Iterator[tuple[Span, Run | None]]:
-    """The longest that each run can have lasted, with that run; of work without runs the spans that nobody rested."""
+    """The longest time that each run can have lasted, with the run; without runs, the spans of work by hand."""
     if not record.get("runs"):
         yield from ((span, None) for span in _spans_by_hand(record))
     for run in record.get("runs", ()):
@@ -110,7 +108,7 @@ def _spans(record: Record, now: datetime) -> Iterator[tuple[Span, Run | None]]:
 
 
 def _spans_by_hand(record: Record) -> list[Span]:
-    """From its creation, or the first move that the record has, to its end or last activity, without its approvals."""
+    """From the creation, or the first known move, to the end or last activity, without the approvals."""
     end = parse_time(record.get("finalized_at", record["last_updated"]))
     moves = [(move["from_phase"], parse_time(move["timestamp"])) for move in record["history"]]
     begun = moves.pop(0)[1] if record.get("history_dropped") and moves else parse_time(record["created_at"])
@@ -121,7 +119,7 @@ def _spans_by_hand(record: Record) -> list[Span]:
 
 
 def _dropped(record: Record, now: datetime) -> Span | None:
-    """When there was work of which the record keeps nothing: between its creation and what it keeps."""
+    """The span of the work that the record dropped; None if it dropped nothing."""
     runs = record.get("runs", [])
     numbers = [0, *(run["run"] for run in runs)]
     behind_gaps = [run for before, run in zip(numbers, runs, strict=False) if run["run"] > before + 1]
@@ -136,7 +134,7 @@ def _dropped(record: Record, now: datetime) -> Span | None:
 
 
 def _meet(one: Span, other: Span) -> bool:
-    """Whether a moment is in both; if there is one, the later of both beginnings is."""
+    """Whether a moment is in both; if there is one, the later beginning is in both."""
     moment = max(one[0], other[0])
     return _has(one, moment) and _has(other, moment)
 
