@@ -1,8 +1,4 @@
-"""Where records are stored: the port, the file store, and what is planned above it.
-
-``atomic`` is the only code that writes a file, ``locks`` the only code that locks. Owns what stands between a pure rule
-and the port of any store: an id that is free for a new record, and how the sessions above one are read.
-"""
+"""The store: its contract (``port``), the file store, plans; here, what works on any store: new IDs, sessions above."""
 
 from __future__ import annotations
 
@@ -23,7 +19,7 @@ if TYPE_CHECKING:
 
 
 MOST_ABOVE = 100
-"""How many sessions above one are read for a write of it, and for whoever needs all: 8 are there by default at most."""
+"""A session with more sessions above it is refused. By default at most 8 can be above one."""
 
 
 def create_under_new_id(  # noqa: PLR0913  # all that is stored with a new record
@@ -37,7 +33,7 @@ def create_under_new_id(  # noqa: PLR0913  # all that is stored with a new recor
     system_prompt: NewMessage | None = None,
     documents: Mapping[Scope, Document] | None = None,
 ) -> Record:
-    """Stores ``record`` and returns it; in the rare case that its generated id is taken, under another one."""
+    """Stores ``record`` and returns it; if its generated ID exists already, it gets another one."""
     while True:
         try:
             store.create(record, entry, reserved=reserved, system_prompt=system_prompt, documents=documents)
@@ -50,17 +46,18 @@ def create_under_new_id(  # noqa: PLR0913  # all that is stored with a new recor
 
 
 def send_lock_key(agent_id: str) -> tuple[str, str]:
-    """The key of the lock that a send holds for as long as it lasts."""
+    """Returns the key of the lock that a send holds until it ends."""
     return "send", agent_id
 
 
 def document_lock_key(scope: Scope) -> tuple[str, ...]:
-    """The key of the lock under which the document of ``scope`` is changed."""
+    """Returns the key of the lock that guards the document of ``scope``."""
     return "document", *scope
 
 
 def cancellation_or_unread(prove: Callable[[], Cancellation | None]) -> Cancellation | None:
-    """What ``prove`` returns. While it raises ``StoreFailure``, the session counts as cancelled: for those who look."""
+    """Returns what ``prove`` returns; a session counts as cancelled while ``prove`` raises ``StoreFailure``."""
+    # For readers only. A writer must let the error pass: each write is refused while a mark cannot be read.
     try:
         return prove()
     except errors.StoreFailure as error:
@@ -70,14 +67,14 @@ def cancellation_or_unread(prove: Callable[[], Cancellation | None]) -> Cancella
 
 
 def read_ancestors(sessions: ReaderAbove, record: Record) -> dict[str, Record | None]:
-    """What a store's ``ancestors`` returns that reads one record after the other."""
+    """Implements a store's ``ancestors``: reads one record after the other."""
     from gaia_sessions.session.lineage import ancestors_of  # a hook that writes a log loads this package too
 
     above: list[str] = []
 
     def read(agent_id: str) -> Record | None:
         if len(above) == MOST_ABOVE:
-            hint = f"take parent_id out of {above[-1]}/state.json: then nothing is above that session, and none is lost"
+            hint = f"remove parent_id from {above[-1]}/state.json: the chain then ends there, and no session is lost"
             problem = f"there are more than {MOST_ABOVE}"
             raise errors.StoreFailure("read all sessions above it", record["agent_id"], problem, hint)
         above.append(agent_id)
@@ -87,7 +84,7 @@ def read_ancestors(sessions: ReaderAbove, record: Record) -> dict[str, Record | 
 
 
 def read_if_readable(sessions: ReaderAbove, agent_id: str) -> Record | None:
-    """The record of a session; None if there is none, or nobody can read it. Raises ``StoreFailure``."""
+    """Returns the record of a session, or None if there is none or it cannot be read as one."""
     try:
         return sessions.read(agent_id)
     except (errors.SessionNotFound, errors.CorruptSession, errors.InvalidId):
@@ -95,7 +92,7 @@ def read_if_readable(sessions: ReaderAbove, agent_id: str) -> Record | None:
 
 
 def has_messages(sessions: Reader, record: Record) -> bool:
-    """Whether there is a message in the transcript of ``record``, or what cannot be read in the place of one."""
+    """Returns whether the transcript of ``record`` has a message, readable or not."""
     from gaia_sessions.session.transcript import last_seq
 
     if not last_seq(record):
@@ -107,7 +104,7 @@ def has_messages(sessions: Reader, record: Record) -> bool:
 
 
 def read_or_corrupt(sessions: ReaderAbove, agent_id: str) -> RecordOrError:
-    """The record of a session, or why it is none. Raises ``SessionNotFound``, ``StoreFailure``, ``InvalidId``."""
+    """Returns the record of a session, or the error that says what is wrong in it."""
     try:
         return sessions.read(agent_id)
     except errors.CorruptSession as error:

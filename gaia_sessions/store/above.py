@@ -1,7 +1,7 @@
-"""What is above the sessions that one call looks through, and which mark of theirs cancels first; what is below one.
+"""The sessions above and below those of one call, and the mark above that cancels first.
 
-Each parent is read once, and each mark looked for once, however many sessions are below it and however they are linked:
-records may be written by hand, and then parents form a circle. Must never outlive its call: marks and parents come.
+Each parent and each mark is read once per call, so an object serves one call only. Records can be written by hand, so
+parents can form a circle.
 """
 
 from __future__ import annotations
@@ -23,15 +23,13 @@ if TYPE_CHECKING:
     from .port import Reader, ReaderAbove
 
     Known = tuple["MarkOf | None", str | None, int]
-    """Of one session: the first mark that cancels whatever is below it, its root, and how many are above it.
-
-    The root is None if its parents form a circle."""
+    """Of a session: the first mark that cancels what is below it, its root (None in a circle), how many are above."""
 
 _NOBODY: Known = None, None, -1
 
 
 def all_below(sessions: Reader, agent_id: str) -> Iterator[Record]:
-    """The record of each session below ``agent_id``, once, level by level."""
+    """Yields the record of each session below ``agent_id`` once, level by level."""
     level, seen = [agent_id], {agent_id}
     while level:
         below = [record for record in sessions.children(level) if record["agent_id"] not in seen]
@@ -41,10 +39,7 @@ def all_below(sessions: Reader, agent_id: str) -> Iterator[Record]:
 
 
 def all_that_limit(sessions: Reader, record: Record) -> list[Record]:
-    """``record`` and those above it, the nearest first, for whoever holds what each limits; one that is gone does not.
-
-    Raises ``CorruptSession``, ``NewerSchema``, ``StoreFailure`` for one that is there and cannot be read.
-    """
+    """Returns ``record`` and the records above it that exist, the nearest first: each can limit the agent."""
     check_readable(record)
     family = [record]
     for agent_id, above in sessions.ancestors(record).items() if "parent_id" in record else ():
@@ -57,13 +52,10 @@ def all_that_limit(sessions: Reader, record: Record) -> list[Record]:
 
 
 def continuing(sessions: Reader, earlier: Record) -> Record:
-    """What a session has of ``earlier``, whose work it continues: that name, and the tools that its agent could use.
-
-    Those are its own and those of the sessions above it, since the new one may be below another one, or below none.
-    Raises what ``all_that_limit`` raises.
-    """
+    """Returns the keys of a session that continues ``earlier``: its ID, and the tools that its agent could use."""
     kept: Record = {"continues": earlier["agent_id"]}  # type: ignore[typeddict-item]  # some keys of a record
     family = all_that_limit(sessions, earlier)
+    # The limits of the sessions above count too: the new session may be below other sessions, or below none.
     if any("allowed_tools" in one for one in family):
         from gaia_sessions.session.tools import ToolRules, usable_tools  # few agents are limited
 
@@ -72,7 +64,7 @@ def continuing(sessions: Reader, earlier: Record) -> Record:
 
 
 def continuing_anyway(sessions: Reader, earlier: Record) -> Record:
-    """As ``continuing``, for work that begins whatever we say: while nobody can say what limits it, it has no tools."""
+    """Like ``continuing``, for work that we cannot stop: if its limits cannot be read, it gets no tools."""
     try:
         return continuing(sessions, earlier)
     except (errors.CorruptSession, errors.NewerSchema, errors.StoreFailure):
@@ -80,7 +72,7 @@ def continuing_anyway(sessions: Reader, earlier: Record) -> Record:
 
 
 class Above:
-    """Answers for the sessions of one call, as they and their parents were when it first asked for them."""
+    """Answers for the sessions of one call, as they were when it first read them."""
 
     __slots__ = ("_below", "_known", "_marks", "_parents", "_sessions")
 
@@ -92,10 +84,7 @@ class Above:
         self._below: dict[str, dict[str, bool]] = {}
 
     def know(self, records: Iterable[Record]) -> None:
-        """Takes from each of ``records`` who is right above it, and looks for the marks of all of them at once.
-
-        Raises ``StoreFailure`` if a mark cannot be read; then each is looked for when it is asked for.
-        """
+        """Notes the parent of each of ``records``, and looks for the marks of all of them at once."""
         agent_ids = []
         for record in records:
             agent_ids.append(record["agent_id"])
@@ -103,7 +92,7 @@ class Above:
         self._look_for_marks(agent_ids)
 
     def know_parent(self, record: Record) -> str | None:
-        """Takes from ``record`` who is right above it, and returns that; None if nobody is."""
+        """Notes the parent of ``record`` and returns it."""
         return self._parents.setdefault(record["agent_id"], parent_id_of(record))
 
     def _look_for_marks(self, agent_ids: Iterable[str]) -> None:
@@ -112,14 +101,11 @@ class Above:
             self._marks |= {**dict.fromkeys(new), **{marked[0]: marked for marked in self._sessions.marks(new)}}
 
     def cancellation(self, record: Record) -> Cancellation | None:
-        """Why the session of ``record`` is cancelled; None if it is not. While that is unread, it counts as cancelled.
-
-        For those who only look. Whoever would write what follows from it asks for the ``proved_cancellation``.
-        """
+        """Returns why the session of ``record`` is cancelled; it counts as cancelled while that cannot be read."""
         return cancellation_or_unread(lambda: self.proved_cancellation(record))
 
     def proved_cancellation(self, record: Record) -> Cancellation | None:
-        """Why the session of ``record`` is cancelled; None if it is not. Raises ``StoreFailure`` if that is unread."""
+        """Like ``cancellation``, for a writer: raises ``StoreFailure`` while that cannot be read."""
         agent_id = record["agent_id"]
         self.know_parent(record)
         self._follow(agent_id)
@@ -132,12 +118,12 @@ class Above:
         return cancellation_of(agent_id, marks)
 
     def handed_down(self, agent_id: str) -> MarkOf | None:
-        """The mark, and whose it is, by which all that is below this session is cancelled. Raises ``StoreFailure``."""
+        """Returns the mark, and its session, that cancels everything below this session."""
         self._follow(agent_id)
         return self._known[agent_id][0]
 
     def place(self, record: Record) -> tuple[str, int] | None:
-        """The first session above that of ``record``, and how many are; None if there is none, or nobody can say."""
+        """Returns the topmost session above that of ``record`` and the number above it; None if none, or unknown."""
         if parent_id_of(record) is None:
             return None
         self.know_parent(record)
@@ -146,7 +132,7 @@ class Above:
         return None if root_id is None else (root_id, depth)
 
     def depth(self, agent_id: str) -> int:
-        """How many sessions are above this one; 0 if there is none, or nobody can say, or they form a circle."""
+        """Returns how many sessions are above this one; 0 if that is unknown, or if they form a circle."""
         try:
             if self.parent_of(agent_id) is None:
                 return 0
@@ -156,18 +142,18 @@ class Above:
         return self._known[agent_id][2]
 
     def root_id(self, record: Record) -> str:
-        """The first session above that of ``record``; itself if there is none, or nobody can say."""
+        """Returns the topmost session above that of ``record``; its own ID if there is none, or if that is unknown."""
         place = self.place(record)
         return place[0] if place else record["agent_id"]
 
     def trace(self, record: Record) -> Trace:
-        """The trace that the session of ``record`` belongs to."""
+        """Returns the trace of the session of ``record``."""
         from gaia_sessions.session.trace import trace_of  # no hook needs one
 
         return trace_of(self.root_id(record))
 
     def is_below(self, record: Record, agent_id: str) -> bool:
-        """Whether the session ``agent_id`` is above that of ``record``; not where nobody can say who is above it."""
+        """Returns whether ``agent_id`` is above the session of ``record``; False if that is unknown."""
         known = self._below.setdefault(agent_id, {agent_id: True})
         path, is_below = [], False
         try:
@@ -182,10 +168,7 @@ class Above:
         return is_below
 
     def ids_above(self, record: Record) -> Iterator[str]:
-        """The ids of all sessions above ``record``, the parent first; none twice, even in a circle.
-
-        Each step may raise ``StoreFailure``.
-        """
+        """Yields the IDs of all sessions above ``record``, the parent first, each once, even in a circle."""
         seen: set[str] = set()
         current = parent_id_of(record)
         while current is not None and current not in seen:
@@ -194,7 +177,7 @@ class Above:
             current = self.parent_of(current)
 
     def _follow(self, agent_id: str) -> None:
-        """Follows the parents of ``agent_id`` up to one that is known, or once round a circle."""
+        """Follows the parents of ``agent_id`` up to a known one, or once round a circle."""
         path: dict[str, None] = {}
         current: str | None = agent_id
         while current is not None and current not in self._known and current not in path:
@@ -213,7 +196,7 @@ class Above:
             self._known[one] = self._first([self._marks.get(one), mark]), root_id, depth + 1
 
     def _know_circle(self, circle: Sequence[str]) -> None:
-        """Whoever is in a circle of parents is above all others in it."""
+        """Each session of a circle is above all others in it."""
         mark = self._first([self._marks.get(one) for one in circle])
         self._known.update(dict.fromkeys(circle, (mark, None, 0)))
 
@@ -226,10 +209,7 @@ class Above:
         return first_mark(filter(None, marks))
 
     def parent_of(self, agent_id: str) -> str | None:
-        """The session right above this one; None if there is none, or this one is gone or corrupt.
-
-        Raises ``StoreFailure``.
-        """
+        """Returns the parent of a session; None if it has none, is gone or is corrupt."""
         if agent_id not in self._parents:
             record = read_if_readable(self._sessions, agent_id)
             self._parents[agent_id] = None if record is None else parent_id_of(record)

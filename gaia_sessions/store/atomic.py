@@ -1,8 +1,7 @@
-"""The only code that writes a file.
+"""The only code that writes a file: temporary file in the same directory, sync, rename, sync of the directory.
 
-Acknowledged means durable: a private temporary file in the same directory, written whole, synced, renamed over the old
-one, the directory synced. A failed sync is never tried again on the same file: the kernel may have dropped the pages
-and call it a success (Rebello et al., USENIX ATC 2020).
+A failed sync is never tried again on the same file: the kernel may have dropped the pages and report success (Rebello
+et al., USENIX ATC 2020).
 """
 
 from __future__ import annotations
@@ -33,36 +32,27 @@ def replace(
     *,
     durable: bool,
     mode: int = PRIVATE_FILE,
-    prepare: Callable[[int], None] | None = None,
-    check: Callable[[], None] | None = None,
+    prepare: Callable[[int], None] | None = None,  # gets the new descriptor first; then the file need not be private
+    check: Callable[[], None] | None = None,  # may raise, right before the rename, to stop it
 ) -> None:
-    """Writes ``data`` as the whole file ``name``, or raises ``StoreFailure`` and leaves the file as it was.
-
-    Raises ``DurabilityUnknown`` if the file was written but the directory could not be synced. The file is private
-    unless ``mode`` and ``prepare``, which gets its descriptor first, say otherwise. ``check`` may raise to stop it.
-    """
+    """Writes ``data`` as the whole file ``name``, or raises ``StoreFailure`` and leaves the old file."""
     temporary = f".{with_random_suffix(name)}{_TEMPORARY_SUFFIX}"
     try:
         write_new(folder, temporary, data, durable=durable, mode=mode, prepare=prepare)
         if check:
             check()
-        os.rename(temporary, name, src_dir_fd=folder.fd, dst_dir_fd=folder.fd)
+        os.rename(temporary, name, src_dir_fd=folder.fd, dst_dir_fd=folder.fd)  # the file is synced before its rename
     except BaseException as error:
         discard(folder, temporary)
         if isinstance(error, OSError):
             raise refusal("write", f"{folder.path}/{name}", error) from error
         raise
     if durable:
-        sync_folder(folder)
+        sync_folder(folder)  # a failure is no refusal any more: readers see the new file
 
 
 def replace_around(folder: Directory, files: Mapping[str, bytes], write: Callable[[], None], *, durable: bool) -> None:
-    """Writes each of ``files`` beside the one that it replaces, calls ``write``, and puts all of them in place.
-
-    What cannot be written, and what ``write`` raises, changes no file; but if that says that its own durability is
-    unknown, they are put in place all the same. One that cannot be put in place, when the others are, is raised as
-    ``DurabilityUnknown``. Raises ``OSError`` before ``write`` is called.
-    """
+    """Writes ``files`` beside the old ones, calls ``write``, and then renames all of them into place."""
     temporaries: dict[str, str] = {}
     unknown = None
     try:
@@ -71,7 +61,7 @@ def replace_around(folder: Directory, files: Mapping[str, bytes], write: Callabl
             temporaries[temporary] = name
             write_new(folder, temporary, data, durable=durable)
         write()
-    except errors.DurabilityUnknown as error:
+    except errors.DurabilityUnknown as error:  # its change is in place, so these files must follow
         unknown = error
     except BaseException:
         for temporary in temporaries:
@@ -80,9 +70,10 @@ def replace_around(folder: Directory, files: Mapping[str, bytes], write: Callabl
     for temporary, name in temporaries.items():
         try:
             os.rename(temporary, name, src_dir_fd=folder.fd, dst_dir_fd=folder.fd)
-        except OSError as error:  # it is too late to refuse
+        except OSError as error:  # too late to refuse: ``write`` has changed the session
             discard(folder, temporary)
-            unknown = errors.DurabilityUnknown(f"{folder.path}/{name}", f"not replaced: {error.strerror or error}")
+            reason = f"the old file was not replaced: {error.strerror or error}"
+            unknown = errors.DurabilityUnknown(f"{folder.path}/{name}", reason)
     if durable:
         sync_folder(folder)
     if unknown:
@@ -98,13 +89,13 @@ def write_new(
     mode: int = PRIVATE_FILE,
     prepare: Callable[[int], None] | None = None,
 ) -> None:
-    """Creates a new file, private whatever the umask unless ``prepare`` is given; raises ``OSError``."""
+    """Creates a new file with ``data``."""
     fd = open_or_create(folder.fd, name, os.O_WRONLY | os.O_EXCL, mode)
     try:
         if prepare:
             prepare(fd)
         else:
-            os.fchmod(fd, PRIVATE_FILE)
+            os.fchmod(fd, PRIVATE_FILE)  # whatever the umask says
         write_all(fd, data)
         if durable:
             os.fsync(fd)
@@ -113,25 +104,21 @@ def write_new(
 
 
 def sync_folder(folder: Directory) -> None:
-    """Syncs ``folder`` after a change of its names that is visible already: ``DurabilityUnknown`` if that fails."""
+    """Syncs ``folder`` after a change of its names that readers can see already."""
     try:
         os.fsync(folder.fd)
     except OSError as error:
         raise errors.DurabilityUnknown(folder.path, error.strerror or str(error)) from error
 
 
+# If ``end`` is given, everything behind that byte is cut off first.
 def append(folder: Directory, name: str, lines: bytes, *, durable: bool, end: int | None = None) -> None:
-    """Appends all ``lines`` to ``name``, or raises ``StoreFailure`` and appends none.
-
-    Raises ``DurabilityUnknown`` if they were written but a sync failed. The caller holds the lock. What a killed writer
-    left without a newline gets one first, so that it can spoil no line but its own. With ``end``, everything behind
-    that byte is cut off first instead. Of a file with a second name, as in a snapshot, that name keeps what there was.
-    """
+    """Appends all ``lines`` to ``name``, or raises ``StoreFailure`` and appends none; the caller holds the lock."""
     try:
         fd, opened = open_private(folder.fd, name, os.O_RDWR | os.O_APPEND)
         try:
             start, lines = _place_to_append(fd, opened.st_size, lines, end)
-            if opened.st_nlink > 1:
+            if opened.st_nlink > 1:  # the other name, as in a snapshot, keeps the old content
                 _append_to_copy(folder, name, fd, start, lines, durable=durable)
             else:
                 if start < opened.st_size:
@@ -146,14 +133,15 @@ def append(folder: Directory, name: str, lines: bytes, *, durable: bool, end: in
         os.close(fd)
     except OSError as error:
         raise errors.DurabilityUnknown(f"{folder.path}/{name}", error.strerror or str(error)) from error
-    if durable and not end:  # a file that has synced bytes has a synced name
+    if durable and not end:  # a file with synced bytes has a synced name already
         sync_folder(folder)
 
 
 def _place_to_append(fd: int, size: int, lines: bytes, end: int | None) -> tuple[int, bytes]:
-    """How many of the ``size`` bytes of the file stay, and what comes behind them."""
+    """Returns how many of the ``size`` bytes of the file stay, and what is written after them."""
     if end is not None:
         return min(end, size), lines
+    # A killed writer may have left a torn line. The newline before ours keeps it from spoiling our first line.
     has_torn_line = size > 0 and os.pread(fd, 1, size - 1) != b"\n"
     return size, b"\n" + lines if has_torn_line else lines
 
@@ -164,24 +152,24 @@ def _append_lines(fd: int, start: int, lines: bytes, *, durable: bool) -> None:
         if durable:
             os.fdatasync(fd)
     except OSError:
-        os.ftruncate(fd, start)
+        os.ftruncate(fd, start)  # all lines or none
         raise
 
 
 def _append_to_copy(folder: Directory, name: str, fd: int, start: int, lines: bytes, *, durable: bool) -> None:
-    if os.fstat(fd).st_uid != os.fstat(folder.fd).st_uid:  # whoever may read the folder might not read this
-        raise OSError(errno.EMLINK, "the file has a second name, and another owner than its folder")
+    if os.fstat(fd).st_uid != os.fstat(folder.fd).st_uid:  # the folder's owner may not be allowed to read this file
+        raise OSError(errno.EMLINK, "the file has a second hard link, and its owner is not the owner of its folder")
 
     replace(folder, name, lines, durable=durable, prepare=_copy_first(start, fd))
 
 
 def write_copy(folder: Directory, name: str, fd: int, size: int, *, durable: bool) -> None:
-    """Creates a new private file ``name`` with the first ``size`` bytes of the file open as ``fd``; ``OSError``."""
+    """Creates a new private file ``name`` with the first ``size`` bytes of the file open as ``fd``."""
     write_new(folder, name, b"", durable=durable, prepare=_copy_first(size, fd))
 
 
 def _copy_first(size: int, fd: int) -> Callable[[int], None]:
-    """What makes a new file private and copies the first ``size`` bytes of the file open as ``fd`` into it."""
+    """Returns a function that makes a new file private and copies ``size`` bytes of the file ``fd`` into it."""
 
     def copy(new: int) -> None:
         os.fchmod(new, PRIVATE_FILE)
@@ -194,12 +182,12 @@ def _copy_first(size: int, fd: int) -> Callable[[int], None]:
 
 
 def with_random_suffix(name: str) -> str:
-    """A name that nobody else uses: ``name``, a dot and 16 random hexadecimal digits."""
+    """Returns a name that nobody else uses: ``name``, a dot and 16 random hexadecimal digits."""
     return f"{name}.{os.urandom(_RANDOM_DIGITS // 2).hex()}"
 
 
 def without_random_suffix(name: str) -> str:
-    """The name from which ``with_random_suffix`` made ``name``; empty for a name that it did not make."""
+    """Returns the name from which ``with_random_suffix`` made ``name``; empty for any other name."""
     from gaia_sessions.session.ids import is_hex
 
     plain, _, suffix = name.rpartition(".")
@@ -207,13 +195,13 @@ def without_random_suffix(name: str) -> str:
 
 
 def target_of(name: str) -> str:
-    """What the file ``name`` is to become when ``replace`` has finished it; empty for a name that it does not give."""
+    """Returns the file that the temporary file ``name`` of ``replace`` becomes; empty for any other name."""
     is_temporary = name[:1] == "." and name.endswith(_TEMPORARY_SUFFIX)
     return without_random_suffix(name[1 : -len(_TEMPORARY_SUFFIX)]) if is_temporary else ""
 
 
 def discard(folder: Directory, name: str) -> None:
-    """Removes a file that must not stay; if even that is refused, cleanup sweeps it later."""
+    """Removes a file that must not stay; if the system refuses, a later cleanup sweeps it."""
     try:
         os.unlink(name, dir_fd=folder.fd)
     except OSError:
@@ -221,9 +209,9 @@ def discard(folder: Directory, name: str) -> None:
 
 
 def discard_folder(folder: Directory, name: str) -> None:
-    """Removes whatever stands under ``name``, following no link; somebody else may be removing it too."""
+    """Removes the file or folder ``name``, follows no link, and ignores other processes that remove it too."""
     try:
-        with folder.below(name) as directory:  # nearly always a plain folder of plain files
+        with folder.below(name) as directory:  # it is nearly always a plain folder of plain files
             for leaf in directory.names():
                 os.unlink(leaf, dir_fd=directory.fd)
         os.rmdir(name, dir_fd=folder.fd)
@@ -234,19 +222,19 @@ def discard_folder(folder: Directory, name: str) -> None:
 
 
 def _discard_tree(folder: Directory, name: str) -> None:
-    import shutil  # only those who clean up pay for it
+    import shutil  # hooks do not need it
 
     try:
         if stat.S_ISDIR(os.stat(name, dir_fd=folder.fd, follow_symlinks=False).st_mode):
-            shutil.rmtree(name, dir_fd=folder.fd)  # it opens whatever it is given: a pipe would never answer
+            shutil.rmtree(name, dir_fd=folder.fd)  # never for a file: rmtree opens its argument, and a pipe blocks
         else:
             os.unlink(name, dir_fd=folder.fd)
-    except OSError:  # somebody else removed it; or it was refused, and the next cleanup tries again
+    except OSError:  # another process removed it, or the system refused and the next cleanup tries again
         return
 
 
 def write_all(fd: int, data: bytes) -> None:
-    """Writes all of ``data`` to the open file ``fd``; ``OSError`` if it could write only some of it."""
+    """Writes all of ``data`` to the open file ``fd``."""
     rest = memoryview(data)
     while rest:
         rest = rest[os.write(fd, rest) :]

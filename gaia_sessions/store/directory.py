@@ -1,8 +1,7 @@
-"""A directory held open: everything below it is reached by name from its descriptor, never through a link.
+"""A directory that is held open: everything below it is reached by name from its descriptor, never through a link.
 
-Owns looking, reading, making folders, and opening files: with which flags and modes, and whose they are afterwards
-(what root makes in a user's folder belongs to that user). Errors of the system pass through as ``OSError``;
-``translate_errors`` turns them into a ``StoreFailure`` that names the path.
+This module opens all files of the store (flags, modes, owners). Errors of the system stay ``OSError``;
+``translate_errors`` turns them into ``StoreFailure``.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
     from .superuser import Owner
 
 FILE_FLAGS = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-"""The flags with which every file is opened: a FIFO that stands under its name must not make anybody wait."""
+"""The flags for every open: with O_NONBLOCK, a FIFO under the name of a file cannot block us."""
 
 PRIVATE_FILE = 0o600
 """The mode of every file of the store, whatever the umask says."""
@@ -31,15 +30,15 @@ _PRIVATE_FOLDER = 0o700
 
 
 class NotAFile(OSError):
-    """Something other than a regular file stands under the name."""
+    """The name belongs to something that is not a regular file."""
 
 
 class TooBig(OSError):
-    """The file is larger than the reader is willing to read."""
+    """The file is larger than the limit of its reader."""
 
 
 class Directory:
-    """An open directory, closed at the end of its ``with`` block. ``path`` is for messages only."""
+    """An open directory; its ``with`` block closes it. ``path`` is for messages only."""
 
     __slots__ = ("fd", "path")
 
@@ -57,7 +56,7 @@ class Directory:
 
     @classmethod
     def at(cls, path: str) -> Self:
-        """The directory at ``path``. Root follows a link of a user only to what belongs to that user."""
+        """Opens the directory at ``path``; root follows a link of a user only to what belongs to that user."""
         fd = os.open(path, _FOLDER_FLAGS)
         if os.geteuid() or _was_opened_directly(fd, path):
             return cls(fd, path)
@@ -67,11 +66,11 @@ class Directory:
         return cls(superuser.open_folder(path) if superuser.CAN_CHECK_LINKS else os.open(path, _FOLDER_FLAGS), path)
 
     def below(self, *names: str) -> Directory:
-        """The directory at ``names`` in this one, none of them a link."""
+        """Opens the directory at ``names`` in this one; no name may be a link."""
         return self._walk(names, _open)
 
     def make(self, *names: str) -> Directory:
-        """The directory at ``names`` in this one, each of them made if it was not there."""
+        """Opens the directory at ``names`` in this one, and makes each that is missing."""
         return self._walk(names, _open_or_make)
 
     def _walk(self, names: tuple[str, ...], step: Callable[[Directory, str], Directory]) -> Directory:
@@ -82,14 +81,14 @@ class Directory:
         return directory
 
     def add(self, name: str) -> None:
-        """Makes ``name``, private whatever the umask; nothing if somebody else just did."""
+        """Makes the folder ``name``, private whatever the umask says, unless it exists."""
         if not make_folder(self.fd, name, _PRIVATE_FOLDER):
             return
         if stat.S_IMODE(os.stat(name, dir_fd=self.fd, follow_symlinks=False).st_mode) != _PRIVATE_FOLDER:
             _make_folder_private(self.fd, name)
 
     def read(self, name: str, limit: int) -> bytes:
-        """The whole of the regular file ``name``; ``TooBig`` over ``limit`` bytes, ``NotAFile`` for anything else."""
+        """Returns the content of the regular file ``name``; ``TooBig`` over ``limit`` bytes, or ``NotAFile``."""
         fd, found = self.open_file(name, limit)
         try:
             return read_all(fd, found.st_size)
@@ -97,10 +96,7 @@ class Directory:
             os.close(fd)
 
     def open_file(self, name: str, limit: int | None = None) -> tuple[int, os.stat_result]:
-        """The regular file ``name``, open for reading, and what the system says of it; ``NotAFile`` for others.
-
-        ``TooBig`` if it has more than ``limit`` bytes.
-        """
+        """Opens the regular file ``name`` for reading, and returns its descriptor and status; errors as in ``read``."""
         fd = _open_file(self.fd, name)
         try:
             found = os.fstat(fd)
@@ -115,16 +111,16 @@ class Directory:
         raise NotAFile(f"{name} is not a regular file")
 
     def is_of_this_user(self) -> bool:
-        """Whether it belongs to the user who runs this, or that user is root; asked of what is open, not of a path."""
-        user = os.geteuid()
+        """Returns whether this directory belongs to the current user, or the user is root."""
+        user = os.geteuid()  # asked about the open directory: what a path leads to can change
         return user == 0 or user == os.fstat(self.fd).st_uid
 
     def has(self, name: str) -> bool:
-        """Whether anything at all stands under ``name``."""
+        """Returns whether anything has the name ``name``."""
         return self.inode(name) is not None
 
     def inode(self, name: str) -> tuple[int, int] | None:
-        """Which file stands under ``name`` now, as device and inode; None if there is none."""
+        """Returns the device and inode of the file ``name``; None if there is none."""
         try:
             found = os.stat(name, dir_fd=self.fd, follow_symlinks=False)
         except FileNotFoundError:
@@ -132,20 +128,18 @@ class Directory:
         return found.st_dev, found.st_ino
 
     def is_at(self, name: str, opened: os.stat_result) -> bool:
-        """Whether ``name`` still leads to the file of which this was said when it was ``opened``."""
+        """Returns whether ``name`` still leads to the file that had the status ``opened``."""
         return self.inode(name) == (opened.st_dev, opened.st_ino)
 
     def names(self) -> list[str]:
-        """What is in here, in no order."""
         return os.listdir(self.fd)
 
     def entries(self) -> Iterator[os.DirEntry[str]]:
-        """What is in here, in no order, each with what the system says of it."""
         with os.scandir(self.fd) as entries:
             yield from entries
 
     def names_below(self, *names: str) -> list[str]:
-        """What is in the directory at ``names`` in this one, in no order; nothing if there is none."""
+        """Returns the names in the directory at ``names`` in this one; none if there is no such directory."""
         try:
             with self.below(*names) as directory:
                 return directory.names()
@@ -154,7 +148,7 @@ class Directory:
 
 
 class KeptDirectory(Directory):
-    """A directory that may stay open without a block: until ``close``, or until nobody has this object any more."""
+    """A directory that stays open without a block: until ``close``, or until the object is garbage."""
 
     __slots__ = ()
 
@@ -162,7 +156,7 @@ class KeptDirectory(Directory):
         self.close()
 
     def close(self) -> None:
-        """Closes it; a second time does nothing."""
+        """Closes the directory. A second call does nothing."""
         fd, self.fd = self.fd, -1
         if fd >= 0:
             os.close(fd)
@@ -171,7 +165,7 @@ class KeptDirectory(Directory):
 
 
 class Nowhere(KeptDirectory):
-    """A directory that does not exist: nothing is in it, and nothing can be made there."""
+    """A directory that does not exist: it is empty, and nothing can be made in it."""
 
     __slots__ = ()
 
@@ -201,7 +195,7 @@ def _missing(path: str) -> FileNotFoundError:
 
 
 def _was_opened_directly(fd: int, path: str) -> bool:
-    """Whether ``fd`` was surely opened through no link, since the system knows it by ``path`` itself."""
+    """Returns whether ``fd`` was surely opened through no link: the system names it by ``path`` itself."""
     try:
         return os.readlink(f"/proc/self/fd/{fd}") == path
     except OSError:
@@ -216,7 +210,7 @@ def _open_file(folder: int, name: str) -> int:
     try:
         return os.open(name, os.O_RDONLY | FILE_FLAGS, dir_fd=folder)
     except OSError as error:
-        if error.errno == errno.ENXIO:  # a socket, or a device that is not there
+        if error.errno == errno.ENXIO:  # a socket, or a device that does not exist
             raise NotAFile(f"{name} is not a regular file") from None
         raise
 
@@ -230,7 +224,7 @@ def _open_or_make(folder: Directory, name: str) -> Directory:
 
 
 def make_folder(folder: int, name: str, mode: int) -> bool:
-    """Whether this call made the folder ``name``: False if somebody else just did."""
+    """Makes the folder ``name`` and returns whether it did: False if another process just made it."""
     try:
         os.mkdir(name, mode, dir_fd=folder)
     except FileExistsError:
@@ -240,7 +234,7 @@ def make_folder(folder: int, name: str, mode: int) -> bool:
 
 
 def _owner_to_keep(folder: int) -> Owner | None:
-    """To whom belongs what this process makes in the open ``folder``, if it is root in the folder of somebody else."""
+    """Returns the owner of the open ``folder`` if this process is root and the folder is another user's."""
     if os.geteuid():
         return None
     found = os.fstat(folder)
@@ -248,7 +242,7 @@ def _owner_to_keep(folder: int) -> Owner | None:
 
 
 def give_to_folder_owner(folder: int, name: str) -> None:
-    """Gives what this process just made under ``name`` to the owner of the open ``folder``, if this is root."""
+    """If this process is root, gives what it just made under ``name`` to the owner of the open ``folder``."""
     owner = _owner_to_keep(folder)
     if owner is not None:
         from . import superuser
@@ -257,7 +251,7 @@ def give_to_folder_owner(folder: int, name: str) -> None:
 
 
 def open_or_create(folder: int, name: str, flags: int, mode: int = PRIVATE_FILE) -> int:
-    """The file ``name`` in the open ``folder``, by ``flags`` that create it; its owner is that of the folder."""
+    """Opens the file ``name`` by ``flags``, or creates it; a new file belongs to the owner of ``folder``."""
     flags |= os.O_CREAT | FILE_FLAGS
     owner = _owner_to_keep(folder)
     if owner is None:
@@ -268,10 +262,7 @@ def open_or_create(folder: int, name: str, flags: int, mode: int = PRIVATE_FILE)
 
 
 def open_private(folder: int, name: str, flags: int) -> tuple[int, os.stat_result]:
-    """``name``, opened or created, and what the system says of it; private unless it has a second name.
-
-    Raises ``OSError`` for all but a regular file.
-    """
+    """Opens or creates the regular file ``name``, makes it private, and returns its descriptor and status."""
     fd = open_or_create(folder, name, flags)
     try:
         return fd, _make_private(fd)
@@ -284,13 +275,13 @@ def _make_private(fd: int) -> os.stat_result:
     found = os.fstat(fd)
     if not stat.S_ISREG(found.st_mode):
         raise OSError(errno.EINVAL, "not a regular file")
-    if stat.S_IMODE(found.st_mode) != PRIVATE_FILE and found.st_nlink == 1:
+    if stat.S_IMODE(found.st_mode) != PRIVATE_FILE and found.st_nlink == 1:  # another name shares the mode
         os.fchmod(fd, PRIVATE_FILE)
     return found
 
 
 def _make_folder_private(folder: int, name: str) -> None:
-    """Makes a folder private that an umask made too strict to be opened; follows no link."""
+    """Makes a folder private that the umask made too strict to be opened; follows no link."""
     if os.chmod in os.supports_follow_symlinks:
         os.chmod(name, _PRIVATE_FOLDER, dir_fd=folder, follow_symlinks=False)
         return
@@ -302,15 +293,15 @@ def _make_folder_private(folder: int, name: str) -> None:
 
 
 def read_all(fd: int, size: int) -> bytes:
-    """The first ``size`` bytes, as many as there were when the file was looked at; less if it was cut meanwhile."""
+    """Returns the first ``size`` bytes of the open file, or fewer if it was cut in the meantime."""
     data = os.read(fd, size)
     while len(data) < size and (chunk := os.read(fd, size - len(data))):
         data += chunk
     return data
 
 
-class translate_errors:  # noqa: N801  # reads as the verb it is: with translate_errors("create", path)
-    """A block in which an ``OSError`` becomes a ``StoreFailure``: what was done, to which file, why it was refused."""
+class translate_errors:  # noqa: N801  # it reads as a verb: with translate_errors("create", path)
+    """A block in which an ``OSError`` becomes a ``StoreFailure`` with the action and the path."""
 
     __slots__ = ("action", "path")
 
@@ -327,5 +318,5 @@ class translate_errors:  # noqa: N801  # reads as the verb it is: with translate
 
 
 def refusal(action: str, path: str, error: OSError) -> StoreFailure:
-    """What ``error`` says: that the system refused ``action`` on ``path``, and why."""
+    """Returns the ``StoreFailure`` for ``error``: the system refused ``action`` on ``path``."""
     return StoreFailure(action, path, error.strerror or str(error))

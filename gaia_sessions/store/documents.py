@@ -1,7 +1,6 @@
-"""The files of the state that the sessions of an app, or of one of its users, share.
+"""The files of the state that the sessions of an app, or of one of its users, share (``.shared``).
 
-Owns their names below ``.shared``, and their bytes. Each is replaced whole, durably, under a lock of its own that the
-caller holds. Only who asks for such state loads this.
+Each file is replaced whole, durably, under a lock of its own that the caller holds.
 """
 
 from __future__ import annotations
@@ -24,24 +23,23 @@ if TYPE_CHECKING:
     from .directory import Directory
 
 _KINDS = {1: "app-", 2: "user-"}
-"""How the names of the files begin, by the number of names that a scope has."""
+"""How the names of the files begin, by the number of names in a scope."""
 
 _SUFFIX = ".json"
-_REPAIR = "fix the file, or move it away: then its keys are gone"
+_REPAIR = "fix the file, or move it away (then its keys are lost)"
 
 
 def name_of(scope: Scope) -> str:
-    """The name of the file of ``scope``."""
     return f"{_KINDS[len(scope)]}{encode_key(*scope)}{_SUFFIX}"
 
 
 def is_own_name(name: str) -> bool:
-    """Whether a file with this ``name`` is one of these, finished or not."""
+    """Returns whether ``name`` belongs to a document or to its temporary file."""
     return _is_name(name) or is_unfinished(name)
 
 
 def is_unfinished(name: str) -> bool:
-    """Whether ``name`` is that of a file that somebody is writing, or was killed while writing."""
+    """Returns whether ``name`` belongs to the temporary file of a document."""
     return _is_name(atomic.target_of(name))
 
 
@@ -50,17 +48,17 @@ def _is_name(name: str) -> bool:
 
 
 def read(root: Directory, scope: Scope) -> Document | None:
-    """The document of ``scope``, None if there is none. Raises ``StoreFailure`` for one that cannot be read."""
+    """Returns the document of ``scope``, or None; raises ``StoreFailure`` if it cannot be read."""
     return _read_named(root, name_of(scope))
 
 
 def unreadable(root: Directory) -> dict[str, str]:
-    """The paths of those that cannot be read, each with the reason; that of their folder if that is none."""
+    """Returns the paths of the documents that cannot be read, or of the folder, each with the reason."""
     found = {}
     try:
         names = root.names_below(roots.SHARED)
     except NotADirectoryError:
-        return {f"{root.path}/{roots.SHARED}": "it must be a folder"}
+        return {f"{root.path}/{roots.SHARED}": "it is not a folder"}
     for name in filter(_is_name, names):
         try:
             _read_named(root, name)
@@ -82,33 +80,28 @@ def _read_named(root: Directory, name: str) -> Document | None:
         raise StoreFailure("read", path, error.strerror or str(error)) from error
     scope = (*document["scope"],)
     if name_of(scope) != name:
-        raise StoreFailure("read", path, f"it is of {scope}, and has the name of another", _REPAIR)
+        raise StoreFailure("read", path, f"its name does not match its scope {scope}", _REPAIR)
     return document
 
 
 def decode(data: bytes) -> Document:
-    """The document with the bytes ``data``. Raises ``InvalidInput``."""
     document = strict.load_object(data)
     check_document(document)
     return document  # type: ignore[return-value]  # what was just checked
 
 
 def encode(document: Document) -> bytes:
-    """The bytes of ``document``. Raises ``TooLarge``."""
     return strict.dumps(document)
 
 
 def replace_around(
     root: Directory, documents: Mapping[Scope, Document], write: Callable[[], None], *, durable: bool
 ) -> None:
-    """Calls ``write`` when ``documents`` are on the disk and before they are in place, as ``atomic`` does.
-
-    What cannot be written stops before it. Raises ``StoreFailure``, ``TooLarge``, ``DurabilityUnknown``.
-    """
+    """Writes ``documents`` to the disk, calls ``write``, and renames them into place (``atomic.replace_around``)."""
     encoded = {name_of(scope): encode(document) for scope, document in documents.items()}
     is_first = any(document["revision"] <= 1 for document in documents.values())
     with translate_errors("change", f"{root.path}/{roots.SHARED}"), root.make(roots.SHARED) as folder:
-        if durable and is_first:  # whoever made the folder may have been killed before its name was on the disk
+        if durable and is_first:  # the maker of the folder may have been killed before the folder's name was synced
             try:
                 atomic.sync_folder(root)
             except DurabilityUnknown as error:  # nothing has changed yet

@@ -1,11 +1,7 @@
-"""Files and folders that belong to somebody else, changed as carefully as those of the store.
+"""Files and folders of others (settings of hosts), changed as carefully as those of the store, or not at all.
 
-Owns how: a link is followed and stays a link (root follows that of a user only to what is that user's); mode, owner and
-attributes stay as they were; whoever reads sees the old content or the new; and a file is changed only if it still
-holds what the caller had read. What cannot be done so is refused with ``StoreFailure``, and the file stays as it is.
-
-The system has no renaming that compares what it replaces. If a program writes between the last comparison and the
-rename, a matter of microseconds, what it wrote is lost.
+A file is changed only if it still holds what the caller read. No system call compares and renames in one step: if a
+program writes in the microseconds between our last comparison and the rename, its write is lost.
 """
 
 from __future__ import annotations
@@ -25,7 +21,7 @@ _WRITABLE = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
 
 
 def read(path: str, limit: int) -> bytes | None:
-    """What ``path`` holds, None if there is no file; raises ``TooLarge``, ``StoreFailure``."""
+    """Returns what ``path`` holds, or None if there is no file."""
     with translate_errors("read", path):
         try:
             folder, name = _open_parent(path)
@@ -38,10 +34,7 @@ def read(path: str, limit: int) -> bytes | None:
 
 
 def write(path: str, old: bytes | None, new: bytes) -> None:
-    """Writes ``new`` to ``path``, which held ``old`` (None: was not there); durable on return.
-
-    Raises ``StoreFailure``; ``DurabilityUnknown`` if it does, but the disk did not confirm it.
-    """
+    """Writes ``new`` to ``path``, which held ``old`` (None: no file); durable on return."""
     with translate_errors("write", path):
         folder, name = _open_parent(path)
     with translate_errors("write", path), folder:
@@ -59,7 +52,7 @@ def write(path: str, old: bytes | None, new: bytes) -> None:
 
 
 def remove(path: str, old: bytes) -> None:
-    """Removes ``path``, which held ``old``; durable on return. Raises as ``write`` does."""
+    """Removes ``path``, which held ``old``; durable on return."""
     with translate_errors("remove", path):
         folder, name = _open_parent(path)
     with translate_errors("remove", path), folder:
@@ -70,7 +63,7 @@ def remove(path: str, old: bytes) -> None:
 
 
 def make_folders(path: str) -> None:
-    """Makes ``path`` and the missing folders above it, with the mode that the umask says; raises ``OSError``."""
+    """Makes ``path`` and the missing folders above it, with the mode of the umask."""
     if os.path.isdir(path):
         return
     if os.geteuid():
@@ -83,7 +76,7 @@ def make_folders(path: str) -> None:
 
 
 def _open_parent(path: str) -> tuple[Directory, str]:
-    """The folder of the file that ``path`` leads to, and its name in there."""
+    """Returns the folder of the file that ``path`` leads to, and its name there: a link stays a link."""
     if os.geteuid() == 0:
         from . import superuser
 
@@ -95,21 +88,22 @@ def _open_parent(path: str) -> tuple[Directory, str]:
 
 
 def _stat_writable(folder: Directory, name: str, path: str) -> os.stat_result | None:
-    """What stands under ``name``, if it may be written at all: the system would refuse root nothing."""
+    """Returns the status of ``name``, or None if it is missing; raises ``StoreFailure`` if it may not be written."""
     try:
         found = os.stat(name, dir_fd=folder.fd, follow_symlinks=False)
     except FileNotFoundError:
         return None
+    # The mode is checked as well, because ``access`` allows root everything.
     if not found.st_mode & _WRITABLE or not os.access(name, os.W_OK, dir_fd=folder.fd):
         raise errors.StoreFailure(
-            "write", path, "it is read-only", "make it writable, or leave it as whoever owns it wants it"
+            "write", path, "it is read-only", "make it writable, or ask its owner to, and try again"
         )
     if found.st_nlink > 1:
         raise errors.StoreFailure(
             "write",
             path,
-            "it has a second name, which would keep the old content",
-            "remove that name, or let it keep the content: replace the file by a copy of it",
+            "it has a second hard link, which would keep the old content",
+            "remove the other link, or replace this file with a copy of itself",
         )
     return found
 
@@ -118,13 +112,13 @@ def _copy_metadata(folder: Directory, name: str, found: os.stat_result, fd: int)
     created = os.fstat(fd)
     if (created.st_uid, created.st_gid) != (found.st_uid, found.st_gid):
         os.fchown(fd, found.st_uid, found.st_gid)
-    if hasattr(os, "listxattr"):  # only on Linux does Python know attributes
+    if hasattr(os, "listxattr"):  # Python has attributes on Linux only
         _copy_attributes(folder, name, fd)
     os.fchmod(fd, stat.S_IMODE(found.st_mode))
 
 
 def _copy_attributes(folder: Directory, name: str, fd: int) -> None:
-    """The extended attributes of the file ``name``, but for those that only the system may set."""
+    """Copies the extended attributes of the file ``name``, except those that only the system may set."""
     old = os.open(name, os.O_RDONLY | FILE_FLAGS, dir_fd=folder.fd)
     try:
         for attribute in _attributes(old):
@@ -139,7 +133,7 @@ def _copy_attributes(folder: Directory, name: str, fd: int) -> None:
 def _attributes(fd: int) -> list[str]:
     try:
         return os.listxattr(fd)
-    except OSError:  # a file system without any
+    except OSError:  # a file system without attributes
         return []
 
 
@@ -148,7 +142,7 @@ def _keep_umask_mode(_: int) -> None:
 
 
 def _remove_leftovers(folder: Directory, name: str) -> None:
-    """Removes what killed writers of the same file left behind; no living writer takes that long."""
+    """Removes what killed writers of the same file left: no living writer takes an hour."""
     for leftover in [found for found in folder.names() if atomic.target_of(found) == name]:
         try:
             written_at = os.stat(leftover, dir_fd=folder.fd, follow_symlinks=False).st_mtime
@@ -160,11 +154,11 @@ def _remove_leftovers(folder: Directory, name: str) -> None:
 
 def _check_unchanged(folder: Directory, name: str, path: str, old: bytes | None) -> None:
     if _read_up_to(folder, name, len(old or b"")) != (old, True):
-        raise errors.StoreFailure("write", path, "somebody else changed it meanwhile", "try again")
+        raise errors.StoreFailure("write", path, "another program has just changed it", "try again")
 
 
 def _read_up_to(folder: Directory, name: str, limit: int) -> tuple[bytes | None, bool]:
-    """What ``name`` holds, None for no file, and whether that is all of it."""
+    """Returns what ``name`` holds (None for no file), and whether that is all of it."""
     try:
         return folder.read(name, limit), True
     except FileNotFoundError:

@@ -1,7 +1,6 @@
-"""``.stats.jsonl``: what sessions that were removed leave behind, a line of figures each.
+"""``.stats.jsonl``: one line of figures for each session that was removed.
 
-Owns how its lines are read; they are added by ``atomic.append``, under the lock of ``KEY``. Anybody may have written in
-it, so a line is read only up to a length, and what is in it is not believed here.
+Anybody may have written in it: a line is read only up to a length, and its content is checked elsewhere.
 """
 
 from __future__ import annotations
@@ -25,16 +24,16 @@ if TYPE_CHECKING:
     from .directory import Directory
 
 KEY = ("figures",)
-"""The key of the lock under which lines are added: a torn line is seen, and a refused one is taken back, by one."""
+"""The key of the lock for adding lines: only one process at a time may see a torn line or take back a refused one."""
 
 _MAX_BYTES = 256 << 20
-"""Half a million sessions."""
+"""Enough for half a million sessions."""
 
 _MAX_LINE = 64 << 10
 
 
 def values(root: Directory) -> Iterator[dict[str, Json] | None]:
-    """The JSON object of each line, None in the place of one that has none; raises ``StoreFailure``."""
+    """Yields the JSON object of each line, or None for a line that has none."""
     path = f"{root.path}/{STATS}"
     with translate_errors("read", path):
         try:
@@ -50,7 +49,7 @@ def values(root: Directory) -> Iterator[dict[str, Json] | None]:
 
 
 def check_room(root: Directory, count: int) -> None:
-    """Raises ``StoreFailure`` if nobody could read the file with ``count`` bytes more."""
+    """Raises ``StoreFailure`` if the file would be too large to be read with ``count`` bytes more."""
     path = f"{root.path}/{STATS}"
     with translate_errors("append to", path), suppress(FileNotFoundError):
         if os.stat(STATS, dir_fd=root.fd, follow_symlinks=False).st_size + count >= _MAX_BYTES:
@@ -63,7 +62,7 @@ def _too_big(verb: str, path: str) -> StoreFailure:
 
 
 def _next_line(file: BinaryIO) -> bytes:
-    """The next line; of one that is too long only the beginning, which is more than a line may have."""
+    """Returns the next line; of a line that is too long, one byte more than a line may have."""
     line = file.readline(_MAX_LINE + 1)
     rest = line if len(line) > _MAX_LINE else b""
     while rest and rest[-1:] != b"\n":

@@ -1,9 +1,8 @@
-"""The reading half of the file store: records by id and by alias, journals, transcripts, and the events that wait.
+"""The reading half of the file store. It takes no lock and writes nothing.
 
-Owns how a session is found: by the index where that is complete, else by one look at every session in a call. Must
-never take a lock or write anything. What a hook reads it need not decode twice: a hook's store hands out the same
-record again while its bytes are the same. Records are never changed in place there; a program that uses the API may do
-that, and gets a new one each time.
+A session is found by the index if that is complete, otherwise by one look at every session per call. A hook's store may
+hand out the same record twice, so nobody changes a record in place there; a program that uses the API gets a new record
+each time.
 """
 
 from __future__ import annotations
@@ -39,23 +38,20 @@ if TYPE_CHECKING:
     from .transcript_reader import CommittedLines
 
 _SECONDS_TO_DEFER = 0.4
-"""Seconds that a hook keeps of its call, to put its event into the inbox."""
+"""Seconds that a hook reserves at the end of its call, to put its event into the inbox."""
 
-_REBUILD_ADVICE = "run 'gaia-sessions cleanup': it rebuilds the index"
+_REBUILD_ADVICE = "to rebuild the index, type: gaia-sessions cleanup"
 
 
+# For one call and one thread: if two threads list one open folder, they take names from each other.
 class FileReader:
-    """What the port reads, from files below ``root``, which is open from the first look until ``close``.
-
-    It is for one call and one thread: two that list one open folder at once take names from each other.
-    seconds_left: of the call of a hook; None where time does not matter.
-    """
+    """What the port reads, from files below ``root``, which stays open from the first look until ``close``."""
 
     def __init__(self, root: str, *, seconds_left: Callable[[], float] | None = None) -> None:
         self.root = root
-        self.seconds_left = seconds_left
+        self.seconds_left = seconds_left  # of a hook's call; None if time does not matter
         cache = reading.RecordCache() if seconds_left else None
-        self.load = cache.load if cache else reading.load  # these two are handed out
+        self.load = cache.load if cache else reading.load
         self._read = cache.read if cache else reading.read
         self._folder: KeptDirectory | None = None
         self._has_complete_index = False
@@ -70,7 +66,7 @@ class FileReader:
         self.close()
 
     def close(self) -> None:
-        """Closes the root at the end of the call; what is asked for after it opens it again."""
+        """Closes the root; a later call opens it again."""
         folder, self._folder = self._folder, None
         self._has_complete_index, self._ids_by_key, self._refused_ids = False, None, []
         if folder is not None:
@@ -78,7 +74,7 @@ class FileReader:
 
     @property
     def folder(self) -> Directory:
-        """The root; while it does not exist, a directory in which nothing is."""
+        """The root, or ``Nowhere`` while the root does not exist."""
         if self._folder is None:
             folder = self._open_folder()
             if not folder.is_there:
@@ -90,7 +86,7 @@ class FileReader:
         return roots.open_root(self.root)
 
     def _opened_below(self, open_it: Callable[[], Directory]) -> Directory:
-        """What ``open_it`` opens below the root and a caller may need after the call: then the root is closed again."""
+        """Returns what ``open_it`` opens below the root; a root that was closed before is closed again."""
         is_over = self._folder is None
         try:
             return open_it()
@@ -107,7 +103,8 @@ class FileReader:
             return self.load(session, agent_id)
 
     def _has_index(self) -> bool:
-        """Whether the index is complete; in one call one that is stays so."""
+        """Returns whether the index is complete."""
+        # Within a call a complete index stays complete, so it is asked only once.
         self._has_complete_index = self._has_complete_index or index.is_complete(self.folder)
         return self._has_complete_index
 
@@ -128,7 +125,8 @@ class FileReader:
     def scan(
         self, *, active_only: bool = False, agent_name: str | None = None, host_session_id: str | None = None
     ) -> Iterator[tuple[str, RecordOrError]]:
-        is_of_conversation = host_session_id is not None and self.seconds_left is None  # a hook takes what it comes to
+        # Without an index, a hook streams a full scan: it uses the sessions that it reaches in its time.
+        is_of_conversation = host_session_id is not None and self.seconds_left is None
         is_full_scan = not active_only or not (is_of_conversation or self._has_index())
         if is_full_scan:
             with translate_errors("list", self.root):
@@ -139,7 +137,7 @@ class FileReader:
         for name in self._from_anywhere(names):
             if is_full_scan and self._has_less_time_than(_SECONDS_TO_DEFER):
                 raise StoreFailure(
-                    "look through", self.root, "too many sessions for one call of a hook", _REBUILD_ADVICE
+                    "read all sessions", self.root, "there are too many for one call of a hook", _REBUILD_ADVICE
                 )
             record = self._read_or_error(name)
             if not isinstance(record, SessionNotFound):
@@ -149,7 +147,8 @@ class FileReader:
         if is_full_scan:
             self.open_ids = open_ids
 
-    def _from_anywhere(self, names: list[str]) -> list[str]:  # calls of hooks that reach no end begin elsewhere
+    # Hooks that run out of time begin at a random place: together they reach every session.
+    def _from_anywhere(self, names: list[str]) -> list[str]:
         start = int.from_bytes(os.urandom(4)) % len(names) if names and self.seconds_left else 0
         return names[start:] + names[:start]
 
@@ -170,7 +169,7 @@ class FileReader:
         ]
 
     def _ids_with(self, key: IndexKey) -> list[str]:
-        """The ids that have ``key``, and maybe some that had it."""
+        """Returns the IDs that have ``key``, and perhaps some that had it."""
         if self._ids_by_key is None and self._has_index():
             ids = index.ids_under(self.folder, key)
             if ids is not None:
@@ -178,10 +177,7 @@ class FileReader:
         return self._ids_by_look(key)
 
     def _ids_by_look(self, key: IndexKey) -> list[str]:
-        """As ``_ids_with`` where no index is complete: one look at all sessions answers each key of a call.
-
-        A session that gets the key after that look has an entry for it before it is written.
-        """
+        """Like ``_ids_with`` without a complete index: one look at all sessions answers every key of a call."""
         if self._ids_by_key is None:
             ids: dict[IndexKey, list[str]] = {}
             refused = []
@@ -191,6 +187,7 @@ class FileReader:
                 for one in [index_keys.ACTIVE_KEY] if isinstance(record, SessionsError) else index_keys.keys_of(record):
                     ids.setdefault(one, []).append(agent_id)
             self._ids_by_key, self._refused_ids = ids, refused
+        # A session that gets the key after that look has its index entry before it is written.
         return [*dict.fromkeys([*(index.ids_under(self.folder, key) or ()), *self._ids_by_key.get(key, ())])]
 
     def _existing(self, agent_ids: Iterable[str], *, strict: bool = False) -> Iterator[Record]:
@@ -206,7 +203,7 @@ class FileReader:
         return marks.read_each(root, marked_ids)
 
     def find(self, alias: Alias, *, strict: bool = False) -> Record | None:
-        """As the port says it; ``strict`` raises if the index names a session that is there and cannot be read."""
+        """Implements the port."""
         return newest_of(self.having(alias, strict=strict))
 
     def having(self, alias: Alias, *, strict: bool = False) -> list[Record]:
@@ -240,7 +237,7 @@ class FileReader:
             yield from journals.entries(session, journal)
 
     def messages(self, agent_id: str, *, is_wanted: IsWanted | None = None) -> Messages:
-        self.read(agent_id)  # raises now what the first step would raise
+        self.read(agent_id)  # raises now, not at the first step
         return self._messages(agent_id, lambda transcript: transcript.in_order(is_wanted))
 
     def _messages(self, agent_id: str, take: Callable[[CommittedLines], Messages]) -> Messages:

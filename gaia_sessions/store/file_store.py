@@ -1,7 +1,7 @@
 """The file store: one directory per session below one root, on a local POSIX file system.
 
-Whatever changes a session works on an ``open_session``, which has the order of the steps. Hooks that only look load no
-module that writes a session.
+A change of a session works on an ``open_session``, which has the order of the steps. A hook that only reads loads no
+module that writes sessions.
 """
 
 from __future__ import annotations
@@ -36,21 +36,18 @@ if TYPE_CHECKING:
     from .port import Entry, ImportSource, MarkRule, RecordOrError, StoreRule
 
 _SECONDS_AFTER_REBUILD = 1.2
-"""Seconds that a hook keeps of its call, to answer after it has rebuilt the index."""
+"""Seconds that a hook reserves to answer after it rebuilt the index."""
 
 
 def open_store(
     place: str,
     config: Config,
     *,
-    lock_timeout: float | None = None,
+    lock_timeout: float | None = None,  # None: as in ``config``
     wait: locks.WaitForLock = locks.wait_with_filelock,
-    seconds_left: Callable[[], float] | None = None,
+    seconds_left: Callable[[], float] | None = None,  # of a hook's call
 ) -> FileStore:
-    """The store at ``place`` as ``config`` has it, for one call and one thread; ``close`` it at the end of the call.
-
-    ``lock_timeout`` replaces that of ``config``.
-    """
+    """Returns the store at ``place`` with the settings of ``config``, for one call and one thread."""
     return FileStore(
         place,
         durable=config.durability == "full",
@@ -62,12 +59,7 @@ def open_store(
 
 
 class FileStore(FileReader):
-    """The port over files below ``root``.
-
-    durable: False leaves syncing to the system. keeps_figures: whether sessions that are removed leave theirs.
-    wait: how to wait for a lock that somebody else holds. seconds_left: of the one call for which a hook makes this
-    store; None where time does not matter.
-    """
+    """The port over files below ``root``."""
 
     def __init__(
         self,
@@ -80,10 +72,10 @@ class FileStore(FileReader):
         seconds_left: Callable[[], float] | None = None,
     ) -> None:
         super().__init__(root, seconds_left=seconds_left)
-        self.durable = durable
-        self.keeps_figures = keeps_figures
+        self.durable = durable  # False leaves syncing to the system
+        self.keeps_figures = keeps_figures  # whether removed sessions leave their figures
         self.lock_timeout = lock_timeout
-        self.wait = wait
+        self.wait = wait  # how to wait for a lock that another process holds
 
     def create(
         self,
@@ -134,7 +126,7 @@ class FileStore(FileReader):
             new.create(record, write_files, documents)
 
     def made_folder(self) -> Directory:
-        """The root, which is made if need be."""
+        """Returns the root, and makes it if it is missing."""
         self._folder = roots.make_root(self.root, durable=self.durable, root=self._folder)
         return self._folder
 

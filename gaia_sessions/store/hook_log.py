@@ -1,9 +1,7 @@
-"""The log of what hooks and the inbox did: a line per call, written when nobody watches.
+"""The log of what hooks and the inbox did: one line per call, never the text of a prompt, never the environment.
 
-Owns where the logs are and what a line says: time, event, ids, host, kinds, decision, milliseconds; never text of a
-prompt, never the environment. A line that is lost is no error. How lines are read back is in ``hook_log_reader``. Every
-call of a hook loads this module, so it loads that of the root only where a root or a folder is made. Must never make a
-call fail.
+A lost line is no error: nothing here may make a call fail. Every call of a hook loads this module, so it imports
+``root`` only if it makes a root or a folder.
 """
 
 from __future__ import annotations
@@ -27,16 +25,16 @@ if TYPE_CHECKING:
 MAX_LOG_BYTES = 1 << 20
 
 MAX_LOGGED_ID_LENGTH = 128
-"""Characters that a line keeps of an id."""
+"""The longest ID in a line, in characters."""
 
 _ATTEMPTS = 1000
-"""How often a log is opened; again where somebody else just made it the old one, or is about to."""
+"""How often a log is opened while other processes rotate it."""
 
 _PAYLOAD_KEYS = ("session_id", "agent_id", "tool_use_id", "tool_name", "agent_type")
 
 
 def log_folder(root: str) -> str:
-    """``.claude/logs`` for a root that is a project's ``.claude/session``, else ``.logs`` in the root."""
+    """Returns ``.claude/logs`` for a root that is a project's ``.claude/session``, otherwise ``.logs`` in the root."""
     claude = claude_folder(root)
     if claude:
         return os.path.join(claude, "logs")
@@ -55,12 +53,8 @@ def append_line(root: str, name: str, line: dict[str, object]) -> None:
 
 
 def append_log_line(folder: Directory, name: str, line: bytes, limit: int) -> None:
-    """Appends one line to a log, unsynced; raises ``OSError``.
-
-    A log over ``limit`` bytes, or with a second name as in a snapshot, first becomes the one old file. No line is lost
-    to another writer that does the same.
-    """
-    for _ in range(_ATTEMPTS):
+    """Appends one line to a log, unsynced, and rotates a log that is over ``limit`` bytes or in a snapshot."""
+    for _ in range(_ATTEMPTS):  # again if another process has just renamed the log, so that no line is lost
         fd, found = open_private(folder.fd, name, os.O_WRONLY | os.O_APPEND)
         try:
             is_rotated = (found.st_size >= limit or found.st_nlink > 1) and _rotate(folder, name, fd, found)
@@ -69,19 +63,16 @@ def append_log_line(folder: Directory, name: str, line: bytes, limit: int) -> No
                 return
         finally:
             os.close(fd)
-    raise OSError(errno.EBUSY, "somebody else is making it the old file")
+    raise OSError(errno.EBUSY, "another process is rotating it")
 
 
 def _rotate(folder: Directory, name: str, fd: int, opened: os.stat_result) -> bool:
-    """Whether the log open as ``fd`` has become the old file, renamed here or by somebody else.
-
-    Under a lock on the log itself: of two writers that rename, the second would replace the old file with the new log.
-    While somebody else holds that lock, a line still belongs into a full log.
-    """
+    """Renames the open log to ``.old``; returns whether the log is the old file now, by us or by another process."""
     from . import locks
 
+    # The lock is on the log itself. Without it, the second of two renames would replace the old file with the new log.
     if not locks.lock_open_file(fd):
-        return False
+        return False  # while another process rotates it, a line still belongs into the full log
     try:
         if folder.is_at(name, opened):
             os.rename(name, name + ".old", src_dir_fd=folder.fd, dst_dir_fd=folder.fd)
@@ -91,20 +82,20 @@ def _rotate(folder: Directory, name: str, fd: int, opened: os.stat_result) -> bo
 
 
 def payload_fields(payload: Mapping[str, Json], event: str) -> dict[str, object]:
-    """What the host calls the event, under the key ``event``, and the ids in its payload, to find the call by."""
+    """Returns the event of ``payload`` and the IDs in it, by which a call can be found."""
     fields: dict[str, object] = {} if payload.get(event) is None else {"event": shorten_id(payload[event])}
     return fields | {name: shorten_id(payload[name]) for name in _PAYLOAD_KEYS if name in payload}
 
 
 def event_fields(events: list[Event]) -> dict[str, object]:
-    """The host's session as runs have it, and the kinds of the events; nothing for no events."""
+    """Returns the host's session, as runs have it, and the kinds of the events; nothing for no events."""
     if not events:
         return {}
     return {"host_session_id": shorten_id(events[0]["host_session_id"]), "kinds": [event["kind"] for event in events]}
 
 
 def shorten_id(value: object) -> str:
-    """``value`` as a line keeps it: an id of a host can be any text of any length."""
+    """Returns ``value`` as a line stores it: an ID of a host can be any text of any length."""
     return str(value)[:MAX_LOGGED_ID_LENGTH]
 
 
@@ -116,14 +107,14 @@ def _open_folder(root: str) -> Directory:
         with make_root(root, durable=False) as root_directory:
             return root_directory.make(name)
     check_links(above)
-    with Directory.at(above) as directory:  # a line is no reason to make the folder of a project
+    with Directory.at(above) as directory:  # it must exist: a log line makes no ``.claude``
         if not directory.has(name):
             _make_ignored_folder(directory, name)
         return directory.below(name)
 
 
 def _make_ignored_folder(parent: Directory, name: str) -> None:
-    """A folder ``name`` in ``parent``, kept out of version control from its first moment, unless there is one."""
+    """Makes the folder ``name`` in ``parent``, with its .gitignore from the first moment, unless it exists."""
     from . import atomic
     from .root import ignore_all
 
@@ -132,5 +123,5 @@ def _make_ignored_folder(parent: Directory, name: str) -> None:
         ignore_all(folder)
     try:
         os.rename(temporary_name, name, src_dir_fd=parent.fd, dst_dir_fd=parent.fd)
-    except OSError:  # somebody else just made it
+    except OSError:  # another process just made it
         atomic.discard_folder(parent, temporary_name)

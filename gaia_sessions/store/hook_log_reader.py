@@ -1,8 +1,4 @@
-"""The lines of the logs of hooks, read back when somebody asks what happened.
-
-Owns which logs are read, and in which order their lines were written. A line that cannot be read is no error. No hook
-loads this module.
-"""
+"""Reads the logs of hooks back. A line that cannot be read is no error."""
 
 from __future__ import annotations
 
@@ -20,20 +16,20 @@ if TYPE_CHECKING:
     from gaia_sessions.jsonio.strict import Json
 
 LOG_NAMES = ("hook", "inbox", "pre_delegate", "subagent_stop")
-"""The logs that are read: others may keep files in the same folder."""
+"""The logs that are read: users may have other files in the same folder."""
 
 _MAX_READ_BYTES = 8 << 20
 _SUFFIXES = (".log.old", ".log")
 
 
 def read_lines(root: str) -> Iterator[dict[str, Json]]:
-    """The lines of every log that can be read, one log after the other, but for those that hold no JSON object."""
+    """Yields the JSON objects in every log that can be read, one log after the other."""
     for name in LOG_NAMES:
         yield from read_log(root, name)
 
 
 def line_time(line: Mapping[str, Json]) -> str | None:
-    """When the line was written, as ``format_time`` has it; None for a line without a time."""
+    """Returns the time of the line in the form of ``format_time``, or None."""
     try:
         return format_time(parse_time(line.get("at")))
     except ValueError:
@@ -41,7 +37,7 @@ def line_time(line: Mapping[str, Json]) -> str | None:
 
 
 def read_log(root: str, name: str) -> Iterator[dict[str, Json]]:
-    """The lines of the log ``name`` that hold a JSON object, in the order in which they were written."""
+    """Yields the JSON objects in the log ``name``, in the order in which they were written."""
     try:
         folder = Directory.at(log_folder(root))
     except OSError:

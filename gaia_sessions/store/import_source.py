@@ -1,7 +1,7 @@
 """The folder of sessions that an import reads: a root, or what the tool in the users' documents left.
 
-It may belong to any user, because a user has named it. Nothing in it is locked or written, and below it no link is
-followed. Others may write there at any time, so whoever imports asks afterwards whether a session ``has_changed``.
+The user named it, so it may belong to anybody. We lock and write nothing in it and follow no link below it. Others may
+write there at any time, so the importer asks ``has_changed`` afterwards.
 """
 
 from __future__ import annotations
@@ -22,25 +22,22 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     Times = list[tuple[int, int, int] | None]
-    """Of a record and a mark: which file it is, when it was written and how long it is; None for no file."""
+    """Of a record and of a mark: inode, time of the last write, size; None for no file."""
 
 _PROJECT_SESSIONS = os.path.join(".claude", "session")
 
 
 def open_source(path: str) -> Source:
-    """The sessions in the folder at ``path``, or in the project there; or the one session whose folder it is.
-
-    Raises ``NoSuchFolder``, and ``StoreFailure`` if the folder, or what waits there, cannot be read.
-    """
+    """Returns the sessions in the folder ``path``, or in its project, or the one session whose folder it is."""
     with translate_errors("open", path):
         try:
             os.close(Directory.at(path).fd)
-        except (FileNotFoundError, NotADirectoryError, ValueError):  # a path with a NUL is a ValueError
+        except (FileNotFoundError, NotADirectoryError, ValueError):  # a NUL in the path raises ValueError
             raise NoSuchFolder(path) from None
     folder = os.path.realpath(path)
     below = "session" if os.path.basename(folder) == ".claude" else _PROJECT_SESSIONS
     inside = os.path.join(folder, below)
-    is_there = os.path.isdir(inside) and os.path.realpath(inside) == inside  # a link in what came leads elsewhere
+    is_there = os.path.isdir(inside) and os.path.realpath(inside) == inside  # a link may lead elsewhere
     source = Source(inside if is_there else folder)
     with source:
         is_session = not source.names() and os.path.lexists(os.path.join(source.root, reading.RECORD))
@@ -52,7 +49,7 @@ def open_source(path: str) -> Source:
 
 
 class Source(FileReader):
-    """The sessions in the folder ``root``, of which ``only`` one may be meant."""
+    """The sessions in the folder ``root``, or only the session ``only``."""
 
     def __init__(self, root: str, only: str | None = None) -> None:
         super().__init__(root)
@@ -64,7 +61,7 @@ class Source(FileReader):
             return KeptDirectory.at(self.root)
 
     def names(self) -> list[str]:
-        """The names of the folders that have a ``state.json``, ids or not, in no order."""
+        """Returns the names of the folders with a ``state.json``, in no order, whether they are valid IDs or not."""
         if self.only is not None:
             return [self.only]
         root = self.folder
@@ -73,11 +70,11 @@ class Source(FileReader):
             return [*self.ids(), *(name for name in others if reading.has_record(root, name))]
 
     def remember(self, names: Iterable[str]) -> None:
-        """From now on ``has_changed`` compares with the sessions as they are at this moment."""
+        """Notes the state of the sessions that ``has_changed`` compares with."""
         self._times = {name: self._times_of(name) for name in names}
 
     def has_changed(self, name: str) -> bool:
-        """Whether the record or the mark of a session was written or removed."""
+        """Returns whether the record or the mark of a session was written or removed since ``remember``."""
         return self._times_of(name) != self._times.get(name, [None, None])
 
     def _times_of(self, name: str) -> Times:
@@ -96,7 +93,7 @@ class Source(FileReader):
             self._copy_files(agent_id, session, target, durable=durable)
         if self.has_changed(agent_id):
             raise StoreFailure(
-                "copy", f"{self.root}/{agent_id}", "somebody is writing to it", "import it again when nobody does"
+                "copy", f"{self.root}/{agent_id}", "another process is writing to it", "import it again later"
             )
 
     def _copy_files(self, agent_id: str, session: Directory, target: Directory | None, *, durable: bool) -> None:
@@ -108,11 +105,11 @@ class Source(FileReader):
                 fd, found = _open(agent_id, session, name, path)
                 try:
                     if found.st_nlink > 1 and found.st_uid != os.fstat(session.fd).st_uid:
-                        raise CorruptSession(agent_id, path, "a second name of somebody else's file")
+                        raise CorruptSession(agent_id, path, "a hard link to a file of another user")
                     if reading.is_output_name(name) and found.st_size > LARGEST_FILE:
-                        raise CorruptSession(agent_id, path, f"an output has at most {LARGEST_FILE} bytes")
+                        raise CorruptSession(agent_id, path, f"too large: an output has at most {LARGEST_FILE} bytes")
                     if _has_hole(fd, found.st_size):
-                        raise CorruptSession(agent_id, path, "a part of it is not on the disk there, and would be here")
+                        raise CorruptSession(agent_id, path, "a sparse file, whose copy would take more disk space")
                     if target is not None:
                         _check_space(target, path, found.st_size)
                         atomic.write_copy(target, name, fd, found.st_size, durable=durable)
@@ -132,7 +129,7 @@ def _open(agent_id: str, session: Directory, name: str, path: str) -> tuple[int,
 
 
 def _has_hole(fd: int, size: int) -> bool:
-    """Whether the file takes less room there than here: that costs whoever makes it nothing, and us the disk."""
+    """Returns whether the file is sparse: it costs its maker nothing, and our disk its whole size."""
     if not size:
         return False
     first_hole = os.lseek(fd, 0, os.SEEK_HOLE)
@@ -141,7 +138,8 @@ def _has_hole(fd: int, size: int) -> bool:
 
 
 def _check_space(target: Directory, path: str, size: int) -> None:
-    """Refuses a file that is larger than the disk has room, before it has filled that."""
+    """Refuses a file that is larger than the free disk space, before it fills the disk."""
     free = os.fstatvfs(target.fd)
     if size > free.f_bavail * free.f_frsize:
-        raise StoreFailure("copy", path, f"it has {size} bytes, and the disk has less room", "make room, and try again")
+        reason = f"it has {size} bytes, and the disk has less free space"
+        raise StoreFailure("copy", path, reason, "free disk space and try again")

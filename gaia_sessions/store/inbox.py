@@ -1,7 +1,4 @@
-"""Events that could not be joined or applied yet, one file each in ``.inbox``.
-
-Their names put the oldest first; a file with any other name is left alone.
-"""
+"""Events that could not be joined or applied yet, one file each in ``.inbox``; their names sort the oldest first."""
 
 from __future__ import annotations
 
@@ -37,10 +34,7 @@ _KEYS_START = _TIME_LENGTH + _RANDOM_LENGTH + 1
 
 
 def put(root: Directory, event: Event, now: datetime, *, durable: bool) -> str:
-    """Stores ``event`` and returns its name; two of the same moment get different ones.
-
-    Raises ``StoreFailure``, ``OSError``.
-    """
+    """Stores ``event`` and returns its name; two events of one moment get different names."""
     name = _new_name(event, now)
     data = strict.dumps(event)
     added = not root.has(roots.INBOX)
@@ -52,7 +46,7 @@ def put(root: Directory, event: Event, now: datetime, *, durable: bool) -> str:
 
 
 def _new_name(event: Event, now: datetime) -> str:
-    """A name for the file of ``event``: when it came, random digits, and the keys of whom it concerns."""
+    """Returns a name for ``event``: its time, random digits, and the keys of the agents it concerns."""
     from .inbox_keys import keys_of_event
 
     keys = keys_of_event(event)
@@ -61,10 +55,8 @@ def _new_name(event: Event, now: datetime) -> str:
 
 
 def is_event_name(name: str) -> bool:
-    """Whether ``put`` gives such a name to an event; the keys are left out where they are not known.
-
-    A hook asks this of everything that waits, so the characters are looked at in C: ``translate`` keeps the wrong ones.
-    """
+    """Returns whether ``put`` gives such a name; the keys are absent if they are unknown."""
+    # A hook asks this for each waiting event, so C code checks the characters: ``translate`` returns the wrong ones.
     data = name.encode("utf-8", "surrogatepass")
     time, digits = data[:_TIME_LENGTH], data[_TIME_LENGTH : -len(_SUFFIX)]
     if time[8::7] != b"---" or time.translate(None, _DIGITS) != b"---" or name[-len(_SUFFIX) :] != _SUFFIX:
@@ -76,22 +68,22 @@ def is_event_name(name: str) -> bool:
 
 
 def is_unfinished(name: str) -> bool:
-    """Whether ``name`` is that of an event that somebody is storing, or was killed while storing."""
+    """Returns whether ``name`` belongs to the temporary file of an event."""
     return is_event_name(atomic.target_of(name))
 
 
 def in_order(names: Iterable[str]) -> list[str]:
-    """Those of ``names`` that events have, the oldest first."""
+    """Returns those of ``names`` that belong to events, the oldest first."""
     return sorted(filter(is_event_name, names))
 
 
 def with_keys(names: Iterable[str]) -> list[WaitingEvent]:
-    """The same, each with the keys in it, one after the other; empty if they are not known."""
+    """Like ``in_order``, each with the keys in its name, one after the other; empty if they are unknown."""
     return [(name, name[_KEYS_START : -len(_SUFFIX)]) for name in in_order(names)]
 
 
 def events(root: Directory, wanted_names: Iterable[str]) -> Iterator[tuple[str, dict[str, Json] | SessionsError]]:
-    """Each event of ``wanted_names`` with its name; files that are gone or have other names are left out."""
+    """Yields each event of ``wanted_names`` with its name; missing files and other names are left out."""
     try:
         inbox = root.below(roots.INBOX)
     except FileNotFoundError:
@@ -118,7 +110,7 @@ def _read_event(inbox: Directory, name: str) -> dict[str, Json] | SessionsError:
 
 
 def remove(root: Directory, name: str) -> None:
-    """Removes the event ``name``, if it is still there and the name of an event."""
+    """Removes the event ``name`` if it exists; a name that no event has is ignored."""
     if not is_event_name(name):
         return
     try:

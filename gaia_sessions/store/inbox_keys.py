@@ -1,7 +1,6 @@
-"""Whom an event in the inbox concerns: keys that are short enough to stand in the name of its file.
+"""Whom an event in the inbox concerns: keys that are short enough for the name of its file.
 
-Owns which keys an event and a record have, and which of many waiting events one call tries. The keys are digests: two
-different ids may have the same key, and then an event is tried once more than necessary.
+The keys are digests: if two IDs have the same key, an event is tried once more than necessary.
 """
 
 from __future__ import annotations
@@ -18,10 +17,10 @@ if TYPE_CHECKING:
     from gaia_sessions.session.schema import Record
 
     WaitingEvent = tuple[str, str]
-    """The name of an event in the inbox, and its keys, one after the other; empty if they are not known."""
+    """The name of an event in the inbox, and its keys, one after the other; empty if they are unknown."""
 
 MAX_KEYS = 12
-"""An event with more keys counts as one that may concern anybody."""
+"""An event with more keys counts as an event that may concern any agent."""
 
 MAX_MATCHING = 32
 """At most this many events that concern the same sessions as a new event are tried before it."""
@@ -29,31 +28,31 @@ MAX_MATCHING = 32
 _KEY_LENGTH = 8
 
 _SESSION, _AGENT, _DELEGATION, _CONVERSATION, _PENDING_KEY = "satcl"
-"""What a key stands for, as a letter: equal ids of different things have different keys."""
+"""The kind of ID behind a key, as a letter: equal IDs of different kinds have different keys."""
 
 CONVERSATION_KINDS = (MAIN_STOP, SESSION_END, SESSION_LEFT)
-"""The kinds of events that concern every agent of a conversation, whichever it names."""
+"""The kinds of events that concern every agent of a conversation."""
 
 
 def keys_of_event(event: Mapping[str, object]) -> str:
-    """The keys by which ``event`` is found while it waits, the narrowest first; empty if they are not known."""
+    """Returns the keys by which a waiting ``event`` is found, the narrowest first; empty if unknown or too many."""
     keys = list(dict.fromkeys([*keys_named_in(event), *_conversation_keys(event)]))
     return "".join(keys) if len(keys) <= MAX_KEYS else ""
 
 
 def keys_named_in(event: Mapping[str, object]) -> list[str]:
-    """The keys of the agents, the delegation and the sessions that ``event`` names: an agent waits for its parent's."""
+    """Returns the keys of the agents, the delegation and the sessions that ``event`` names."""
     values = [(_SESSION, event.get("agent_id")), (_AGENT, event.get("host_agent_id"))]
     running = event.get("running")
     values += [(_AGENT, agent) for agent in running] if isinstance(running, list) else []
     values += [(_DELEGATION, event.get("tool_use_id"))]
     values += [(_SESSION, agent_id) for agent_id in sessions_named_in(event)]
-    values += [(_AGENT, event.get("parent_host_agent_id"))]
+    values += [(_AGENT, event.get("parent_host_agent_id"))]  # an agent waits for the start of its parent
     return [_key(kind, value) for kind, value in values if isinstance(value, str)]
 
 
 def sessions_named_in(event: Mapping[str, object]) -> Iterator[str]:
-    """The ids of sessions that stand in any member of ``event``."""
+    """Yields the session IDs in any member of ``event``."""
     for name in ("agent_id", "marker_id", "briefed_id"):
         value = event.get(name)
         if isinstance(value, str):
@@ -64,12 +63,12 @@ def sessions_named_in(event: Mapping[str, object]) -> Iterator[str]:
 
 
 def may_concern_others(event: Mapping[str, object]) -> bool:
-    """Whether ``event`` may concern others than the agent and the delegation that it names: records say whom."""
+    """Returns whether ``event`` may concern other agents than the agent and the delegation that it names."""
     return event.get("kind") in CONVERSATION_KINDS or any(sessions_named_in(event))
 
 
 def keys_of_record(record: Record) -> set[str]:
-    """The keys of every event that may change ``record`` when it is applied."""
+    """Returns the keys of every event that may change ``record``."""
     keys = {_key(_SESSION, record["agent_id"])}
     for run in record.get("runs", ()):
         values = [(_AGENT, run.get("host_agent_id")), (_DELEGATION, run.get("tool_use_id"))]
@@ -82,7 +81,7 @@ def keys_of_record(record: Record) -> set[str]:
 
 
 def all_keys(waiting: Iterable[WaitingEvent]) -> set[str] | None:
-    """Every key that one of the events has; None if one may concern anybody."""
+    """Returns every key of the events; None if one of them may concern any agent."""
     keys = [event_keys for _, event_keys in waiting]
     if not all(keys):
         return None
@@ -90,24 +89,21 @@ def all_keys(waiting: Iterable[WaitingEvent]) -> set[str] | None:
 
 
 def may_change(record: Record, waiting_keys: set[str] | None) -> bool:
-    """Whether an event with one of ``waiting_keys`` may change ``record``; none changes one of a later version."""
+    """Returns whether an event with one of ``waiting_keys`` may change ``record``; never one of a newer schema."""
     return not has_newer_schema(record) and (
         waiting_keys is None or not waiting_keys.isdisjoint(keys_of_record(record))
     )
 
 
 def matching_events(waiting: Iterable[WaitingEvent], keys: set[str]) -> list[WaitingEvent]:
-    """The events that have one of ``keys``, and those whose keys are not known."""
+    """Returns the events that have one of ``keys``, and those whose keys are unknown."""
     return [(name, event_keys) for name, event_keys in waiting if not event_keys or _has_one_of(event_keys, keys)]
 
 
 def events_to_try(waiting: Iterable[WaitingEvent], keys: set[str], other_count: int, random_number: int) -> list[str]:
-    """The names of the events that a call tries whose own events have ``keys``, in the order of ``waiting``.
-
-    These are the oldest that have one of the keys, and ``other_count`` others, from a place that ``random_number``
-    chooses, so that no event that can never be applied keeps another from being tried. Events with the same first key
-    stay together: they are of one agent, and are applied in the order in which they came.
-    """
+    """Returns the events that a call tries: the oldest with one of ``keys``, and ``other_count`` others."""
+    # The others begin at a random place, so an event that can never be applied does not block the rest. Events with the
+    # same first key stay together: they belong to one agent and are applied in the order in which they came.
     groups: dict[str, list[str]] = {}
     names: list[str] = []
     matching: list[str] = []

@@ -1,26 +1,4 @@
-"""An index that makes cost follow the sessions that are looked for, not their total.
-
-Owns ``.index``: 256 files, the shards, and one more for the keys of sessions that are not final. A digest of any other
-key says which shard has it. An entry is a line: the encoded key of ``session.index_keys``, a space, and the id of a
-session with it.
-
-    gaia-sessions-index-6
-
-    parent.agent-20260108-180530-01234567 agent-20260108-180641-89abcdef
-    !arent.agent-20260108-180530-01234567 agent-20260108-180702-00112233
-
-The second entry is removed: its first byte is overwritten. Lines are appended in one write that begins with a newline,
-so a torn line spoils no other. Who adds and who removes share a lock on the file itself; whoever writes a file anew, to
-be rid of removed lines, has it alone. So both look whether their file still has its name. Readers take no lock.
-
-An entry is never the truth: whoever follows one reads the record. Writers add entries before their first write and
-remove them after their last, both under the session's lock, so a crash leaves an entry too many, never one too few.
-Only writers remove entries. Nobody removes the entry of another session, so a rebuild may run beside every writer.
-
-The file ``complete`` says that no entry is missing: for which version of this layout, and since which boot. Entries are
-not synced, so after a power cut nobody may rely on them. Without that file readers scan. A rebuild that ran out of time
-notes there instead up to which id it came.
-"""
+"""An index, so that a look-up costs what the found sessions cost, not all. Its layout and its rules are below."""
 
 from __future__ import annotations
 
@@ -46,8 +24,28 @@ if TYPE_CHECKING:
 
     LinesByShard = dict[str, list[bytes]]
 
+# ``.index`` has 256 shards, and one more for the keys of sessions that are not final. A digest of any other key names
+# its shard. An entry is a line: the encoded key of ``session.index_keys``, a space, the ID of a session with that key.
+#
+#     gaia-sessions-index-6
+#
+#     parent.agent-20260108-180530-01234567 agent-20260108-180641-89abcdef
+#     !arent.agent-20260108-180530-01234567 agent-20260108-180702-00112233
+#
+# The second entry is removed: its first byte is overwritten.
+#
+# - An entry is never the truth: its reader reads the record. Readers take no lock.
+# - Writers add entries before their first write and remove them after their last, under the session's lock. So a crash
+#   leaves an entry too many, never one too few.
+# - Nobody removes entries of another session, so a rebuild may run beside every writer.
+# - Lines are appended in one write that begins with a newline, so a torn line spoils no other line.
+# - Adding and removing share a lock on the shard itself; a rewrite has it alone and renames a new file into place. So
+#   each checks that its open file still has the shard's name.
+# - Entries are not synced. The file ``complete`` says that no entry is missing, for one version of this layout and one
+#   boot. Without it, readers scan. A rebuild that ran out of time writes there the last ID that has its entries.
+
 LOCK = ".index.lock"
-"""The lock file of whoever makes the index complete."""
+"""The lock file for making the index complete."""
 
 VERSION = b"6"
 COMPLETE = "complete"
@@ -57,24 +55,24 @@ _HEADER = b"gaia-sessions-index-%b\n" % VERSION
 SUFFIX = ".keys"
 ACTIVE_SHARD = f"active{SUFFIX}"
 _MODULUS, _MULTIPLIER = 3_999_999_979, 2_654_435_761
-"""Of the digest: by the one every character of a key counts, by the other in every bit."""
+"""Of the digest: the modulus makes each character of a key count, the multiplier spreads them over all bits."""
 
 _REMOVED = b"!"
-"""In place of the first byte of a line; no encoded key begins with it."""
+"""Replaces the first byte of a line; no encoded key begins with it."""
 
 _MAX_SHARD = 64 << 20
 _MANY = 8
-"""So many lines are marked one by one; a shard that loses more is written anew."""
+"""Up to so many lines are marked one by one; if a shard loses more, it is rewritten."""
 
 _MIN_REWRITTEN = 1 << 15
-"""Bytes. No smaller shard is written anew for the removed lines in it."""
+"""Bytes; a smaller shard is not rewritten for its removed lines."""
 
 _LOCK_SECONDS = 2.0
 _FOREIGN = frozenset([errno.EACCES, errno.EINVAL, errno.EISDIR, errno.ELOOP, errno.ENXIO, errno.EPERM])
 
 
 def is_complete(root: Directory) -> bool:
-    """Whether every session of this root surely has its entries."""
+    """Returns whether every session of this root surely has its entries."""
     try:
         with root.below(roots.INDEX) as index:
             version, _, boot = index.read(COMPLETE, MAX_NOTE).partition(b" ")
@@ -84,10 +82,7 @@ def is_complete(root: Directory) -> bool:
 
 
 def ids_under(root: Directory, key: IndexKey) -> list[str] | None:
-    """The ids that have ``key``, all of them if the index is complete, and maybe some that had it.
-
-    None if that is not known, because somebody else made what stands there.
-    """
+    """Returns the IDs that have ``key`` (all, if the index is complete) and perhaps some that had it; or None."""
     name = encode_key(*key).encode()
     shard = _shard_of(key, name)
     try:
@@ -96,7 +91,7 @@ def ids_under(root: Directory, key: IndexKey) -> list[str] | None:
         rows = _whole_lines(data).split(b"\n%b " % name)
     except FileNotFoundError:
         return []
-    except OSError:
+    except OSError:  # something that is not ours has the name of the shard
         return None
     ids = list(dict.fromkeys(row.partition(b"\n")[0].decode("ascii", "replace") for row in rows[1:]))
     return ids if all(map(is_agent_id, ids)) else None
@@ -109,7 +104,7 @@ def _whole_lines(data: bytes) -> bytes:
 
 
 def add(root: Directory, agent_id: str, keys: Collection[IndexKey]) -> None:
-    """Adds the entries of a session that has each of ``keys``, or is about to have them."""
+    """Adds the entries of a session that has ``keys`` or is about to have them."""
     if keys:
         with root.make(roots.INDEX) as index:
             for shard, lines in lines_by_shard({agent_id: keys}).items():
@@ -117,12 +112,12 @@ def add(root: Directory, agent_id: str, keys: Collection[IndexKey]) -> None:
 
 
 def remove(root: Directory, keys: Mapping[str, Collection[IndexKey]]) -> None:
-    """Removes entries of sessions, shard by shard, under the locks of all: none has these ``keys`` any more."""
+    """Removes entries of sessions that do not have these ``keys`` any more; the caller holds all their locks."""
     remove_lines(root, lines_by_shard(keys))
 
 
 def lines_by_shard(keys: Mapping[str, Iterable[IndexKey]]) -> LinesByShard:
-    """The entries of sessions that have these keys."""
+    """Returns the entries of sessions that have these keys."""
     found: LinesByShard = {}
     for agent_id, keys_of_it in keys.items():
         for key, name in [(key, encode_key(*key).encode()) for key in keys_of_it]:
@@ -131,7 +126,7 @@ def lines_by_shard(keys: Mapping[str, Iterable[IndexKey]]) -> LinesByShard:
 
 
 def _shard_of(key: IndexKey, name: bytes) -> str:
-    """By the first byte of a digest of its ``name``; a cryptographic one would cost a hook an import."""
+    """Returns the shard of a key; a cryptographic digest would cost a hook an import."""
     if key[0] in ACTIVE_GROUPS:
         return ACTIVE_SHARD
     digest = int.from_bytes(name) % _MODULUS * _MULTIPLIER % (1 << 32)
@@ -139,7 +134,7 @@ def _shard_of(key: IndexKey, name: bytes) -> str:
 
 
 def read(index: Directory, shard: str) -> bytes:
-    """The whole lines of a shard, nothing if it is not there; ``OSError`` if somebody else made it."""
+    """Returns the whole lines of a shard; nothing if it is missing."""
     try:
         return _whole_lines(index.read(shard, _MAX_SHARD))
     except FileNotFoundError:
@@ -147,19 +142,19 @@ def read(index: Directory, shard: str) -> bytes:
 
 
 def is_entry(line: bytes) -> bool:
-    """Whether ``line`` is an entry that nobody has removed."""
+    """Returns whether ``line`` is an entry that nobody has removed."""
     agent_id = line.partition(b" ")[2]
     return line[:1] != _REMOVED and is_agent_id(agent_id.decode("ascii", "replace"))
 
 
 def add_lines(root: Directory, index: Directory, shard: str, lines: Collection[bytes]) -> None:
-    """Appends ``lines`` to a shard. What somebody else made in its place goes, and the index is not complete then."""
+    """Appends ``lines`` to a shard, and replaces what others put in its place."""
     try:
         _append(index, shard, lines)
     except OSError as error:
         if not _is_foreign(error):
             raise
-        with root.make(roots.LOCKS) as folder:
+        with root.make(roots.LOCKS) as folder:  # after this the index is not complete
             locks.run_if_free(folder, LOCK, lambda: discard_foreign(index, shard))
         _append(index, shard, lines)
 
@@ -179,10 +174,7 @@ def _append(index: Directory, shard: str, lines: Iterable[bytes]) -> None:
 
 
 def _open(index: Directory, shard: str, flags: int) -> tuple[int, os.stat_result]:
-    """A shard, opened and locked together with others; one that has another name is written anew first.
-
-    The other name may be in a snapshot.
-    """
+    """Opens a shard under the shared lock; a shard with a second name, as in a snapshot, is rewritten first."""
     fd, opened = locks.open_shared(index, shard, flags, _LOCK_SECONDS)
     if opened.st_nlink == 1:
         return fd, opened
@@ -192,10 +184,8 @@ def _open(index: Directory, shard: str, flags: int) -> tuple[int, os.stat_result
 
 
 def remove_lines(root: Directory, lines: LinesByShard) -> None:
-    """Removes entries, ``ACTIVE_KEY`` last, and only if all others went.
-
-    An entry too many costs a reader one look, and while a session counts as active, cleanup finds it again.
-    """
+    """Removes entries, ``ACTIVE_KEY`` last, and only if all others went."""
+    # A leftover entry costs a reader one look; while a session has its ACTIVE_KEY, cleanup finds its other entries.
     try:
         with root.below(roots.INDEX) as index:
             for shard in sorted(lines, key=ACTIVE_SHARD.__eq__):
@@ -212,13 +202,10 @@ def _remove(index: Directory, shard: str, lines: list[bytes]) -> None:
 
 
 def _mark(index: Directory, shard: str, lines: Sequence[bytes]) -> bool:
-    """Marks ``lines`` wherever they stand, the last one first; whether the shard should be written anew without them.
-
-    In a file that still has another name nothing is marked: a snapshot would miss sessions that it has.
-    """
+    """Marks ``lines`` as removed, the last one first; returns whether the shard should be rewritten without them."""
     fd, opened = _open(index, shard, os.O_RDWR)
     try:
-        if opened.st_nlink > 1:
+        if opened.st_nlink > 1:  # a mark in this file would hide sessions that a snapshot has
             return True
         data = os.pread(fd, min(opened.st_size, _MAX_SHARD), 0)
         if not data.startswith(_HEADER):
@@ -233,14 +220,11 @@ def _mark(index: Directory, shard: str, lines: Sequence[bytes]) -> bool:
 
 
 def rewrite(index: Directory, shard: str, without: Iterable[bytes] = ()) -> bool:
-    """Writes a shard anew with each of its entries once, ``without`` some; whether it did.
-
-    Not while somebody writes to it, and not where the new file would not belong to the owner of the folder.
-    """
+    """Rewrites a shard with each entry once, ``without`` some, unless a writer has it open; returns whether it did."""
 
     def prepare(new: int) -> None:
         os.fchmod(new, PRIVATE_FILE)
-        if os.fstat(new).st_uid != os.fstat(index.fd).st_uid:
+        if os.fstat(new).st_uid != os.fstat(index.fd).st_uid:  # the folder's owner could not use the new shard
             raise OSError(errno.EPERM, "another owner")
 
     removed = frozenset(without)
@@ -259,25 +243,22 @@ def rewrite(index: Directory, shard: str, without: Iterable[bytes] = ()) -> bool
 
 
 def _is_foreign(error: OSError) -> bool:
-    """Whether ``error`` says that somebody else made what stands in the place of a shard."""
+    """Returns whether ``error`` says that something that is not ours has the name of a shard."""
     return isinstance(error, NotAFile | TooBig) or error.errno in _FOREIGN
 
 
 def discard_foreign(index: Directory, shard: str) -> None:
-    """Removes what no writer can use in the place of a shard; under the lock ``LOCK``. Raises ``OSError``.
-
-    A folder is given another name, since it may hold files of others.
-    """
+    """Removes what no writer can use in the place of a shard; the caller holds the lock ``LOCK``."""
     try:
         os.close(open_private(index.fd, shard, os.O_RDWR)[0])
         read(index, shard)
     except OSError as error:
         if not _is_foreign(error):
             raise
-        atomic.discard(index, COMPLETE)
+        atomic.discard(index, COMPLETE)  # before the entries go
         if index.has(COMPLETE):
             raise
         try:
             os.unlink(shard, dir_fd=index.fd)
-        except IsADirectoryError:
+        except IsADirectoryError:  # it may hold files of others
             os.rename(shard, atomic.with_random_suffix(shard), src_dir_fd=index.fd, dst_dir_fd=index.fd)

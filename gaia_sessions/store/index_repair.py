@@ -1,8 +1,4 @@
-"""How the index becomes complete, and how its entries are corrected.
-
-Owns what a writer does only where the index is not complete, and what cleanup, ``doctor`` and the deletion of
-unreadable sessions need: looking through every entry. What an entry means is in ``index``.
-"""
+"""How the index becomes complete and how its entries are corrected. Unlike ``index``, it looks through every entry."""
 
 from __future__ import annotations
 
@@ -28,14 +24,14 @@ if TYPE_CHECKING:
     ReadSession = Callable[[str], RecordOrError]
 
 _PARTLY = b"%b-partly" % index.VERSION
-"""In place of the version where only the sessions up to an id have their entries, which follows."""
+"""In place of the version if only the sessions up to an ID have their entries; the ID follows."""
 
 _MOST_HELD = 20_000
-"""The entries of so many sessions a rebuild adds at once."""
+"""A rebuild adds the entries of at most so many sessions at once."""
 
 
 def set_empty_complete(root: Directory) -> None:
-    """Marks the index of an empty root as complete: every later session gets its entries before it is there."""
+    """Marks the index of an empty root as complete: every later session gets its entries before it exists."""
 
     def set_if_empty() -> None:
         if not reading.session_names(root):
@@ -46,29 +42,29 @@ def set_empty_complete(root: Directory) -> None:
 
 
 def _note(root: Directory, *words: bytes) -> None:
-    """Notes how complete the index is, in this boot; under the lock ``LOCK``."""
+    """Writes how complete the index is in this boot; the caller holds the lock ``LOCK``."""
     with root.make(roots.INDEX) as folder:
         atomic.replace(folder, index.COMPLETE, b" ".join([*words, boots.boot_signature()]), durable=False)
 
 
 def is_shard(name: str) -> bool:
-    """Whether a shard has this ``name``."""
+    """Returns whether a shard has this ``name``."""
     return name == index.ACTIVE_SHARD or (name.endswith(index.SUFFIX) and is_hex(name.removesuffix(index.SUFFIX), 2))
 
 
 def is_unfinished(name: str) -> bool:
-    """Whether ``name`` is that of a file which somebody is writing, or was killed while writing."""
+    """Returns whether ``name`` belongs to a temporary file of the index."""
     target = atomic.target_of(name)
     return target == index.COMPLETE or is_shard(target)
 
 
 def is_own_name(name: str) -> bool:
-    """Whether only the store gives this ``name`` to what stands in ``.index`` itself."""
+    """Returns whether only the store gives this ``name`` to something in ``.index``."""
     return name == index.COMPLETE or is_shard(name) or is_unfinished(name)
 
 
 def rebuild(root: Directory, read: ReadSession, should_stop: Callable[[], bool] = lambda: False) -> None:
-    """Makes the index complete, unless another process is doing so, or ``should_stop`` returns true before the end."""
+    """Makes the index complete, unless another process does that, or ``should_stop`` returns true before the end."""
     with root.make(roots.LOCKS) as folder:
         locks.run_if_free(folder, index.LOCK, lambda: _rebuild(root, read, should_stop))
 
@@ -79,7 +75,7 @@ def _rebuild(root: Directory, read: ReadSession, should_stop: Callable[[], bool]
             index.discard_foreign(folder, shard)
         last = _last_indexed_id(folder)
         for shard in () if last else filter(is_shard, folder.names()):
-            index.rewrite(folder, shard)  # it may be of an earlier boot, and hold anything
+            index.rewrite(folder, shard)  # it may be from an earlier boot and hold anything: entries are not synced
         last, is_done = _add_each_session(root, folder, last, read, should_stop)
         if is_done:
             _note(root, index.VERSION)
@@ -88,7 +84,7 @@ def _rebuild(root: Directory, read: ReadSession, should_stop: Callable[[], bool]
 
 
 def _last_indexed_id(folder: Directory) -> str:
-    """The last id of a rebuild that stopped half-way: all up to it have their entries. Empty if there is none."""
+    """Returns the last ID of an unfinished rebuild in this boot; empty if there is none."""
     try:
         version, _, rest = folder.read(index.COMPLETE, index.MAX_NOTE).partition(b" ")
     except OSError:
@@ -100,11 +96,9 @@ def _last_indexed_id(folder: Directory) -> str:
 def _add_each_session(
     root: Directory, folder: Directory, last: str, read: ReadSession, should_stop: Callable[[], bool]
 ) -> tuple[str, bool]:
-    """Adds the entries of the sessions after ``last``; returns the id of the last one, and whether none is left.
-
-    It only adds: those of a session that is written meanwhile are its writer's, and one too many is harmless. A session
-    that is created meanwhile gets its entries from its creator, so a rebuild goes on where the last stopped.
-    """
+    """Adds the entries of the sessions after ``last``; returns the last ID, and whether no session is left."""
+    # Only adds: a session that is written or created at the same time gets its entries from its writer, and one too
+    # many is harmless. So the next rebuild can continue after the last ID.
     keys: dict[str, list[IndexKey]] = {}
     for agent_id in sorted(name for name in reading.session_names(root) if name > last):
         if should_stop():
@@ -127,7 +121,7 @@ def _add_missing(root: Directory, folder: Directory, keys: dict[str, list[IndexK
     for shard, lines in index.lines_by_shard(keys).items():
         try:
             present = set(index.read(folder, shard).split(b"\n"))
-        except TooBig:  # nobody reads it, as long as so many sessions have its keys
+        except TooBig:  # readers skip a shard of this size
             present = set()
         missing = [line for line in lines if line not in present]
         if missing:
@@ -135,16 +129,14 @@ def _add_missing(root: Directory, folder: Directory, keys: dict[str, list[IndexK
 
 
 def repair(root: Directory, active: set[str], existing: set[str], read: ReadSession) -> None:
-    """Completes the index and corrects its entries; ``active`` are the sessions that are not final.
-
-    What came or went since ``existing`` was looked up is read before an entry of it is corrected.
-    """
+    """Completes the index and corrects its entries; ``active`` are the sessions that are not final."""
     shards = _shards(root)
     if not index.is_complete(root) or None in shards.values():
         rebuild(root, read)
         shards = _shards(root)
     unknown = {shard: _ids_in(data) - existing for shard, data in shards.items()}
     _drop_what_is_no_entry(root, unknown)
+    # Sessions that came or went since ``existing`` was listed: ``_repair_entries`` reads each before it corrects one.
     mismatched = set(index.ids_under(root, index_keys.ACTIVE_KEY) or ()) ^ active
     wrong = mismatched.union(*(filter(is_agent_id, ids) for ids in unknown.values()))
     present = _lines_of(wrong, shards)
@@ -161,7 +153,7 @@ def _drop_what_is_no_entry(root: Directory, unknown: dict[str, set[str]]) -> Non
 
 
 def _repair_entries(root: Directory, folder: Directory, agent_id: str, present: LinesByShard) -> None:
-    """The session has the entries that its record asks for, unless it is locked in ``folder`` or cannot be read."""
+    """Gives a session the entries of its record, unless it is locked or cannot be read."""
 
     def set_by_record() -> None:
         try:
@@ -185,12 +177,12 @@ def _without(lines: LinesByShard, others: LinesByShard) -> LinesByShard:
 
 
 def indexed_ids(root: Directory) -> set[str]:
-    """Every id that has an entry."""
+    """Returns every ID that has an entry."""
     return set(filter(is_agent_id, set().union(*map(_ids_in, _shards(root).values()))))
 
 
 def _ids_in(data: bytes | None) -> set[str]:
-    """The ids in a shard, and what stands in their place in a line that is no entry."""
+    """Returns the IDs in a shard, and what has their place in a line that is no entry."""
     import re  # no hook looks through all entries
 
     return {
@@ -199,12 +191,12 @@ def _ids_in(data: bytes | None) -> set[str]:
 
 
 def remove_every_entry(root: Directory, agent_id: str) -> None:
-    """Removes the entries of a session that is gone, whatever its record said: by looking through all entries."""
+    """Removes the entries of a session that is gone, whatever its record said: looks through all entries."""
     index.remove_lines(root, _lines_of({agent_id}, _shards(root)).get(agent_id, {}))
 
 
 def _lines_of(ids: Collection[str], shards: dict[str, bytes | None]) -> dict[str, LinesByShard]:
-    """The entries of some sessions."""
+    """Returns the entries of some sessions."""
     found: dict[str, LinesByShard] = {}
     wanted = {agent_id.encode() for agent_id in ids}
     for shard, data in shards.items() if wanted else ():
@@ -216,7 +208,7 @@ def _lines_of(ids: Collection[str], shards: dict[str, bytes | None]) -> dict[str
 
 
 def _shards(root: Directory) -> dict[str, bytes | None]:
-    """What each shard holds; None if somebody else made what stands there."""
+    """Returns what each shard holds; None for a shard that is not ours."""
     found: dict[str, bytes | None] = {}
     try:
         with root.below(roots.INDEX) as folder:

@@ -1,7 +1,5 @@
-"""The journals beside a record: one entry a line, only ever appended.
-
-Owns the layout of an entry of ``events.jsonl``, how its line is appended after the record was stored, and how the lines
-of any journal are read.
+"""The journals beside a record, one entry per line: how an entry of ``events.jsonl`` looks, how lines are added and
+read.
 """
 
 from __future__ import annotations
@@ -31,17 +29,14 @@ _MAX_BYTES = 64 << 20
 _MOST_ERRORS = 100
 _END_FIELDS = ("end", "detail")
 _SENT = "answer"
-"""The kind of an answer that was sent to the agent."""
+"""The kind of the entry for an answer that was sent to the agent."""
 
 RECONCILE = "reconcile"
-"""The kind of the entry of a run that was closed because its end was proved."""
+"""The kind of the entry for a run that was closed because its end was proved."""
 
 
 def event_entry(at: str, kind: str, run: Run | None, record: Record, revision: int, evidence: Entry) -> Entry:
-    """An entry of ``events.jsonl``: when and what happened, to which run, and where the work stands after it.
-
-    ``run`` gives its number and, if it has one, its end. ``revision`` is that of ``record`` once it is stored.
-    """
+    """Returns an entry of ``events.jsonl``; ``revision`` is the revision of ``record`` once it is stored."""
     entry: Entry = {"at": at, "kind": kind}
     if run:
         entry["run"] = run["run"]
@@ -51,11 +46,9 @@ def event_entry(at: str, kind: str, run: Run | None, record: Record, revision: i
     return {**entry, "revision": revision, "evidence": evidence}
 
 
+# message: the whole text of the answer, if the record has only its beginning.
 def answer_entries(before: Record, record: Record, message: str | None = None) -> list[Entry]:
-    """The entry of the answer that ``record``, made of ``before``, has more: how it was given; none if there is none.
-
-    message: all that was said with it, where the record has the beginning alone.
-    """
+    """Returns the entry of the answer that ``record`` has and ``before`` has not; none if there is none."""
     if record.get("answers") == before.get("answers"):
         return []
     given = record["answers"][-1]
@@ -69,12 +62,11 @@ def answer_entries(before: Record, record: Record, message: str | None = None) -
 
 
 def entry_lines(entries: Iterable[Json]) -> bytes:
-    """``entries``, each as a line."""
     return b"".join(map(dump_line, entries))
 
 
 def append_events(session: Directory, lines: bytes, *, durable: bool) -> None:
-    """Appends ``lines`` after their record was stored; raises ``DurabilityUnknown`` if the system refuses."""
+    """Appends ``lines`` after their record was stored, so a refusal is ``DurabilityUnknown``."""
     try:
         atomic.append(session, EVENTS, lines, durable=durable)
     except errors.StoreFailure as error:
@@ -82,11 +74,7 @@ def append_events(session: Directory, lines: bytes, *, durable: bool) -> None:
 
 
 def entries(folder: Directory, journal: str) -> Iterator[Json | SessionsError]:
-    """The entries of a session's ``journal`` in order, with an error in place of each invalid line.
-
-    Of more than a hundred of those, one error at the end says how many there are. A last line without a newline is left
-    out: it is being written, or was never finished. So is what is added while this is read.
-    """
+    """Yields the entries of a session's ``journal`` in order, with an error in place of each invalid line."""
     path = f"{folder.path}/{journal}"
     with translate_errors("read", path):
         try:
@@ -97,7 +85,7 @@ def entries(folder: Directory, journal: str) -> Iterator[Json | SessionsError]:
         with os.fdopen(fd, "rb") as lines:
             for number, line in enumerate(lines, 1):
                 left -= len(line)
-                if left < 0 or line[-1:] != b"\n":
+                if left < 0 or line[-1:] != b"\n":  # being written, or never finished
                     break
                 try:
                     yield loads(line[:-1])
@@ -110,7 +98,7 @@ def entries(folder: Directory, journal: str) -> Iterator[Json | SessionsError]:
 
 
 def numbered(found: Iterator[Json | SessionsError]) -> Iterator[Json | SessionsError]:
-    """The entries of ``found``, each that can be read with its place among those, from 1, as ``seq``."""
+    """Yields ``found``, with the place of each readable entry among those as ``seq``, from 1."""
     seq = 0
     for entry in found:
         if isinstance(entry, dict):
@@ -121,11 +109,11 @@ def numbered(found: Iterator[Json | SessionsError]) -> Iterator[Json | SessionsE
 
 
 def behind(found: Iterator[Json | SessionsError], since: int) -> Iterator[Json | SessionsError]:
-    """Those of ``found`` with a greater ``seq``, and what stands behind that place and has none."""
+    """Yields those of ``found`` with a greater ``seq``, and the entries without ``seq`` behind that place."""
     seq = 0
     for entry in found:
         is_numbered = isinstance(entry, dict) and "seq" in entry
         if is_numbered:
-            seq = entry["seq"]  # type: ignore[index,call-overload,assignment]  # just looked
+            seq = entry["seq"]  # type: ignore[index,call-overload,assignment]  # checked above
         if seq > since or (seq == since and not is_numbered):
             yield entry

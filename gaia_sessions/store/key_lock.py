@@ -1,7 +1,4 @@
-"""The lock on a key: under a host's key a session is looked for, and made if there is none; a send holds one.
-
-Owns the names of its lock files. Only a delegation and a send take it, so other hooks do not load it.
-"""
+"""The lock on a key: under a host's key a session is looked for or made; a send holds one until it ends."""
 
 from __future__ import annotations
 
@@ -24,16 +21,12 @@ if TYPE_CHECKING:
 
 
 def path_of(root: str, key: tuple[str, ...]) -> str:
-    """The lock file for ``key`` in the store at ``root``."""
+    """Returns the lock file for ``key`` in the store at ``root``."""
     return os.path.join(os.path.abspath(root), LOCKS, f"{locks.KEY_PREFIX}{encode_key(*key)}{locks.SUFFIX}")
 
 
 class KeyLock:
-    """A block that nobody else is in with the same ``key``: for a look-up by a host's key, and what follows from it.
-
-    Few keys are used again, so the lock file goes when the block ends. ``open_folder`` opens the folder of the locks,
-    which is in ``root``.
-    """
+    """A block that nobody else is in with the same ``key``."""
 
     __slots__ = ("_folder", "_lock", "_name", "_open_folder", "_path", "_root", "_timeout", "_wait")
 
@@ -55,12 +48,12 @@ class KeyLock:
 
     @property
     def is_held(self) -> bool:
-        """As the port says."""
+        """Implements the port."""
         return self._lock is not None
 
     def holder(self) -> HostProcess:
-        """As the port says: by the lock file, which is there for as long as the block lasts."""
-        from gaia_sessions.system.processes import describe_holder  # only a send asks
+        """Implements the port: names the lock file, which exists as long as the block lasts."""
+        from gaia_sessions.system.processes import describe_holder  # only a send needs it
 
         return describe_holder(self._path)
 
@@ -74,12 +67,12 @@ class KeyLock:
             raise
 
     def __exit__(self, *_: object) -> None:
-        """Frees it; a second time does nothing."""
+        """Frees the lock. A second call does nothing."""
         if self._lock is None:
             return
         lock, self._lock = self._lock, None
         with self._folder, lock:
             try:
-                lock.remove()
+                lock.remove()  # few keys are used again
             except OSError:  # a later sweep removes it
                 return

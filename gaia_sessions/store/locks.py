@@ -1,13 +1,7 @@
-"""The only code that locks.
+"""The only code that locks: ``flock`` on files in ``.locks``, outside the sessions that they guard.
 
-Owns ``flock`` on files in ``.locks``, which stand outside the sessions they guard, and the two ways of waiting for one:
-hooks sleep and try again with the standard library alone; commands and the API leave the waiting to the ``filelock``
-package. Both use the same file and system call, so they exclude each other.
-
-Only its holder removes a lock file, last of all. So whoever locks one checks that the name still leads to it.
-
-A fork copies the descriptor, and the lock belongs to both copies. So a holder unlocks before it closes, and a child
-closes its copies; the ``filelock`` package does the same.
+Hooks wait by sleeping and trying again, commands and the API by ``filelock``. Both use the same files and system call,
+so they exclude each other.
 """
 
 from __future__ import annotations
@@ -33,24 +27,24 @@ if TYPE_CHECKING:
 
     Release = Callable[[], object]
     WaitForLock = Callable[[Directory, str, float], Release | None]
-    """Waits for a lock file of a directory, at most so many seconds; returns what releases it."""
+    """Waits at most so many seconds for a lock file of a directory; returns what releases it, or None."""
 
 SUFFIX = ".lock"
 KEY_PREFIX = ".key."
-"""With which the name of the lock on a host's key begins."""
+"""The beginning of the name of the lock file for a key."""
 
 _MIN_SLEEP = 0.005
 _UNSUPPORTED = frozenset([errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP])
 
 _locked_fds: set[int] = set()
-"""The descriptors that are locked, or about to be."""
+"""The descriptors that are locked or about to be."""
 
 _fork_count = 0
-"""Grows before and after each fork, so that whoever opens a file sees whether a child may have got a copy of it."""
+"""Grows before and after each fork: whoever opens a file sees whether a child may have a copy of it."""
 
 
 class Lock:
-    """A lock held until the ``with`` block ends, by the process that took it and by no child that runs on in there."""
+    """A lock that the process which took it holds until the ``with`` block ends; no forked child holds it."""
 
     __slots__ = ("folder", "holder", "name", "release")
 
@@ -68,13 +62,14 @@ class Lock:
             self.release()
 
     def check_held(self) -> None:
-        """Raises ``StoreFailure`` in a child that its holder has forked."""
+        """Raises ``StoreFailure`` in a child that the holder forked."""
         if not self._is_held():
-            reason = f"process {self.holder}, which forked this one, holds the lock"
-            raise errors.StoreFailure("write under", f"{self.folder.path}/{self.name}", reason, "try again")
+            reason = f"its holder, process {self.holder}, forked this process"
+            raise errors.StoreFailure("use this lock", f"{self.folder.path}/{self.name}", reason, "try again")
 
     def remove(self) -> None:
-        """Removes the file, as the last act under the lock: whoever waits for it notices that and begins again."""
+        """Removes the lock file: the last act under the lock."""
+        # A process that waits sees that its open file lost its name, and begins again with a new file.
         if self._is_held():
             os.unlink(self.name, dir_fd=self.folder.fd)
 
@@ -83,25 +78,21 @@ class Lock:
 
 
 def name_for(agent_id: str) -> str:
-    """The name of the lock file of a session: where a file system ignores case, two such ids have one lock."""
-    return agent_id + SUFFIX
+    """Returns the name of the lock file of a session."""
+    return agent_id + SUFFIX  # on a file system that ignores case, two IDs with one folder have one lock
 
 
 def is_name(name: str) -> bool:
-    """Whether the lock of a session, or of a host's key, has this ``name``."""
+    """Returns whether a lock file of a session or of a key has this ``name``."""
     stem = name.removesuffix(SUFFIX)
     return stem != name and (is_agent_id(stem) or name.startswith(KEY_PREFIX))
 
 
 def acquire(folder: Directory, name: str, seconds: float, wait: WaitForLock) -> Lock:
-    """The lock ``name`` of ``folder``, waiting in the manner of ``wait`` only if somebody else holds it.
-
-    Raises ``LockTimeout`` after ``seconds`` (0: at once), ``LockUnsupported`` where the file system
-    cannot lock, ``StoreFailure`` for everything else.
-    """
+    """Returns the lock ``name`` of ``folder``; if another process holds it, waits up to ``seconds`` by ``wait``."""
     path = f"{folder.path}/{name}"
     try:
-        release = _try_lock(folder, name)
+        release = _try_lock(folder, name)  # waits only if another process has it: ``filelock`` is a slow import
         if release is None and seconds > 0:
             release = wait(folder, name, seconds)
     except OSError as error:
@@ -114,7 +105,7 @@ def acquire(folder: Directory, name: str, seconds: float, wait: WaitForLock) -> 
 
 
 def run_if_free(folder: Directory, name: str, action: Callable[[], object]) -> bool:
-    """Calls ``action`` under the lock ``name`` if nobody holds it; whether it did."""
+    """Calls ``action`` under the lock ``name`` unless another process holds it; returns whether it did."""
     try:
         with acquire(folder, name, 0, sleep_and_retry):
             action()
@@ -124,7 +115,7 @@ def run_if_free(folder: Directory, name: str, action: Callable[[], object]) -> b
 
 
 def sleep_and_retry(folder: Directory, name: str, seconds: float) -> Release | None:
-    """How hooks wait: they try 5 to 10 ms apart, never in step with others who wait."""
+    """How hooks wait: they try 5 to 10 ms apart, at random, so that two waiters are never in step."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         time.sleep(_MIN_SLEEP * (1 + os.urandom(1)[0] / 255))
@@ -135,13 +126,11 @@ def sleep_and_retry(folder: Directory, name: str, seconds: float) -> Release | N
 
 
 def wait_with_filelock(folder: Directory, name: str, seconds: float) -> Release | None:
-    """How commands and the API wait: by the ``filelock`` package, with its native lock and no other kind.
-
-    Beside other threads only if it is loaded: a child that is forked in the middle of an import waits for ever.
-    """
-    if "filelock" not in sys.modules and _thread._count():  # noqa: SLF001  # without threading, which others need not load
+    """How commands and the API wait: by the ``filelock`` package, with its native lock only."""
+    # Beside other threads only if ``filelock`` is loaded: a child that is forked in an import waits for ever.
+    if "filelock" not in sys.modules and _thread._count():  # noqa: SLF001  # saves the import of threading
         return sleep_and_retry(folder, name, seconds)
-    from filelock import FileLock, Timeout  # imported only by whoever must wait: it costs as much as click
+    from filelock import FileLock, Timeout  # only a process that must wait loads it: it costs as much as click
 
     path = f"{folder.path}/{name}"
     lock = FileLock(path, seconds, mode=PRIVATE_FILE, poll_interval=_MIN_SLEEP, fallback_to_soft=False)
@@ -150,9 +139,9 @@ def wait_with_filelock(folder: Directory, name: str, seconds: float) -> Release 
     except Timeout:
         return None
     if folder.inode(name) == _inode_at(path):
-        give_to_folder_owner(folder.fd, name)  # it may have been removed, and made again by the package
+        give_to_folder_owner(folder.fd, name)  # the file may have been removed, and made again by the package
         return lock.release
-    lock.release()  # the package locks by path, and the path leads elsewhere by now
+    lock.release()  # the package locks by path, and the path leads to another file now
     return None
 
 
@@ -165,37 +154,39 @@ def _inode_at(path: str) -> tuple[int, int] | None:
 
 
 def holder_pid(folder: Directory, name: str) -> int | None:
-    """The pid that holds the lock, where the system tells (Linux, and only within one pid namespace)."""
+    """Returns the pid that holds the lock, if the system tells (Linux, within one pid namespace)."""
     found = folder.inode(name)
     return _pids_by_inode().get(found[1]) if found else None
 
 
 def held_locks(folder: Directory) -> dict[str, int]:
-    """The locks of ``folder`` that are held, with the pids of their holders, as far as the system tells of them."""
+    """Returns the locks of ``folder`` that are held, with the pids of their holders, as far as the system tells."""
     pids = _pids_by_inode()
     with os.scandir(folder.fd) as entries:
         return {entry.name: pids[entry.inode()] for entry in entries if entry.inode() in pids}
 
 
 def _pids_by_inode() -> dict[int, int]:
-    """The pids that hold a lock, by the inode of its file."""
+    """Returns the pids that hold a lock, by the inode of its file."""
     try:
         with open("/proc/locks", encoding="ascii") as table:
             rows = [line.split() for line in table]
     except OSError:
         return {}
-    # "1: FLOCK  ADVISORY  WRITE 1234 fe:00:5678 0 EOF", and "1: -> FLOCK ..." for those who wait.
+    # "1: FLOCK  ADVISORY  WRITE 1234 fe:00:5678 0 EOF"; a process that waits has "1: -> FLOCK ...".
     holders = ((int(row[5].rpartition(":")[2]), int(row[4])) for row in rows if row[1] == "FLOCK")
     return {inode: pid for inode, pid in holders if pid > 0}
 
 
 def _try_lock(folder: Directory, name: str) -> Release | None:
-    """One try, without waiting; None if somebody else has it."""
+    """Tries once, without waiting; returns None if another process has the lock."""
     while True:
         forks_before = _fork_count
         fd, opened = open_private(folder.fd, name, os.O_RDWR)
         try:
             locked = lock_open_file(fd)
+            # The holder removes the file last, so the name may lead to another file now: then this lock guards nothing.
+            # If a fork came in between, a child may hold a copy of this descriptor and keep the lock for ever.
             if locked and _fork_count == forks_before and folder.is_at(name, opened):
                 return lambda: close_locked(fd)
         except BaseException:
@@ -207,20 +198,18 @@ def _try_lock(folder: Directory, name: str) -> Release | None:
 
 
 def close_locked(fd: int) -> None:
-    """Frees the lock of the open file ``fd``, if it has one, and closes it."""
-    unlock_open_file(fd)
+    """Frees the lock of the open file ``fd``, if it has one, and closes the file."""
+    unlock_open_file(fd)  # before the close: a forked copy of the descriptor would keep the lock
     os.close(fd)
 
 
 def open_shared(folder: Directory, name: str, flags: int, seconds: float) -> tuple[int, os.stat_result]:
-    """The file ``name`` of ``folder``, opened or created, and locked together with others until ``close_locked``.
-
-    Waits while somebody has the lock alone, and may put another file in its place. Raises ``LockTimeout``, ``OSError``.
-    """
+    """Opens or creates the file ``name`` and locks it together with others, until ``close_locked``."""
     deadline = 0.0
     while True:
         fd, opened = open_private(folder.fd, name, flags)
         try:
+            # A process that has the lock alone may put another file in its place.
             if lock_open_file(fd, fcntl.LOCK_SH) and folder.is_at(name, opened):
                 return fd, opened
         except BaseException:
@@ -234,7 +223,7 @@ def open_shared(folder: Directory, name: str, flags: int, seconds: float) -> tup
 
 
 def lock_open_file(fd: int, kind: int = fcntl.LOCK_EX) -> bool:
-    """Whether the open file ``fd`` is locked until it is unlocked; False if somebody else holds the lock."""
+    """Locks the open file ``fd`` and returns whether it did; False if another process holds the lock."""
     _locked_fds.add(fd)
     try:
         fcntl.flock(fd, kind | fcntl.LOCK_NB)
@@ -248,10 +237,10 @@ def lock_open_file(fd: int, kind: int = fcntl.LOCK_EX) -> bool:
 
 
 def unlock_open_file(fd: int) -> None:
-    """Frees the lock, also for the copies of ``fd`` that children may have; the caller closes it then."""
+    """Frees the lock, also for the copies of ``fd`` that children may have; the caller then closes ``fd``."""
     try:
         fcntl.flock(fd, fcntl.LOCK_UN)
-    except OSError:  # the system cannot lock either; else to close it must do
+    except OSError:  # the system cannot lock at all, or closing must be enough
         return
     finally:
         _locked_fds.discard(fd)
@@ -263,11 +252,12 @@ def _count_fork() -> None:
 
 
 def _forget_locks_of_parent() -> None:
-    """In a child: unlocking would free them for the parent too, while closing only ends what the child has of them."""
+    """Closes the copies of locked descriptors in a child."""
+    # Never unlock here: that would free the parent's lock too. A close only ends the child's copy.
     for fd in _locked_fds:
         try:
             os.close(fd)
-        except OSError:  # it is closed all the same
+        except OSError:  # the descriptor is closed anyway
             continue
     _locked_fds.clear()
 

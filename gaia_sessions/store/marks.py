@@ -1,7 +1,6 @@
-"""The marks of sessions that were cancelled: how one is read and written, and how it is applied to a write.
+"""The marks of cancelled sessions (``cancelled.json``): how one is read, written and applied to a write.
 
-Owns the bytes of ``cancelled.json``, which is replaced whole, durably, under the lock of its session. Loaded only where
-a mark is written or stands already. What a mark means is a rule of the domain.
+A mark is replaced whole, durably, under the lock of its session.
 """
 
 from __future__ import annotations
@@ -29,10 +28,7 @@ _MAX_BYTES = 1 << 16
 
 
 def read_each(root: Directory, agent_ids: Iterable[str]) -> list[tuple[str, Mark]]:
-    """The marks of ``agent_ids``, in their order, but of those whose folder or mark is gone meanwhile.
-
-    Raises ``StoreFailure`` for one that cannot be read, which is also one behind a link in place of a session.
-    """
+    """Returns the marks of ``agent_ids``, in their order; without those whose folder or mark has just gone."""
     found = []
     for agent_id in agent_ids:
         try:
@@ -40,7 +36,7 @@ def read_each(root: Directory, agent_ids: Iterable[str]) -> list[tuple[str, Mark
                 mark = _read(session)
         except SessionNotFound:
             continue
-        except CorruptSession as error:
+        except CorruptSession as error:  # also a link in place of the session: nobody knows whether there is a mark
             raise StoreFailure("read", f"{error.path}/{reading.CANCELLED}", error.problem) from None
         if mark is not None:
             found.append((agent_id, mark))
@@ -63,7 +59,7 @@ def _read(session: Directory) -> Mark | None:
 
 
 def decode(data: bytes) -> Mark:
-    """The mark with the bytes ``data``, whatever they are: that there is a mark decides."""
+    """Returns the mark with the bytes ``data``, whatever they are: that the file exists decides."""
     try:
         return read_mark(strict.load_object(data, _MAX_BYTES))
     except InvalidInput:
@@ -71,7 +67,7 @@ def decode(data: bytes) -> Mark:
 
 
 def change(root: Directory, session: Directory, agent_id: str, rule: MarkRule, *, durable: bool) -> Mark:
-    """Applies ``rule`` to the mark of the session, whose lock the caller holds, and returns the mark as it is then."""
+    """Applies ``rule`` to the mark of the session and returns the mark; the caller holds the session's lock."""
     if not reading.has(root, agent_id):
         raise SessionNotFound(agent_id)
     old = _read(session)
@@ -79,13 +75,13 @@ def change(root: Directory, session: Directory, agent_id: str, rule: MarkRule, *
     if new is not old:
         atomic.replace(session, reading.CANCELLED, strict.dumps(new, _MAX_BYTES), durable=durable)
     elif durable:
-        atomic.sync_folder(session)  # whoever wrote it may have been killed before its name was on the disk
+        atomic.sync_folder(session)  # its writer may have been killed before the name was synced
     return new
 
 
 def applied(
     before: Record, record: Record, entries: Iterable[Entry], cancellation: Cancellation
 ) -> tuple[Record, Sequence[Entry]]:
-    """The result of a write of a cancelled session: the record, and its journal entries with the phase of that."""
+    """Returns what a write of a cancelled session stores: the record, and its journal entries with that phase."""
     record = with_cancellation(before, record, cancellation)
     return record, [{**entry, "phase": record["phase"]} if "phase" in entry else entry for entry in entries]

@@ -1,8 +1,4 @@
-"""A session open under its lock: the one object on which a change of it works, from the first look to the last write.
-
-The order of all that a change writes is that of ``create`` and ``commit``. The index entries that it needs are made
-before, those that nobody needs any more are removed after; so a crash leaves an entry too many, never one too few.
-"""
+"""A session open under its lock: every change goes through it. ``create`` and ``commit`` have the order of writes."""
 
 from __future__ import annotations
 
@@ -35,10 +31,7 @@ if TYPE_CHECKING:
 
 
 class OpenSession:
-    """The session ``agent_id``: its root and its lock from the beginning of a ``with`` block to its end.
-
-    Its directory and its record are opened and read when they are asked for: a mark needs no record.
-    """
+    """The session ``agent_id``, its root and its lock, for a ``with`` block; the rest is opened when it is needed."""
 
     __slots__ = (
         *("_cancellation", "_directory", "_knows_cancellation", "_make_root", "_reader", "_record", "_timeout"),
@@ -53,13 +46,12 @@ class OpenSession:
         self,
         reader: FileReader,
         agent_id: str,
-        make_root: Callable[[], Directory] | None,
+        make_root: Callable[[], Directory] | None,  # for a session that is to be created
         timeout: float,
         wait: locks.WaitForLock,
         *,
         durable: bool,
     ) -> None:
-        """make_root: for a session that is to be created; None for one that is there."""
         self.added = ()
         self.agent_id = agent_id
         self.durable = durable
@@ -84,7 +76,7 @@ class OpenSession:
         return self
 
     def _root_with_session(self) -> Directory:
-        """The root, if the session is there: nobody waits for the lock of a session that never existed."""
+        """Returns the root if the session exists: nobody waits for the lock of a session that never existed."""
         root = self._reader.folder
         with translate_errors("open", f"{root.path}/{self.agent_id}"):
             if root.has(self.agent_id):
@@ -100,14 +92,13 @@ class OpenSession:
 
     @property
     def directory(self) -> Directory:
-        """Its directory. Raises ``SessionNotFound``, ``CorruptSession``."""
         if self._directory is None:
             self._directory = reading.open_session(self.root, self.agent_id)
         return self._directory
 
     @property
     def record(self) -> Record:
-        """As the port says."""
+        """Implements the port."""
         if self._record is None:
             record = self._reader.load(self.directory, self.agent_id)
             if record["schema"] != SCHEMA:
@@ -116,7 +107,7 @@ class OpenSession:
         return self._record
 
     def cancellation(self) -> Cancellation | None:
-        """As the port says."""
+        """Implements the port."""
         if not self._knows_cancellation:
             self._look_for_marks(self.record)
         return self._cancellation
@@ -140,11 +131,7 @@ class OpenSession:
         write_files: Callable[[Directory], None],
         documents: Mapping[Scope, Document] | None = None,
     ) -> None:
-        """Creates its directory with what ``write_files`` writes: whole, or not at all; and then ``documents``.
-
-        It is built in ``.stage`` and renamed into place. Raises ``SessionExists``, ``OSError``, ``DurabilityUnknown``,
-        and ``StoreFailure`` while it cannot be read whether it is cancelled by a session above it.
-        """
+        """Creates the session's directory with what ``write_files`` writes, whole or not at all; then ``documents``."""
         self._write_around(documents, lambda: self._create(record, write_files))
 
     def _create(self, record: Record, write_files: Callable[[Directory], None]) -> None:
@@ -152,19 +139,19 @@ class OpenSession:
         if root.has(agent_id):
             raise errors.SessionExists(agent_id)
         if "parent_id" in record:
-            self._look_for_marks(record)
+            self._look_for_marks(record)  # refuses the creation while a mark above cannot be read
         if not index.is_complete(root):
             from .index_repair import set_empty_complete
 
             set_empty_complete(root)
-        index.add(root, agent_id, index_keys.keys_of(record))
+        index.add(root, agent_id, index_keys.keys_of(record))  # first: a crash leaves an entry too many, never too few
         with root.make(roots.STAGE) as stage:
             staged_name = atomic.with_random_suffix(agent_id)
             try:
                 with stage.make(staged_name) as directory:
                     write_files(directory)
                     if self.durable:
-                        os.fsync(directory.fd)
+                        os.fsync(directory.fd)  # the files and their names, before the session gets its name
                 os.rename(staged_name, agent_id, src_dir_fd=stage.fd, dst_dir_fd=root.fd)
             except BaseException:
                 atomic.discard_folder(stage, staged_name)
@@ -181,7 +168,7 @@ class OpenSession:
         messages: Sequence[NewMessage] = (),
         documents: Mapping[Scope, Document] | None = None,
     ) -> Record:
-        """As the port says."""
+        """Implements the port."""
         before, directory, transcript = self.record, self.directory, None
         self.added = ()
         record, entries = (change.record, change.entries) if isinstance(change, Change) else (change, ())
@@ -193,9 +180,9 @@ class OpenSession:
 
             transcript = Uncommitted(directory, before, messages)
             record = transcript.announced_in(record)
-        if proved is not None:  # and no mark ever goes
+        if proved is not None:  # a mark is never removed
             self._cancellation, self._knows_cancellation = proved, True
-        elif not self._knows_cancellation or "parent_id" in record:  # those above may be marked at any moment
+        elif not self._knows_cancellation or "parent_id" in record:  # a session above may be marked at any moment
             self._look_for_marks(record)
         self.lock.check_held()
         if self._cancellation is not None:
@@ -208,14 +195,14 @@ class OpenSession:
         record, data = fit_record(with_next_revision(record), reserved, before)
         self._write_around(documents, lambda: self._write(before, record, data, transcript))
         self._record = record
-        if lines:
+        if lines:  # after the record: from here on nothing can be refused
             journals.append_events(directory, lines, durable=self.durable)
         if transcript:
             self.added = transcript.finish()
         return record
 
     def _write_around(self, documents: Mapping[Scope, Document] | None, write: Callable[[], None]) -> None:
-        """Calls ``write`` after all of ``documents`` is on the disk, and before it is in its place."""
+        """Calls ``write`` when all of ``documents`` are on the disk, and before they are in place."""
         if not documents:
             write()
             return
@@ -224,14 +211,14 @@ class OpenSession:
         replace_around(self.root, documents, write, durable=self.durable)
 
     def _write(self, before: Record, record: Record, data: bytes, transcript: Uncommitted | None) -> None:
-        """Puts ``record``, whose bytes are ``data``, in the place of ``before``, and what goes with it around it."""
+        """Replaces ``before`` with ``record``, whose bytes are ``data``, and writes around it what belongs to it."""
         try:
             added, removed = index_keys.difference(before, record)
-            if added:
+            if added:  # before the record, and ``removed`` after it: a crash leaves an entry too many, never too few
                 index.add(self.root, self.agent_id, added)
             if self.durable and (before["revision"] <= 1 or "imported_from" in before):
-                os.fsync(self.root.fd)  # whoever brought it here may have been killed before its name was on the disk
-            if transcript:
+                os.fsync(self.root.fd)  # its creator or importer may have been killed before the name was synced
+            if transcript:  # before the record, which commits the new messages
                 transcript.write(durable=self.durable)
             atomic.replace(self.directory, reading.RECORD, data, durable=self.durable)
             if removed:

@@ -1,7 +1,7 @@
 """What the command of a run writes, in a file of its first and its last MiB.
 
-The file is appended to, and exchanged for a shorter one whenever too much has come: whoever is killed leaves it whole.
-A log is worth no failed run, so nothing is raised once it is open.
+The file is appended to, and replaced by a shorter one if it is too long, so a kill leaves it whole. A log is worth no
+failed run: once the file is open, nothing is raised.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from .directory import Directory
 
 KEPT_BYTES = 1 << 20
-"""How much of the beginning is kept, and how much of the end."""
+"""How much of the beginning and how much of the end is stored."""
 
 MOST_REST = 2 * KEPT_BYTES
-"""How much there may be behind the beginning, before what is not of the end is left out."""
+"""How much may follow the beginning before the middle is left out."""
 
 _ROOM_FOR_END = 1 << 17
 """Bytes that the last message of a run and its record hardly ever exceed."""
@@ -39,7 +39,7 @@ _WANT_OF_ROOM = frozenset([errno.ENOSPC, errno.EDQUOT, errno.EIO])
 
 
 class Kept:
-    """The beginning and the end of what was written, in memory; ``left_out`` is how many bytes are missing between."""
+    """The beginning and the end of the output, in memory; ``left_out`` counts the missing bytes between them."""
 
     __slots__ = ("_beginning", "_rest", "left_out")
 
@@ -49,7 +49,7 @@ class Kept:
         self.left_out = 0
 
     def write(self, data: bytes) -> None:
-        """As the port says."""
+        """Implements the port."""
         room = KEPT_BYTES - len(self._beginning)
         self._beginning += data[:room]
         self._rest += data[room:]
@@ -57,11 +57,11 @@ class Kept:
             self.close()
 
     def handed_over(self) -> Sequence[int]:
-        """As the port says."""
+        """Implements the port."""
         return ()
 
     def close(self) -> None:
-        """As the port says: what is neither of the beginning nor of the end is left out."""
+        """Implements the port: drops what belongs neither to the beginning nor to the end."""
         excess = max(0, len(self._rest) - KEPT_BYTES)
         del self._rest[:excess]
         self.left_out += excess
@@ -72,16 +72,12 @@ class Kept:
 
 
 class OutputFile:
-    """The output of one run; what cannot be written at once is tried once more at the end.
-
-    It stays with the folder in which it was begun, and leaves a file alone that was begun there in place of its own:
-    the session was removed, or an older copy of it restored, and another run has its number.
-    """
+    """The output of one run; what cannot be written at once is tried once more at the end."""
 
     __slots__ = ("_durable", "_fd", "_folder", "_kept", "_name")
 
     def __init__(self, folder: Directory, number: int, *, durable: bool) -> None:
-        """Takes over the ``folder`` of the session. Raises like ``Store.open_output``."""
+        """Takes over the ``folder`` of the session."""
         self._folder = KeptDirectory(folder.fd, folder.path)
         self._name = reading.output_name(number)
         self._durable = durable
@@ -93,13 +89,15 @@ class OutputFile:
             raise
 
     def write(self, data: bytes) -> None:
-        """As the port says."""
+        """Implements the port."""
         left_out = self._kept.left_out
         self._kept.write(data)
         if self._fd < 0:
             return
         try:
-            names = os.fstat(self._fd).st_nlink  # a second one may be in a snapshot
+            names = os.fstat(self._fd).st_nlink  # a second name may be in a snapshot
+            # If our file is gone and another one has its name, the session was removed or an older copy was restored,
+            # and another run has this number: its file is left alone.
             if names == 0 and self._is_begun_anew():
                 self._end()
             elif names == 1 and self._kept.left_out == left_out:
@@ -111,7 +109,7 @@ class OutputFile:
             self._give_room()
 
     def handed_over(self) -> Sequence[int]:
-        """As the port says."""
+        """Implements the port."""
         self._store()
         with suppress(OSError):
             if os.path.samestat(os.fstat(self._folder.fd), os.stat(self._folder.path)):
@@ -119,13 +117,13 @@ class OutputFile:
         return ()
 
     def close(self) -> None:
-        """As the port says."""
+        """Implements the port."""
         if self._folder.fd >= 0:
             self._store()
             self._end()
 
     def _store(self) -> None:
-        """Leaves out what is neither of the beginning nor of the end, and makes durable what is kept."""
+        """Drops what belongs neither to the beginning nor to the end, and makes the rest durable."""
         left_out = self._kept.left_out
         self._kept.close()
         with suppress(OSError, SessionsError):
@@ -139,33 +137,32 @@ class OutputFile:
                 atomic.sync_folder(self._folder)
 
     def _end(self) -> None:
-        """Nothing more is written."""
         self._use(-1)
         self._folder.close()
 
     def _is_begun_anew(self) -> bool:
-        """Whether a file stands where ours has stood, if that is gone."""
+        """Returns whether another file has the name of ours, if ours is gone."""
         with suppress(FileNotFoundError):
             return stat.S_ISREG(os.stat(self._name, dir_fd=self._folder.fd, follow_symlinks=False).st_mode)
         return False
 
     def _give_room(self) -> None:
-        """Cuts the file to half of it at most: it may be what fills the disk, where the end of the run needs room."""
+        """Cuts the file to half of it at most: perhaps it fills the disk, and the end of the run needs room."""
         with suppress(OSError):
             fd = os.open(self._name, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=self._folder.fd)
             try:
                 if os.fstat(fd).st_nlink == 1:
-                    os.ftruncate(fd, min(os.fstat(fd).st_size // 2, KEPT_BYTES))  # of the beginning
+                    os.ftruncate(fd, min(os.fstat(fd).st_size // 2, KEPT_BYTES))  # keep only the beginning
             finally:
                 os.close(fd)
 
     def _has_room(self) -> bool:
-        """Whether what is kept fits on the disk, and leaves room for the end of the run."""
+        """Returns whether the output fits on the disk and leaves room for the end of the run."""
         disk = os.fstatvfs(self._folder.fd)
         return disk.f_bavail * disk.f_frsize >= len(bytes(self._kept)) + _ROOM_FOR_END
 
     def _replace(self, *, durable: bool) -> None:
-        """Exchanges the file for one with what is kept, to which is written from now on."""
+        """Replaces the file with a new one that has the beginning and the end; later writes go there."""
 
         def prepare(fd: int) -> None:
             os.fchmod(fd, PRIVATE_FILE)
@@ -174,18 +171,15 @@ class OutputFile:
         atomic.replace(self._folder, self._name, bytes(self._kept), durable=durable, prepare=prepare)
 
     def _use(self, fd: int) -> None:
-        """Closes the file, and writes to ``fd`` from now on; not any more if that is negative."""
+        """Closes the file and writes to ``fd`` from now on; a negative ``fd`` stops the writing."""
         old, self._fd = self._fd, fd
         if old >= 0:
-            with suppress(OSError):  # of a disk that has failed
+            with suppress(OSError):  # the disk has failed
                 os.close(old)
 
 
 def open_session(root: Directory, record: Record, load: Callable[[Directory, str], Record]) -> Directory:
-    """The directory of the session of ``record``, which ``load`` reads there once more.
-
-    Raises ``SessionNotFound`` if another session has its id by now, ``CorruptSession``.
-    """
+    """Opens the session of ``record``; raises ``SessionNotFound`` if another session has its ID now."""
     agent_id = check_agent_id(record["agent_id"])
     session = reading.open_session(root, agent_id)
     try:
@@ -200,7 +194,7 @@ def open_session(root: Directory, record: Record, load: Callable[[Directory, str
 
 
 def read(folder: Directory, number: int) -> bytes:
-    """What the file of the run with this ``number`` holds; nothing if there is none. Raises ``StoreFailure``."""
+    """Returns the content of the output file of run ``number``; nothing if there is none."""
     name = reading.output_name(number)
     with translate_errors("read", f"{folder.path}/{name}"):
         try:
@@ -210,7 +204,7 @@ def read(folder: Directory, number: int) -> bytes:
 
 
 def _opened(folder: Directory, name: str) -> int:
-    """The new private file ``name``; a negative number if there is no room for it."""
+    """Creates the private file ``name``; returns a negative number if the disk has no room."""
     try:
         if folder.has(name):
             _remove_file(folder, name)
@@ -219,13 +213,13 @@ def _opened(folder: Directory, name: str) -> int:
         if error.errno in _WANT_OF_ROOM:
             return -1
         raise refusal("create", f"{folder.path}/{name}", error) from error
-    with suppress(OSError):  # it was made with this mode, unless the umask says otherwise
+    with suppress(OSError):  # it has this mode already, unless the umask took bits away
         os.fchmod(fd, PRIVATE_FILE)
     return fd
 
 
 def _remove_file(folder: Directory, name: str) -> None:
-    """Removes what an older copy of the record knows nothing of, if it is a file."""
+    """Removes an output that the record does not know, as the record is an older copy, if it is a file."""
     if not stat.S_ISREG(os.stat(name, dir_fd=folder.fd, follow_symlinks=False).st_mode):
         raise NotAFile(f"{name} is not a regular file")
     os.unlink(name, dir_fd=folder.fd)

@@ -1,9 +1,7 @@
-"""Sessions as they would be after changes that nobody writes: those of waiting events, and those of a dry run.
+"""Sessions as they would be after changes that nobody writes: waiting events, or a dry run.
 
-Owns that what is planned stands in place of what is there. A plan is given to what ingest, reconcile and cleanup call,
-so the code that foresees is the code that writes. It is made for one call: it writes nothing, locks nothing, and what
-it has read of a session, or found by a key, it does not look for again. It hands out the records that it keeps:
-records are values, and nobody changes one in place.
+Ingest, reconcile and cleanup work on a plan as on a store, so the code that foresees is the code that writes. A plan
+serves one call: it writes and locks nothing and reads everything once. Nobody changes its records in place.
 """
 
 from __future__ import annotations
@@ -39,7 +37,7 @@ if TYPE_CHECKING:
 
 
 class Plan:
-    """``store`` with what is planned in place of what is there; of its events those wait that are ``waiting``."""
+    """``store`` with planned sessions in place of the stored ones; of its events, only ``waiting`` wait."""
 
     def __init__(self, store: StoreReader, waiting: Iterable[WaitingEvent] = ()) -> None:
         self._store = store
@@ -53,7 +51,7 @@ class Plan:
         self._stored_by_key: dict[IndexKey, list[str]] = {}
 
     def planned(self, agent_id: str) -> Record | None:
-        """The record of a session that is created or changed here; None for any other."""
+        """Returns the record of a session that the plan creates or changes; None for any other."""
         return self._planned.get(agent_id)
 
     def read(self, agent_id: str) -> Record:
@@ -90,7 +88,7 @@ class Plan:
                 yield agent_id, record
 
     def _each_once(self, stored: Iterable[tuple[str, RecordOrError]]) -> Iterator[tuple[str, RecordOrError]]:
-        """What is ``stored`` and not planned, and then what is planned by then."""
+        """Yields what is ``stored`` and not planned, and then what is planned at that moment."""
         seen: set[str] = set()
         for agent_id, found in stored:
             if agent_id not in self._planned and agent_id not in self._not_in_store:
@@ -104,7 +102,7 @@ class Plan:
     def _with_key(
         self, key: IndexKey, look: Callable[[], Iterable[tuple[str, RecordOrError]]]
     ) -> Iterator[tuple[str, RecordOrError]]:
-        """Each session that may have ``key``, once; ``look`` finds those of the store, and is called once for a key."""
+        """Yields each session that may have ``key`` once; ``look`` finds those of the store, once per key."""
         if key not in self._stored_by_key:
             self._stored_by_key[key] = [*self._kept(look())]
         for agent_id in dict.fromkeys((*self._stored_by_key[key], *self._planned_by_key.get(key, ()))):
@@ -155,7 +153,7 @@ class Plan:
         return self._store.output_path(agent_id, number)
 
     def _is_new(self, agent_id: str) -> bool:
-        """Whether only the plan has the session. Raises ``SessionNotFound`` if it has planned that this one goes."""
+        """Returns whether only the plan has the session; raises ``SessionNotFound`` if the plan removes it."""
         if agent_id not in self._not_in_store:
             return False
         self.read(agent_id)
@@ -166,7 +164,7 @@ class Plan:
         return chain(stored, planned)
 
     def entries_by_origin(self, agent_id: str, journal: str) -> tuple[Iterator[Json | SessionsError], list[Json]]:
-        """The entries of a journal that are stored, and those that are planned: others may be written before these."""
+        """Returns the stored and the planned entries of a journal: others may be written between them."""
         stored = iter(()) if self._is_new(agent_id) else self._store.entries(agent_id, journal)
         return stored, [*self._entries.get((agent_id, journal), ())]
 
@@ -179,14 +177,14 @@ class Plan:
         marks = {**self._marks, **dict(stored)}
         return [(agent_id, marks[agent_id]) for agent_id in asked if agent_id in marks]
 
-    def mark(self, agent_id: str, rule: MarkRule, *, timeout: float | None = None) -> Mark:  # noqa: ARG002  # waits for nobody
+    def mark(self, agent_id: str, rule: MarkRule, *, timeout: float | None = None) -> Mark:  # noqa: ARG002  # no lock
         if not self.has(agent_id):
             raise SessionNotFound(agent_id)
         self._marks[agent_id] = mark = rule(dict(self.marks([agent_id])).get(agent_id))
         return mark
 
     def cancellation(self, record: Record) -> Cancellation | None:
-        """Why the session of ``record`` is cancelled; None if it is not. Raises ``StoreFailure``."""
+        """Returns why the session of ``record`` is cancelled, or None."""
         above = self.ancestors(record) if "parent_id" in record else ()
         marks = self.marks([record["agent_id"], *above])
         if not marks:
@@ -205,18 +203,18 @@ class Plan:
         self._inbox.pop(name, None)
 
     def create(self, record: Record, entry: Entry | None = None, *, reserved: int = 0, **_: None) -> None:
-        """As the port says; a plan has neither messages nor documents."""
+        """Implements the port; a plan has neither messages nor documents."""
         from gaia_sessions.session.retention import fit_record
 
         agent_id = check_agent_id(record["agent_id"])
         kept = fit_record(record, reserved)[0]
         if self.has(agent_id):
             raise errors.SessionExists(agent_id)
-        self.cancellation(kept)  # refused while that cannot be read
+        self.cancellation(kept)  # raises while a mark cannot be read, as a store refuses the creation
         self._put(kept, [entry] if entry else [])
         self._not_in_store.add(agent_id)
 
-    def open(self, agent_id: str, *, timeout: float | None = None) -> PlannedSession:  # noqa: ARG002  # waits for nobody
+    def open(self, agent_id: str, *, timeout: float | None = None) -> PlannedSession:  # noqa: ARG002  # no lock
         return PlannedSession(self, agent_id)
 
     def change(self, agent_id: str, rule: StoreRule, *, timeout: float | None = None, reserved: int = 0) -> Record:
@@ -243,13 +241,13 @@ class Plan:
         for key in keys_of(record):
             self._planned_by_key.setdefault(key, {})[record["agent_id"]] = None
 
-    def append(self, agent_id: str, journal: str, entries: list[Json], *, timeout: float | None = None) -> None:  # noqa: ARG002  # waits for nobody
+    def append(self, agent_id: str, journal: str, entries: list[Json], *, timeout: float | None = None) -> None:  # noqa: ARG002  # no lock
         if not self.has(agent_id):
             raise SessionNotFound(agent_id)
         self._note(agent_id, journal, entries)
 
     def _note(self, agent_id: str, journal: str, entries: Sequence[Json]) -> None:
-        entry_lines(entries)  # raises what a journal would
+        entry_lines(entries)  # raises what a journal would raise
         self._entries.setdefault((agent_id, journal), []).extend(entries)
 
     def delete_each(
@@ -257,7 +255,7 @@ class Plan:
         agent_ids: Iterable[str],
         should_delete: Callable[[str, RecordOrError], bool],
         *,
-        timeout: float | None = 0,  # noqa: ARG002  # waits for nobody
+        timeout: float | None = 0,  # noqa: ARG002  # no lock
     ) -> Iterator[tuple[str, bool | SessionsError]]:
         for agent_id in agent_ids:
             try:
@@ -277,15 +275,15 @@ class Plan:
             del self._entries[of]
 
     def add_figures(self, figures: Sequence[Mapping[str, object]]) -> None:
-        """What nobody keeps: no session goes."""
+        """Does nothing: no session is removed."""
 
     def ensure_index(self) -> None:
         """Does nothing: a plan finds by keys what it has looked at."""
 
-    def sweep(self, now: datetime) -> list[str]:  # noqa: ARG002  # nothing goes
+    def sweep(self, now: datetime) -> list[str]:  # noqa: ARG002  # removes nothing
         return []
 
-    def lock_key(self, key: tuple[str, ...], timeout: float | None = None) -> _NoLock:  # noqa: ARG002  # waits for nobody
+    def lock_key(self, key: tuple[str, ...], timeout: float | None = None) -> _NoLock:  # noqa: ARG002  # no lock
         return _NoLock()
 
 
@@ -323,7 +321,7 @@ class PlannedSession:
 
 
 class _NoLock:
-    """A block that nobody else is in anyway: a plan is for one call and one thread."""
+    """A block without a lock: a plan serves one call and one thread."""
 
     def __enter__(self) -> None:
         return

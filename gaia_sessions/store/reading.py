@@ -1,8 +1,8 @@
-"""One session read from its directory, and every way in which that can fail.
+"""Reads one session from its directory, without a lock: a rename replaces a record, so a reader sees the old or the new
+one.
 
-A folder without a record is no session, whatever else it holds. Takes no lock: since records are replaced by a rename,
-a reader sees the old record or the new one and nothing between. Where a record names a file of the store, the path is
-made anew: what stands there may be a stranger's, or of before the root was moved.
+A folder without a record is no session. If a record names a file of the store, the path is made again from the ID: the
+stored path may be a stranger's, or from before the root was moved.
 """
 
 from __future__ import annotations
@@ -30,36 +30,36 @@ if TYPE_CHECKING:
 
 RECORD = "state.json"
 CANCELLED = "cancelled.json"
-"""The mark of a session that was cancelled."""
+"""The mark of a cancelled session."""
 
 EVENTS = "events.jsonl"
 ASIDE = "transcript-aside.jsonl"
-"""Messages that a writer found behind those that the record commits."""
+"""Messages that a writer found behind the committed ones."""
 
 _FIRST_TRANSCRIPT = "transcript.jsonl"
 _LATER_TRANSCRIPT = ("transcript-", ".jsonl")
 _OUTPUT = ("output-", ".log")
 _DAMAGED = ("state-damaged-", ".json")
 _MOST_DIGITS = 18
-"""Of the number in a name: one more than the largest must fit into a record too."""
+"""Of the number in a name: a record must also hold the next number."""
 
 _NOT_A_FOLDER_ERRORS = frozenset([errno.ELOOP, errno.ENOTDIR])
 _MAX_RECENT_BYTES = 1 << 16
-"""Bytes of the records that a cache keeps beside the last one: an event of a host concerns few sessions."""
+"""Bytes of records that a cache holds beside the last one: an event of a host concerns few sessions."""
 
 
 def transcript_name(generation: int) -> str:
-    """The name of the file of a ``generation`` of the transcript; the first is 0."""
+    """Returns the name of the file of a ``generation`` of the transcript; the first is 0."""
     return f"{generation}".join(_LATER_TRANSCRIPT) if generation else _FIRST_TRANSCRIPT
 
 
 def generation_in(name: str) -> int | None:
-    """The generation of the transcript whose file has this ``name``; None for any other name."""
+    """Returns the generation of the transcript file with this ``name``; None for any other name."""
     return 0 if name == _FIRST_TRANSCRIPT else _number_in(name, _LATER_TRANSCRIPT)
 
 
 def _number_in(name: str, around: tuple[str, str]) -> int | None:
-    """The number, 1 or more, that a ``name`` has between what is ``around`` it; None for any other name."""
+    """Returns the number, from 1, between the two parts of ``around`` in ``name``; None for any other name."""
     before, after = around
     number = name[len(before) : -len(after)]
     is_number = number.isascii() and number.isdecimal() and len(number) <= _MOST_DIGITS
@@ -67,39 +67,39 @@ def _number_in(name: str, around: tuple[str, str]) -> int | None:
 
 
 def output_name(number: int) -> str:
-    """The name of the file with the output of the run with this ``number``."""
+    """Returns the name of the output file of run ``number``."""
     return f"{number}".join(_OUTPUT)
 
 
 def is_output_name(name: str) -> bool:
-    """Whether a file with this ``name`` has the output of a run."""
+    """Returns whether a file with this ``name`` has the output of a run."""
     return _number_in(name, _OUTPUT) is not None
 
 
 def damaged_name(names: Iterable[str]) -> str:
-    """The name for a file that cannot be read as a record and is kept aside; none of ``names`` is that."""
+    """Returns an unused name for a damaged record file that is moved aside."""
     return f"{max((_number_in(name, _DAMAGED) or 0 for name in names), default=0) + 1}".join(_DAMAGED)
 
 
 def is_file_name(name: str) -> bool:
-    """Whether the store gives this ``name`` to a file in the directory of a session."""
+    """Returns whether the store gives this ``name`` to a file in the directory of a session."""
     is_fixed = name in (RECORD, CANCELLED, EVENTS, ASIDE)
     return is_fixed or generation_in(name) is not None or is_output_name(name) or bool(_number_in(name, _DAMAGED))
 
 
 def unfinished(names: Iterable[str]) -> list[str]:
-    """Those of ``names`` that files of a session have which somebody is writing, or was killed while writing."""
+    """Returns those of ``names`` that are temporary files of a session's files."""
     targets = [(name, atomic.target_of(name)) for name in names]
     return [name for name, target in targets if target and is_file_name(target)]
 
 
 def is_own_name(name: str) -> bool:
-    """Whether a file in the directory of a session with this ``name`` is the store's, finished or not."""
+    """Returns whether a file with this ``name`` in the directory of a session is the store's, or its temporary file."""
     return is_file_name(name) or is_file_name(atomic.target_of(name))
 
 
 def session_names(root: Directory) -> list[str]:
-    """The ids in ``root`` that name a directory, or a link to one with a record, in no order."""
+    """Returns the IDs in ``root`` that name a directory, or a link to one with a record, in no order."""
     return [entry.name for entry in root.entries() if is_agent_id(entry.name) and _may_be_session(root, entry)]
 
 
@@ -108,7 +108,7 @@ def _may_be_session(root: Directory, entry: os.DirEntry[str]) -> bool:
 
 
 def open_session(root: Directory, agent_id: str) -> Directory:
-    """The session's directory. Raises ``SessionNotFound``, or ``CorruptSession`` if a link or a file stands there."""
+    """Opens the session's directory; raises ``CorruptSession`` if a link or a file has its name."""
     try:
         return root.below(agent_id)
     except FileNotFoundError:
@@ -116,12 +116,12 @@ def open_session(root: Directory, agent_id: str) -> Directory:
     except OSError as error:
         path = f"{root.path}/{agent_id}"
         if error.errno in _NOT_A_FOLDER_ERRORS:
-            raise CorruptSession(agent_id, path, "not a directory of its own") from None
+            raise CorruptSession(agent_id, path, "not a folder, but a link or a file") from None
         raise refusal("open", path, error) from error
 
 
 def has(root: Directory, agent_id: str) -> bool:
-    """Whether ``read`` would find a record or something corrupt in its place."""
+    """Returns whether ``read`` would find a record or a corrupt one."""
     if has_record(root, agent_id):
         return True
     try:
@@ -134,7 +134,7 @@ def has(root: Directory, agent_id: str) -> bool:
 
 
 def has_record(root: Directory, agent_id: str) -> bool:
-    """Whether anything stands where the record of ``agent_id`` would be; yes too where looking is not permitted."""
+    """Returns whether anything has the name of the record of ``agent_id``; also if the system forbids to look."""
     try:
         return root.has(f"{agent_id}/{RECORD}")
     except OSError as error:
@@ -142,27 +142,24 @@ def has_record(root: Directory, agent_id: str) -> bool:
 
 
 def marked_ids(root: Directory, agent_ids: Iterable[str]) -> list[str]:
-    """Those of ``agent_ids`` that have a mark, in their order: one look for each.
-
-    The ids may stand in records as those of sessions above, so they may be any text. Raises ``StoreFailure`` unless the
-    system says of each that a mark is there, or that nothing or no folder is: what cannot be looked at may be a mark.
-    """
+    """Returns those of ``agent_ids`` that have a mark, in their order; raises ``StoreFailure`` if that is uncertain."""
+    # The IDs may come from ``parent_id`` in records, so they may be any text.
     return [agent_id for agent_id in agent_ids if is_agent_id(agent_id) and has_mark(root, agent_id)]
 
 
 def has_mark(root: Directory, agent_id: str) -> bool:
-    """Whether a session, by an id that one may have, has a mark. Raises like ``marked_ids``."""
+    """Returns whether a session has a mark; raises like ``marked_ids``."""
     path = f"{agent_id}/{CANCELLED}"
     try:
         return root.has(path)
     except OSError as error:
         if error.errno == errno.ENOTDIR:
             return False
-        raise refusal("read", f"{root.path}/{path}", error) from error
+        raise refusal("read", f"{root.path}/{path}", error) from error  # what we cannot look at may be a mark
 
 
 def load(folder: Directory, agent_id: str) -> Record:
-    """The record in the session's open ``folder``. Raises like ``open_session``."""
+    """Returns the record in the session's open ``folder``."""
     return _decoded(folder, agent_id, _read_record(folder, agent_id))
 
 
@@ -173,7 +170,7 @@ def _decoded(folder: Directory, agent_id: str, data: bytes) -> Record:
         raise CorruptSession(agent_id, f"{folder.path}/{RECORD}", str(error)) from None
     try:
         check_readable(record)
-    except errors.NewerSchema:  # whatever its runs are
+    except errors.NewerSchema:  # its runs may have another form
         return record
     for run in record.get("runs", ()):
         if "output_path" in run:
@@ -183,19 +180,19 @@ def _decoded(folder: Directory, agent_id: str, data: bytes) -> Record:
 
             root = os.path.dirname(os.path.abspath(folder.path))
             run["wrapper"]["lock"] = key_lock.path_of(root, send_lock_key(agent_id))
-        if "lock" in run.get("host_process", ()):  # a host holds none of ours
+        if "lock" in run.get("host_process", ()):  # no host holds a lock of ours
             del run["host_process"]["lock"]
     return record
 
 
 def read(root: Directory, agent_id: str) -> Record:
-    """The record of ``agent_id``. Raises like ``open_session``."""
+    """Returns the record of ``agent_id``."""
     with open_session(root, agent_id) as folder:
         return load(folder, agent_id)
 
 
 def unless_refused(record: RecordOrError) -> RecordOrError:
-    """``record``, the record or the error that reading it raised; raises that if the system refused to read it."""
+    """Returns ``record``; raises it if it is the error that the system refused to read it."""
     if isinstance(record, StoreFailure):
         raise record
     return record
@@ -204,10 +201,7 @@ def unless_refused(record: RecordOrError) -> RecordOrError:
 def read_existing(
     read: Callable[[Directory, str], Record], root: Directory, agent_ids: Iterable[str], *, strict: bool = False
 ) -> Iterator[Record]:
-    """The records of those of ``agent_ids`` that have one, by ``read``. Raises ``StoreFailure`` if that is unknown.
-
-    strict: also raises ``CorruptSession``, in place of leaving such a session out, and ``NewerSchema``.
-    """
+    """Yields the records of those of ``agent_ids`` that have one; ``strict`` also raises for corrupt and newer ones."""
     for agent_id in agent_ids:
         try:
             record = read(root, agent_id)
@@ -222,12 +216,10 @@ def read_existing(
         yield record
 
 
+# The bytes are read again each time and compared, so a record is never older than the call that asks for it. The same
+# object may be handed out twice: nobody may change it in place.
 class RecordCache:
-    """Reads like ``read``, but decodes and checks no record again that it read lately and that has the same bytes.
-
-    The bytes are read anew each time and compared, so a record is never older than the call that asks for it, whatever
-    was done to its file. The same record may be handed out twice: nobody may change it in place.
-    """
+    """Reads like ``read``, but decodes and checks no record again whose bytes it read lately."""
 
     __slots__ = ("_recent",)
 
@@ -235,7 +227,7 @@ class RecordCache:
         self._recent: tuple[tuple[bytes, Record], ...] = ()
 
     def load(self, folder: Directory, agent_id: str) -> Record:
-        """The record in the session's open ``folder``, as its bytes are now. Raises like ``open_session``."""
+        """Returns the record in the session's open ``folder``, as its bytes are now."""
         data = _read_record(folder, agent_id)
         for recent_data, record in self._recent:
             if recent_data == data and record["agent_id"] == agent_id:
@@ -245,13 +237,13 @@ class RecordCache:
         return record
 
     def read(self, root: Directory, agent_id: str) -> Record:
-        """The record of ``agent_id``, as its bytes are now. Raises like ``open_session``."""
+        """Returns the record of ``agent_id``, as its bytes are now."""
         with open_session(root, agent_id) as folder:
             return self.load(folder, agent_id)
 
 
 def _newest_of(recent: tuple[tuple[bytes, Record], ...]) -> Iterator[tuple[bytes, Record]]:
-    """As many of the newest as fit into what a cache may keep."""
+    """Yields as many of the newest as fit into the cache."""
     size = 0
     for data, record in recent:
         size += len(data)

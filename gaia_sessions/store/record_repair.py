@@ -1,7 +1,6 @@
-"""A record with something behind it, as one leaves it who writes into the file of a longer one: the record is kept.
+"""Repairs a record with something behind it, as a writer leaves it that overwrites a longer file.
 
-It must be a whole and valid record of that very session, with no other one behind it. All that was in the file is kept
-aside before the record takes its place.
+The record must be a whole and valid record of this session, and the only one in the file.
 """
 
 from __future__ import annotations
@@ -23,16 +22,13 @@ if TYPE_CHECKING:
     from .open_session import OpenSession
 
 _LARGEST_FILE = 16 << 20
-"""Bytes. A larger one is no record with something behind it."""
+"""Bytes. A larger file is no record with something behind it."""
 
 _WHITE_SPACE = b" \t\r\n"
 
 
 def repair(session: OpenSession) -> str | None:
-    """Puts the record in the place of the file that has it, and returns where all of that file is kept aside.
-
-    None if the record can be read as it is. Raises ``CorruptSession`` where there is no such record in the file.
-    """
+    """Writes the record in place of the damaged file; returns where the old bytes are, or None if nothing was wrong."""
     folder, agent_id = session.directory, session.agent_id
     try:
         reading.load(folder, agent_id)
@@ -48,6 +44,7 @@ def repair(session: OpenSession) -> str | None:
     with translate_errors("repair", problem.path):
         aside = reading.damaged_name(folder.names())
         session.lock.check_held()
+        # All bytes are aside, then the index entries exist, before the record replaces the damaged file.
         atomic.write_new(folder, aside, data, durable=session.durable)
         index.add(session.root, agent_id, index_keys.keys_of(record))
         atomic.replace(folder, reading.RECORD, whole, durable=session.durable)
@@ -55,7 +52,7 @@ def repair(session: OpenSession) -> str | None:
 
 
 def is_repairable(root: Directory, agent_id: str) -> bool:
-    """Whether ``repair`` would keep the record of a session that cannot be read. Takes no lock, writes nothing."""
+    """Returns whether ``repair`` would save the record of a session that cannot be read; takes no lock."""
     try:
         with reading.open_session(root, agent_id) as folder:
             _whole_record(_content(folder), agent_id)
@@ -74,12 +71,12 @@ def _content(folder: Directory) -> bytes:
 
 
 def _whole_record(data: bytes, agent_id: str) -> tuple[bytes, Record]:
-    """The bytes of the record with which ``data`` begins, and that record; raises ``InvalidInput``, ``NewerSchema``."""
+    """Returns the bytes of the record with which ``data`` begins, and the record."""
     whole, rest = first_document(data.lstrip(_WHITE_SPACE))
     record = decode(whole, agent_id)
     check_writable(record)
     if _is_record(rest.strip(_WHITE_SPACE + b"\0"), agent_id):
-        raise InvalidInput("it has two records of this session, and only you can say which is the right one")
+        raise InvalidInput("it has two records of this session; keep the right one and remove the other")
     return whole + b"\n", record
 
 

@@ -1,18 +1,18 @@
-"""The root directory of a store: how it comes about, and what stands in it beside the sessions.
+"""The root directory of a store, and what it holds beside the sessions.
 
     {root}/.gitignore      "*", which keeps records out of version control
     {root}/{agent_id}/     one directory per session
     {root}/.locks/         one file per session that was ever written to
     {root}/.stage/         sessions that are being built
-    {root}/.trash/         sessions that were deleted, until they are removed
+    {root}/.trash/         deleted sessions, until they are removed
     {root}/.shared/        state that sessions of an app share, see ``documents``
     {root}/.inbox/         events that wait to be applied
-    {root}/.stats.jsonl    figures of sessions that were removed, see ``figures_file``
+    {root}/.stats.jsonl    figures of removed sessions, see ``figures_file``
     {root}/.index/         derived from the records, see ``index``
-    {root}/.logs/          logs of hooks, where the root is not in a project
+    {root}/.logs/          logs of hooks, if the root is not in a project
 
-Any folder may be named as the root, so others may keep files in it, also in folders with these names: whoever sweeps or
-removes goes by the names that only we give.
+Any folder may be the root, so users may have files in it, even in folders with these names: a sweep removes only names
+that the store alone gives.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ GITIGNORE = ".gitignore"
 
 
 def open_root(path: str) -> KeptDirectory:
-    """The root at ``path``, which need not exist; raises ``StoreFailure``, such as ``OwnedByAnother``."""
+    """Opens the root at ``path``, which need not exist."""
     try:
         return _open_existing(path)
     except FileNotFoundError:
@@ -46,7 +46,7 @@ def open_root(path: str) -> KeptDirectory:
 
 
 def _open_existing(path: str) -> KeptDirectory:
-    """The root at ``path``; raises ``OSError``, ``OwnedByAnother``, ``LinkedElsewhere``."""
+    """Opens the existing root at ``path``, if no link leads out of its project and this user owns it."""
     check_links(path)
     root = KeptDirectory.at(path)
     if root.is_of_this_user():
@@ -56,17 +56,14 @@ def _open_existing(path: str) -> KeptDirectory:
 
 
 def make_root(path: str, *, durable: bool, root: KeptDirectory | None = None) -> KeptDirectory:
-    """The root at ``path``, made with the folders above it if need be; ``root`` itself, if that is open already.
-
-    Last, a root that is a project's or empty is kept out of version control; without that file, whoever made the
-    folders may have been killed before they were on the disk. Raises ``OSError``.
-    """
+    """Opens the root at ``path`` and makes it if it is missing; returns ``root`` if that is open already."""
     if root is None:
         try:
             root = _open_existing(path)
         except FileNotFoundError:
             _make_folders(path)
             root = _open_existing(path)
+    # The .gitignore is written last. If it is missing, the maker of the folders may have been killed before their sync.
     if not root.has(GITIGNORE) and (claude_folder(path) or _is_empty(root)):
         if durable:
             _sync_upwards(os.path.dirname(path))
@@ -75,24 +72,24 @@ def make_root(path: str, *, durable: bool, root: KeptDirectory | None = None) ->
 
 
 def ignore_all(folder: Directory) -> None:
-    """Keeps ``folder`` out of version control; raises ``StoreFailure``."""
+    """Keeps ``folder`` out of version control."""
     atomic.replace(folder, GITIGNORE, b"*\n", durable=False)
 
 
 def is_unfinished(name: str) -> bool:
-    """Whether such a name is given to a file of the root itself that somebody has not finished."""
+    """Returns whether ``name`` belongs to a temporary file of the root itself."""
     return atomic.target_of(name) in (GITIGNORE, STATS)
 
 
 def _is_empty(root: Directory) -> bool:
-    """Whether nothing is in there but what others who make the root at this moment are writing."""
+    """Returns whether the folder holds only temporary files of other processes that make the root now."""
     return all(is_unfinished(entry.name) for entry in root.entries())
 
 
 def _make_folders(path: str) -> None:
     parent_path, name = os.path.split(path)
     if not os.path.isdir(parent_path or os.curdir):
-        from .external_file import make_folders  # the project's own folders, which are no part of the store
+        from .external_file import make_folders  # folders of the project, not of the store
 
         make_folders(parent_path)
     with Directory.at(parent_path or os.curdir) as parent:

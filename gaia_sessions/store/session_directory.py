@@ -1,7 +1,7 @@
-"""How the directories of sessions leave the root, each under the lock of its session.
+"""How sessions are deleted, each under its lock: by a rename into ``.trash``, which is emptied once the rename is
+synced.
 
-Each leaves by a rename into ``.trash``, and is emptied there only when that rename is on the disk. One whose record
-cannot be read may hold files of others: from that, only names that the store gives are removed.
+If the record cannot be read, the folder may hold files of others: only names that the store gives are removed from it.
 """
 
 from __future__ import annotations
@@ -28,15 +28,11 @@ if TYPE_CHECKING:
     from .port import RecordOrError
 
 _MOST_TOGETHER = 128
-"""Of so many sessions the locks are held until the index has lost the entries of all: each holds a file open."""
+"""So many locks are held at most until the index has lost all their entries: each holds a file open."""
 
 
 class Deletion:
-    """Deletes sessions of ``root`` for which ``should_delete``, called with what ``read`` finds of each, says so.
-
-    The entries of many are removed at once, and their locks are held until then: another session may get the ID of one
-    that is gone. Who waits for a lock, up to ``seconds``, holds no others, since somebody may wait for those.
-    """
+    """Deletes those sessions of ``root`` for which ``should_delete``, called with what is read of each, says so."""
 
     def __init__(
         self,
@@ -54,16 +50,17 @@ class Deletion:
         self._seconds = seconds
         self._wait = wait
         self._durable = durable
+        # A process that waits for a lock must hold no others: another process may wait for those.
         self._most = 1 if seconds > 0 else _MOST_TOGETHER
         self._folder: Directory | None = None
         self._gone: dict[str, tuple[Lock, list[IndexKey]]] = {}
 
     def each(self, agent_ids: Iterable[str]) -> Iterator[tuple[str, bool | SessionsError]]:
-        """Whether each is deleted now, or why it could not be. After the last, that is on the disk."""
+        """Yields whether each is deleted now, or the error; after the last one, the deletions are on the disk."""
         try:
             for agent_id in agent_ids:
                 outcome = self._delete(agent_id)
-                if isinstance(outcome, StoreFailure) and self._gone:  # maybe for want of files that may be open
+                if isinstance(outcome, StoreFailure) and self._gone:  # perhaps too many files are open
                     self._let_go()
                     outcome = self._delete(agent_id)
                 yield agent_id, outcome
@@ -73,12 +70,12 @@ class Deletion:
             self._let_go()
             if self._folder is not None:
                 os.close(self._folder.fd)
-        with translate_errors("empty the trash of", self._root.path):
+        with translate_errors("empty .trash", self._root.path):
             purge_trash(self._root, durable=self._durable)
 
     def _lock(self, agent_id: str) -> Lock:
         with translate_errors("open", f"{self._root.path}/{agent_id}"):
-            if not self._root.has(check_agent_id(agent_id)):  # nobody waits for the lock of one that never existed
+            if not self._root.has(check_agent_id(agent_id)):  # no lock for a session that never existed
                 raise SessionNotFound(agent_id)
             if self._folder is None:
                 self._folder = self._root.make(roots.LOCKS)
@@ -101,12 +98,12 @@ class Deletion:
                 lock.__exit__()
 
     def _keys_of_deleted(self, agent_id: str, lock: Lock) -> list[IndexKey] | None:
-        """The keys of the session, whose directory has left; None if it is to stay."""
+        """Deletes the session and returns its index keys; None if it stays."""
         found = self._read(agent_id)
         if isinstance(found, SessionNotFound):
             lock.remove()
             raise found
-        if isinstance(found, StoreFailure):  # for the moment nobody can judge it
+        if isinstance(found, StoreFailure):  # nobody can judge it now
             raise found
         if not self._should_delete(agent_id, found):
             return None
@@ -118,6 +115,7 @@ class Deletion:
             return index_keys.keys_of(found)
 
     def _let_go(self) -> None:
+        # The locks are held until the entries are gone: then a new session may get the same ID and its own entries.
         gone, self._gone = self._gone, {}
         index.remove(self._root, {agent_id: keys for agent_id, (_, keys) in gone.items()})
         for lock, _ in gone.values():
@@ -127,19 +125,19 @@ class Deletion:
 
 
 def _remove_own_files(root: Directory, agent_id: str, *, durable: bool) -> None:
-    """Removes the files of the store from a directory whose record cannot be read, and that if it is empty then."""
+    """Removes the store's files from the directory of an unreadable session, and the directory if it is empty then."""
     from . import index_repair  # nobody knows which entries such a session has
 
     try:
         session = reading.open_session(root, agent_id)
     except CorruptSession as error:
-        raise StoreFailure("remove", error.path, error.problem, "remove it by hand if it is a session") from None
+        raise StoreFailure("remove", error.path, error.problem, "if it is a session, remove it by hand") from None
     with session:
         names = filter(reading.is_own_name, session.names())
-        for name in sorted(names, key=reading.RECORD.__eq__):  # the record last: until then the session is found again
+        for name in sorted(names, key=reading.RECORD.__eq__):  # last, so that a killed removal is found again
             try:
                 os.unlink(name, dir_fd=session.fd)
-            except IsADirectoryError:  # somebody else's
+            except IsADirectoryError:  # not ours
                 if name == reading.RECORD:
                     raise
         if durable:
@@ -157,7 +155,7 @@ def _move_to_trash(root: Directory, agent_id: str) -> None:
 
 
 def purge_trash(root: Directory, *, durable: bool) -> None:
-    """Removes what was moved to the trash, after the moves are on the disk."""
+    """Empties the trash once the renames into it are on the disk."""
     if not root.has(roots.TRASH):
         return
     with root.below(roots.TRASH) as trash:
@@ -169,6 +167,6 @@ def purge_trash(root: Directory, *, durable: bool) -> None:
 
 
 def id_in_transit(name: str) -> str:
-    """The id of the session that has this ``name`` in ``.stage`` or ``.trash``; empty for a name of somebody else."""
+    """Returns the ID of the session that has this ``name`` in ``.stage`` or ``.trash``; empty for other names."""
     agent_id = atomic.without_random_suffix(name)
     return agent_id if is_agent_id(agent_id) else ""

@@ -1,7 +1,4 @@
-"""The entries of the journal that the users' document names: what becomes of a sub-agent that a process of ours runs.
-
-Owns their kinds, and what each says. Those of hosts' events are written where these are applied.
-"""
+"""The journal entries that the users' document names: what happens to a sub-agent that a process of ours runs."""
 
 from __future__ import annotations
 
@@ -31,7 +28,7 @@ _LIMITS = ("timeout_secs", "hard_timeout_secs")
 
 
 def started(sessions: ReaderAbove, before: Record, record: Record) -> list[Entry]:
-    """That the latest run of ``record``, which was made of ``before``, has begun; if it had turns, that it goes on."""
+    """Returns the entries for the start of the latest run of ``record``, and for its reuse if it had turns."""
     run = record["runs"][-1]
     limits: Entry = {key: run[key] for key in _LIMITS if key in run}  # type: ignore[literal-required]  # keys of a run
     evidence = {**_who(sessions, record, run), **limits, **pid_of(run)}
@@ -43,7 +40,7 @@ def started(sessions: ReaderAbove, before: Record, record: Record) -> list[Entry
     return entries
 
 
-def ended(  # all that an end is known by
+def ended(  # all that describes an end
     sessions: ReaderAbove,
     before: Record,
     record: Record,
@@ -52,19 +49,19 @@ def ended(  # all that an end is known by
     now: datetime,
     evidence: Entry | None = None,
 ) -> Entry:
-    """That ``run`` of ``before`` has ended as ``record`` has it: ``kind`` says how."""
+    """Returns the entry for the end of ``run`` of ``before``, as ``record`` has it; ``kind`` says how it ended."""
     stored = updated_run(record, run)
     return _entry(kind, format_time(now), record, stored, before, {**_who(sessions, record, run), **(evidence or {})})
 
 
 def lost(sessions: ReaderAbove, before: Record, record: Record, run: Run, now: datetime) -> Entry:
-    """That the process of ``run`` is gone, which nobody reported."""
+    """Returns the entry for a ``run`` whose process is gone without a report."""
     facts: Entry = {**pid_of(run), "error": crash_text(run)}
     return ended(sessions, before, record, run, SUBAGENT_FAILED, now, evidence=facts)
 
 
 def with_reset_noted(before: Record, record: Record, now: datetime) -> Change:
-    """``record``, made of ``before``, with the entry that its transcript begins anew."""
+    """Returns ``record``, made from ``before``, with the entry that its transcript begins again."""
     evidence: Entry = {"name": record["agent_name"], "turns": before.get("turns", 0)}
     return Change(
         record, [event_entry(format_time(now), SESSION_RESET, None, record, before["revision"] + 1, evidence)]
@@ -72,7 +69,7 @@ def with_reset_noted(before: Record, record: Record, now: datetime) -> Change:
 
 
 def pid_of(run: Run) -> Entry:
-    """The pid of the process of ``run``, where it is known."""
+    """Returns the pid of the process of ``run``, if it is known."""
     process = process_of(run) or {}
     return {"pid": process["pid"]} if "pid" in process else {}
 

@@ -1,9 +1,7 @@
-"""What root does differently: through whose links it reaches a path, and who owns what it makes.
+"""What root does differently; loaded for root alone.
 
-Owns two rules. A link of a user leads root only to what belongs to that user, so a path is walked from folder to folder
-by descriptors: what is looked at by path and opened afterwards could be exchanged in between. What root makes in a
-user's folder is given to that user, with sudo and in containers, and nothing else is: the user may put any file under a
-name, one of root's too, so only what was just made changes hands. Loaded for root alone.
+A link of a user leads root only to what belongs to that user. What root makes in a user's folder is given to that user,
+and nothing else is: the user may put any file under a name, even root's.
 """
 
 from __future__ import annotations
@@ -20,16 +18,16 @@ _MAX_LINKS = 40
 """As many as the system follows."""
 
 CAN_CHECK_LINKS = hasattr(os, "O_PATH")
-"""Whether the system can open a link itself; elsewhere paths are opened as they are."""
+"""Whether the system can open a link itself; on other systems paths are opened as they are."""
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     Owner = tuple[int, int]
-    """The ids of a user and a group."""
+    """The IDs of a user and a group."""
 
 
 def open_folder(path: str) -> int:
-    """The directory at ``path``, open; ``PermissionError`` for one that a link of somebody else leads to."""
+    """Opens the directory at ``path``; ``PermissionError`` if a link of another user than its owner leads to it."""
     walk = _PathWalk(path)
     try:
         fd = os.open(walk.name, _FOLDER_FLAGS, dir_fd=walk.parent_fd)
@@ -44,10 +42,7 @@ def open_folder(path: str) -> int:
 
 
 def open_parent(path: str) -> tuple[int, str]:
-    """The directory, open, that holds what ``path`` leads to, and its name there, which is no link; it may be missing.
-
-    Raises ``PermissionError`` like ``open_folder``.
-    """
+    """Opens the directory that holds what ``path`` leads to, and returns the name there, which may be missing."""
     walk = _PathWalk(path)
     try:
         walk.check(_owner_uid(walk.parent_fd, walk.name))
@@ -57,7 +52,7 @@ def open_parent(path: str) -> tuple[int, str]:
 
 
 def open_or_create(folder: int, name: str, flags: int, mode: int, owner: Owner) -> int:
-    """The file ``name`` in the open ``folder``, opened by ``flags``; given to ``owner`` if it was not there."""
+    """Opens the file ``name`` by ``flags``; a new file is given to ``owner``."""
     while True:
         try:
             fd = os.open(name, flags | os.O_EXCL, mode, dir_fd=folder)
@@ -66,20 +61,17 @@ def open_or_create(folder: int, name: str, flags: int, mode: int, owner: Owner) 
                 raise
             try:
                 return os.open(name, flags & ~os.O_CREAT, dir_fd=folder)
-            except FileNotFoundError:  # it was removed in between
+            except FileNotFoundError:  # removed since the first try
                 continue
         give(fd, owner)
         return fd
 
 
 def give(fd: int, owner: Owner) -> None:
-    """Gives the open file ``fd``, which this process has just made, to ``owner``.
-
-    If the system refuses that, as it does to a root without the capability, the file stays root's.
-    """
+    """Gives the open file ``fd``, which this process has just made, to ``owner``."""
     try:
         os.fchown(fd, *owner)
-    except OSError:
+    except OSError:  # a root without the capability: the file stays root's
         return
 
 
@@ -103,23 +95,21 @@ def _is_new(fd: int) -> bool:
 
 
 def _owner_uid(parent_fd: int, name: str) -> int:
-    """The user to whom ``name`` belongs, or would belong if it were there."""
+    """Returns the user who owns ``name``, or would own it if it existed."""
     try:
         return os.stat(name, dir_fd=parent_fd, follow_symlinks=False).st_uid
     except FileNotFoundError:
         return os.fstat(parent_fd).st_uid
 
 
+# It walks from folder to folder by descriptors: a path that is checked and then opened could be exchanged in between.
 class _PathWalk:
-    """Where a path leads: the folder ``parent_fd``, which serves only to go on from, and the ``name`` in it.
-
-    owners: the users other than root whose links lead there.
-    """
+    """Where a path leads: the open folder ``parent_fd`` and the ``name`` in it."""
 
     __slots__ = ("links", "name", "owners", "parent_fd", "rest")
 
     def __init__(self, path: str) -> None:
-        self.owners: set[int] = set()
+        self.owners: set[int] = set()  # the users other than root whose links lead there
         self.name = "."
         self.links = 0
         self.rest = _names_reversed(path)
@@ -132,10 +122,10 @@ class _PathWalk:
             raise
 
     def check(self, uid: int) -> None:
-        """Raises ``PermissionError`` if the path leads to what belongs to ``uid``, through a link of another user."""
+        """Raises ``PermissionError`` if the path leads through a link of another user to what belongs to ``uid``."""
         for owner in self.owners - {uid}:
             raise PermissionError(
-                errno.EPERM, f"a link of {user_name(owner)} leads to what belongs to {user_name(uid)}"
+                errno.EPERM, f"a link of {user_name(owner)} leads to a file or folder of {user_name(uid)}"
             )
 
     def _step(self, name: str) -> None:
@@ -176,5 +166,4 @@ class _PathWalk:
 
 
 def _names_reversed(path: str) -> list[str]:
-    """The names in ``path``, the last one first."""
     return [name for name in reversed(path.split("/")) if name not in ("", ".")]

@@ -1,8 +1,7 @@
-"""What a store does for itself when it is cleaned up: it removes leftovers of killed processes and corrects its index.
+"""What cleanup does for the store itself: removes leftovers of killed processes and corrects the index.
 
-A leftover is older than an hour and has a name that only the store gives, and it goes under the lock of whoever could
-still be working on it. Runs beside everything else and beside itself. A file that a writer left in the directory of a
-session goes with the session, or when ``doctor`` is asked to fix: a walk through all directories is for nobody else.
+A leftover is older than an hour and has a name that only the store gives. It is removed under the lock of the process
+that could still work on it. A sweep may run beside everything, also beside another sweep.
 """
 
 from __future__ import annotations
@@ -34,18 +33,17 @@ _IS_UNFINISHED_IN: dict[str, Callable[[str], bool]] = {
     roots.INDEX: index_repair.is_unfinished,
     roots.SHARED: documents.is_unfinished,
 }
-"""Whether a name in this folder is that of a file that somebody is writing, or was killed while writing."""
+"""For each folder: whether a name in it belongs to a temporary file."""
 
 
+# The directories of sessions are not looked into: that would cost a walk through all of them. ``sweep_sessions``, for
+# ``doctor --fix``, does that.
 def sweep(root: Directory, now: datetime, active: set[str], read: ReadSession) -> list[str]:
-    """Sweeps and corrects; returns what was removed. ``active`` are the sessions that were not final lately.
-
-    The directories of sessions are not looked into: ``sweep_sessions`` does that.
-    """
+    """Sweeps the root and corrects the index; returns what was removed. ``active`` were not final lately."""
     cutoff = (now - LEFTOVER_AGE).timestamp()
     existing = set(reading.session_names(root))
     if not (root.has(roots.LOCKS) or any(reading.has_record(root, agent_id) for agent_id in existing)):
-        return []  # no root of ours
+        return []  # not a root of ours
     with root.make(roots.LOCKS) as folder:
         removed = [*_sweep_stage(root, folder, cutoff)]
         removed += _sweep_unfinished(root, cutoff, roots.is_unfinished)
@@ -69,7 +67,7 @@ def _sweep_stage(root: Directory, folder: Directory, cutoff: float) -> Iterator[
 
 
 def sweep_sessions(root: Directory, now: datetime) -> list[str]:
-    """Removes what killed writers left in the directories of sessions; returns what that was."""
+    """Removes what killed writers left in the directories of sessions, and returns what that was."""
     cutoff = (now - LEFTOVER_AGE).timestamp()
     names = [name for name in reading.session_names(root) if reading.has_record(root, name)]
     if not names:
@@ -90,14 +88,14 @@ def _sweep_session(root: Directory, folder: Directory, cutoff: float, agent_id: 
 
 
 def _sweep_unfinished(folder: Directory, cutoff: float, is_unfinished: Callable[[str], bool]) -> Iterator[str]:
-    """Removes those of files that no lock guards: nobody takes an hour to write one."""
+    """Removes temporary files that no lock guards: nobody takes an hour to write one."""
     for name in _older_than(folder, filter(is_unfinished, folder.names()), cutoff, _is_file):
         atomic.discard(folder, name)
         yield f"{folder.path}/{name}"
 
 
 def _sweep_locks(folder: Directory, cutoff: float, existing: set[str]) -> Iterator[str]:
-    """Removes lock files of sessions that were removed by hand, and of host keys whose holder was killed."""
+    """Removes lock files of sessions that were removed by hand, and of keys whose holder was killed."""
     idle = filter(locks.is_name, {*folder.names()}.difference(map(locks.name_for, existing)))
     for name in _older_than(folder, idle, cutoff, _is_empty_file):
         if locks.run_if_free(folder, name, partial(atomic.discard, folder, name)):

@@ -1,9 +1,7 @@
-"""How messages come into the file of a transcript, and how a new file begins, each in one commit with the record.
+"""How messages come into a transcript file, in one commit with the record, under the session's lock.
 
-The lines are written behind those that are committed and synced, then the record says so. A record of a later
-generation says that the messages are in a file of that. What a killed writer left behind the committed lines is cut by
-the next one, whole lines only when they are in a file of their own. All of it happens under the lock of the session,
-which the caller holds.
+New lines are written and synced behind the committed ones; then the record commits them. A record of a later generation
+names a new file.
 """
 
 from __future__ import annotations
@@ -35,17 +33,11 @@ if TYPE_CHECKING:
     from .directory import Directory
 
 _PIECE = 1 << 20
-"""About how many bytes of lines are kept aside at once."""
+"""About how many bytes of lines are moved aside at once."""
 
 
 class Uncommitted:
-    """What one commit does to the transcript of a session, whose record was ``before``: ``messages`` are added.
-
-    They come into the file of the generation that the new record has, behind what counts. Whole lines that stand there
-    are of a writer that was killed before the record had them; or the record was restored from an older copy, and they
-    were acknowledged. Nothing tells the two apart, so none is cut that is not kept aside, but for what is longer than
-    any message.
-    """
+    """What one commit does to the transcript of a session with the record ``before``: it adds ``messages``."""
 
     def __init__(self, session: Directory, before: Record, messages: Sequence[NewMessage]) -> None:
         self._session = session
@@ -58,17 +50,20 @@ class Uncommitted:
         self._stored, self._lines = number_messages(messages, self._last_seq + 1, current_turn(before))
 
     def announced_in(self, record: Record) -> Record:
-        """``record``, which a rule made, with what it says of the file then; a new generation has no file yet."""
+        """Returns ``record``, which a rule made, with what it will say about the file."""
         size = self._end
         if generation_of(record) != generation_of(self._before):
             record, size = with_next_transcript(record, self._last_generation + 1, self._last_seq), 0
-            self._new_name = transcript_name(self._last_generation + 1)
-        elif self._is_torn:
+            self._new_name = transcript_name(self._last_generation + 1)  # it has no file yet
+        elif self._is_torn:  # a power cut took the end of the last line
             self._lines = b"\n" + self._lines
         return with_transcript(record, size + len(self._lines), self._stored[-1]["seq"]) if self._stored else record
 
     def write(self, *, durable: bool) -> None:
-        """Writes the lines in the place of all that does not count, before the record is replaced."""
+        """Writes the lines in place of everything that is not committed, before the record is replaced."""
+        # Whole lines behind the committed ones are from a writer that was killed before its record; or the record was
+        # restored from an older copy and the lines were acknowledged. Nothing tells the two apart, so they are moved
+        # aside and synced before they are cut (except a line that is longer than any message).
         if self._behind_end:
             self._keep_aside(durable=durable)
         behind = b"" if self._new_name else self._lines
@@ -78,9 +73,9 @@ class Uncommitted:
             self._append(self._new_name, self._lines, durable=durable, end=0)
 
     def finish(self) -> list[Message]:
-        """The messages as they are stored. Warns of what was kept aside, since whoever wrote it may not know."""
+        """Returns the messages as stored, and warns of messages that were moved aside: their writer may not know."""
         if self._kept:
-            import warnings  # few writers ever have to
+            import warnings  # few writers need it
 
             from gaia_sessions.errors import MessagesKeptAside
 
@@ -88,7 +83,7 @@ class Uncommitted:
         return self._stored
 
     def _look(self) -> None:
-        """Looks into the file, and into others for numbers that the record does not know if it is an older one."""
+        """Reads where the file ends, and the last message number that ever existed."""
         session, generation = self._session, generation_of(self._before)
         self._name = transcript_name(generation)
         with (
@@ -102,6 +97,7 @@ class Uncommitted:
             last_in_file = every_line.last_seq()
         with translate_errors("list", session.path):
             generations = filter(None, map(generation_in, session.names()))
+        # An older copy of a record does not know later files and numbers: no message number is given twice.
         later = [found for found in generations if found > generation]
         others = [_last_number_in(session, name) for name in (ASIDE, *map(transcript_name, later))]
         self._last_seq = max(last_seq(self._before), last_in_file, *others)
@@ -115,7 +111,7 @@ class Uncommitted:
                 self._kept += piece.count(b"\n")
 
     def _append(self, name: str, lines: bytes, *, durable: bool, end: int | None = None) -> None:
-        """Appends before the record is replaced: if only a sync fails, the old state holds all the same."""
+        """Appends before the record is replaced: if only the sync fails, the old state still holds."""
         try:
             atomic.append(self._session, name, lines, durable=durable, end=end)
         except DurabilityUnknown as error:
@@ -128,7 +124,7 @@ def _last_number_in(session: Directory, name: str) -> int:
 
 
 def _pieces(lines: Iterator[bytes]) -> Iterator[bytes]:
-    """``lines`` with their newlines, some at a time."""
+    """Yields ``lines`` with their newlines, some at a time."""
     piece = b""
     for line in lines:
         piece += line + b"\n"

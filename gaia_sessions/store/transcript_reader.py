@@ -1,6 +1,6 @@
-"""The transcript of a session as readers see it, without a lock: the committed lines of its file, from either end.
+"""The transcript as readers see it, without a lock: the committed lines of its file, from either end.
 
-The record says which file that is, and how much of it counts. A file that was begun anew stays as it was.
+The record names the file and how much of it is committed. A file of an earlier generation never changes.
 """
 
 from __future__ import annotations
@@ -27,23 +27,23 @@ if TYPE_CHECKING:
     from .port import IsWanted, Messages
 
 _CHUNK = 16 << 10
-"""How many bytes are read at once, unless a line is longer: the last 20 messages are seldom more."""
+"""How many bytes are read at once; the last 20 messages are seldom more."""
 _CUT = EVENT_LINE_LIMIT + 1
-"""So much is kept of a line that is longer than any message, which is enough to see that it is."""
+"""So much of a line is read that is longer than any message: enough to see that it is."""
 _MOST_PASSED = 64 << 20
-"""Of one line. What stands beyond a longer one is not read: a sparse file may have more than any disk."""
+"""So many bytes of one line are passed over, then the reading ends: a sparse file may be larger than any disk."""
 _FEW = 64 << 10
-"""So many bytes of messages may be in memory at once; where more are wanted, they are read again in order."""
+"""So many bytes of messages are in memory at once; if more are wanted, they are read again in order."""
 
 
 def messages(session: Directory, load: Callable[[], Record], take: Callable[[CommittedLines], Messages]) -> Messages:
-    """What ``take`` takes of the committed messages; ``load`` reads the record of ``session``."""
+    """Yields what ``take`` takes of the committed messages; ``load`` reads the record of ``session``."""
     with _open_committed(session, load) as transcript, translate_errors("read", transcript.path):
         yield from take(transcript)
 
 
 def _open_committed(session: Directory, load: Callable[[], Record]) -> CommittedLines:
-    """What counts by the record. Where its file is missing, ``load`` says once more what the record is by now."""
+    """Opens what the record commits; if its file is missing, ``load`` reads the record again."""
     record, latest = None, load()
     while record != latest:
         record = latest
@@ -54,7 +54,7 @@ def _open_committed(session: Directory, load: Callable[[], Record]) -> Committed
 
 
 def open_lines(session: Directory, name: str, committed: int) -> CommittedLines:
-    """The lines of the file ``name``, of which so many bytes count; none if there is no such file."""
+    """Opens the lines of the file ``name``, of which ``committed`` bytes count; none if the file is missing."""
     path = f"{session.path}/{name}"
     with translate_errors("read", path):
         return CommittedLines(_open(session, name), path, committed)
@@ -67,12 +67,9 @@ def _open(session: Directory, name: str) -> int:
         return -1
 
 
+# A file is only added to, and never cut below what is committed: the lines stay the same however long they are read.
 class CommittedLines:
-    """The committed lines of the file open as ``fd``, which is closed at the end of the ``with`` block; -1: no file.
-
-    A file is only added to, and never shortened below what is committed: the lines stay the same however long they are
-    being read.
-    """
+    """The committed lines of the open file ``fd`` (-1: no file)."""
 
     __slots__ = ("committed", "end", "fd", "path")
 
@@ -90,34 +87,33 @@ class CommittedLines:
             os.close(self.fd)
 
     def lost(self) -> Iterator[InvalidInput]:
-        """An error if the file is shorter than the record says, as somebody or a power cut may have left it."""
+        """Yields an error if the file is shorter than the record says, as after a power cut."""
         if self.end < self.committed:
-            problem = f"it ends after {self.end} bytes, but {self.committed} were committed: messages are missing"
+            problem = f"messages are missing: the file has {self.end} bytes, but {self.committed} were committed"
             yield InvalidInput(problem, self.path)
 
     def with_uncommitted(self) -> CommittedLines:
-        """All lines of the same open file, whoever committed them."""
+        """Returns all lines of the same open file, committed or not."""
         return CommittedLines(self.fd, self.path, os.fstat(self.fd).st_size if self.fd >= 0 else 0)
 
     def whole_end(self) -> int:
-        """Where the last line ends that is whole."""
+        """Returns where the last whole line ends."""
         return next(self.lines_backwards())[0] if self.has_torn_end() else self.end
 
     def last_seq(self) -> int:
-        """The number of the last message that can be read; 0 if there is none."""
+        """Returns the number of the last readable message; 0 if there is none."""
         found = map(self.decode, self.lines_backwards())
         return next((message["seq"] for message in found if isinstance(message, dict)), 0)
 
     def has_torn_end(self) -> bool:
-        """Whether the last line is not whole: a power cut took the rest."""
+        """Returns whether the last line is not whole: a power cut took the rest."""
         return self.end > 0 and os.pread(self.fd, 1, self.end - 1) != b"\n"
 
     def newest_first(self) -> Messages:
-        """The messages, the last first."""
         return chain(self.lost(), map(self.decode, self.lines_backwards()))
 
     def from_turn(self, turn: int) -> Messages:
-        """The messages from the first of ``turn`` on that can be read; that is found by halving, since turns follow."""
+        """Yields the messages from the first readable one of ``turn`` on; finds it by halving: turns are in order."""
         low, high = 0, self.end
         while high - low > _CHUNK:
             middle = (low + high) // 2
@@ -133,11 +129,11 @@ class CommittedLines:
         yield from self.lost()
 
     def messages_from(self, start: int) -> Iterator[tuple[int, Message | SessionsError]]:
-        """The messages from the byte ``start`` on, each with the place where its line begins."""
+        """Yields the messages from the byte ``start`` on, each with the place where its line begins."""
         return ((line[0], self.decode(line)) for line in self.lines_from(start))
 
     def in_order(self, is_wanted: IsWanted | None) -> Messages:
-        """The messages, the first first; only the newest ones for which ``is_wanted`` says yes."""
+        """Yields the messages in order, or only the newest ones that ``is_wanted``."""
         start, newest_first = self._find_wanted(is_wanted) if is_wanted else (0, None)
         if newest_first is not None:
             yield from reversed(newest_first)
@@ -146,7 +142,7 @@ class CommittedLines:
         yield from self.lost()
 
     def _find_wanted(self, is_wanted: IsWanted) -> tuple[int, list[Message | SessionsError] | None]:
-        """Where the messages begin that are wanted, and these if they are few: the search begins at the end."""
+        """Returns where the wanted messages begin, and these if they are few; searches from the end."""
         start, found = self.end, []
         lost = ((self.end, error) for error in self.lost())
         for place, message in chain(lost, ((line[0], self.decode(line)) for line in self.lines_backwards())):
@@ -158,7 +154,7 @@ class CommittedLines:
         return start, found if self.end - start <= _FEW else None
 
     def decode(self, line: tuple[int, bytes]) -> Message | SessionsError:
-        """The message of a line, or the error that says why there is none."""
+        """Returns the message of a line, or the error that says why there is none."""
         offset, data = line
         try:
             return decode_message(data)
@@ -166,10 +162,7 @@ class CommittedLines:
             return InvalidInput(str(error), f"{self.path} byte {offset}")
 
     def lines_backwards(self, start: int = 0) -> Iterator[tuple[int, bytes]]:
-        """Each line without its newline, and where it begins; the last first. The bytes before ``start`` are no part.
-
-        Of a line in which ``start`` lies the rest comes last. One that is too long for a message is cut.
-        """
+        """Yields each line behind ``start`` and where it begins, the last first; cuts lines that are too long."""
         position = line_end = self.end
         rest = b""
         while position > start and line_end - position <= _MOST_PASSED:
@@ -183,12 +176,12 @@ class CommittedLines:
         yield from _placed(position, [rest])
 
     def lines_from(self, start: int) -> Iterator[tuple[int, bytes]]:
-        """Each line from the byte ``start`` on, without its newline, and where it begins; cut as above."""
+        """Yields each line from the byte ``start`` on and where it begins; cuts lines that are too long."""
         position = line_start = start
         rest = b""
         while position < self.end and position - line_start <= _MOST_PASSED:
             data = os.pread(self.fd, min(max(_CHUNK, len(rest)), self.end - position), position)
-            if not data:  # somebody has just cut the file
+            if not data:  # another process has just cut the file
                 return
             position += len(data)
             *lines, rest = (rest + data).split(b"\n")
@@ -201,7 +194,7 @@ class CommittedLines:
 
 
 def _placed(start: int, lines: list[bytes]) -> Iterator[tuple[int, bytes]]:
-    """``lines``, of which the first begins at ``start``, each with its place; without those that are empty."""
+    """Yields each of ``lines`` with its place, if the first begins at ``start``; without empty lines."""
     for line in lines:
         if line:
             yield start, line
