@@ -1,4 +1,3 @@
-"""The only JSON of records and payloads: read strictly, written in one form.
-
-Owns which JSON is accepted (``strict``) and a faster way to the same result (``fast``).
+"""The only JSON of records and payloads: ``strict`` decides what is accepted, ``fast`` is a faster way to the same
+result.
 """

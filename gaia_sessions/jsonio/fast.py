@@ -1,8 +1,7 @@
-"""JSON by the accelerator of the standard library, without the package ``json``, whose import costs a whole bare start.
+"""JSON by the C accelerator of the standard library, without the package ``json``: its import costs a whole bare start.
 
-Owns two short cuts, each of which either does exactly what ``json`` would do or leaves the work to ``json``. ``strict``
-decides what is refused. The accelerator (``_json``) is private to ``json``: where it is missing, or expects what it is
-not given, every text goes to ``json``.
+Each function does exactly what ``json`` would do, or leaves the work to ``json``. ``strict`` decides what is refused.
+``_json`` is private: if it is missing or has changed, every text goes to ``json``.
 """
 
 from __future__ import annotations
@@ -26,25 +25,22 @@ else:
 WHITESPACE = " \t\n\r"
 
 _INTERPRETER_ERRORS = (TypeError, AttributeError)
-"""What a later interpreter may raise if its accelerator expects more than it is given.
+"""What a later interpreter may raise if its accelerator expects more; ``TypeError`` also leaves a value to ``json``."""
 
-A ``TypeError`` also says here that a value is left to ``json``.
-"""
-
-# Raised for what is not JSON, when the class of the proper error is in ``json``, which was not imported.
+# What the accelerator raises for a text that is not JSON if ``json``, which has the proper error, was not imported.
 _SCAN_ERRORS = (StopIteration, SystemError, ImportError, *_INTERPRETER_ERRORS)
 
 NOT_PARSED = object()
-"""The result where the short cut cannot be taken."""
+"""The result if the accelerator cannot read a text."""
 
 
 class Scanner:
-    """Reads whole texts. The callables are those of ``json.JSONDecoder``; their exceptions are not caught."""
+    """Reads whole texts with the callables of ``json.JSONDecoder``, whose exceptions pass through."""
 
     strict = True
     object_hook = None
     array_hook = None
-    """Expected from CPython 3.15 on."""
+    """CPython 3.15 and later expect it."""
 
     def __init__(
         self,
@@ -62,11 +58,11 @@ class Scanner:
     def _new_scan(self) -> Scan | None:
         try:
             return _make_scanner(self) if _make_scanner else None
-        except Exception:  # noqa: BLE001  # a later interpreter may expect attributes that this class does not have
+        except Exception:  # noqa: BLE001  # a later interpreter may expect more attributes
             return None
 
     def read(self, text: str) -> object:
-        """The value of ``text``, or ``NOT_PARSED`` if it is not JSON: only ``json`` can say why."""
+        """Returns the value of ``text``, or ``NOT_PARSED`` if it is not JSON: only ``json`` can say why."""
         if self._scan is None:
             return NOT_PARSED
         try:
@@ -81,11 +77,9 @@ class Scanner:
 
 
 def try_dumps(value: object, indent: int | None, max_depth: int, integer_limit: int) -> str | None:
-    """The same as ``json.dumps(value, indent=indent, ensure_ascii=False)``; None for types that it would convert.
-
-    None also for a value that is nested deeper than ``max_depth``, and for an integer that is not from
-    ``-integer_limit`` to ``integer_limit - 1``.
-    """
+    """Returns the same as ``json.dumps(value, indent=indent, ensure_ascii=False)``, or None to leave it to ``json``."""
+    # None for types that ``json`` would convert, for a depth over ``max_depth``, and for an integer that is not from
+    # ``-integer_limit`` to ``integer_limit - 1``.
     if _quote is None:
         return None
     parts: list[str] = []
@@ -98,11 +92,7 @@ def try_dumps(value: object, indent: int | None, max_depth: int, integer_limit: 
 
 
 class _Encoder:
-    """Writes the parts of one text to ``out``.
-
-    line_break: a line feed with the indentation of the next line; None to write everything on one line.
-    depth_left: how many more containers may be inside one another.
-    """
+    """Writes the parts of one text to ``out``."""
 
     __slots__ = ("indentation", "integer_limit", "names", "out", "quote")
 
@@ -115,6 +105,8 @@ class _Encoder:
         self.integer_limit = integer_limit
         self.names: dict[str, str] = {}
 
+    # line_break: a line feed with the indentation of the next line; None to write everything on one line.
+    # depth_left: how many more containers may be inside one another.
     def put(self, value: object, line_break: str | None, depth_left: int) -> None:
         value_type = type(value)
         if value_type is str:
@@ -145,7 +137,7 @@ class _Encoder:
             if type(key) is not str:
                 raise TypeError
             name = names.get(key) or names.setdefault(key, f"{quote(key)}: ")
-            if type(member) is str:  # as most members are
+            if type(member) is str:  # most members
                 out(f"{before}{name}{quote(member)}")
             else:
                 out(before + name)

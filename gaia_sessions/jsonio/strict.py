@@ -1,8 +1,7 @@
-"""JSON from untrusted sources is read strictly, and all JSON is written in one form.
+"""Reads JSON from untrusted sources strictly, and writes all JSON in one form.
 
-Owns what is accepted as a document: strict UTF-8, no duplicate keys, no NaN or Infinity, no number that overflows,
-nesting of at most 64, no NUL, no lone surrogate, a size limit. What is refused raises ``InvalidInput``, which names
-what is wrong and where; no other error leaves this module.
+Refused: invalid UTF-8, a key twice, NaN, Infinity, numbers that overflow, more than 64 levels, NUL, lone surrogates,
+too many bytes. The only error that leaves this module is ``InvalidInput``, which says what is wrong and where.
 """
 
 from __future__ import annotations
@@ -32,18 +31,18 @@ _TYPE_NAMES = {
 }
 
 LARGEST_INTEGER = (1 << 63) - 1
-"""The largest number that JSON is written with."""
+"""The largest integer that is written."""
 
 _MAX_DIGITS = 400
 _SHORT_TEXT = 4096
 _LONGEST_PLACE = 200
 
-# JSON allows these characters inside strings as they are, and a terminal obeys them when a record is shown.
+# JSON allows these characters inside strings. We escape them, because a terminal obeys them when a record is shown.
 _CONTROL_CHARACTERS = frozenset(map(chr, (*range(0x7F, 0xA0), *range(0x202A, 0x202F), *range(0x2066, 0x206A))))
 
 
 def loads(data: bytes, limit: int = DOCUMENT_LIMIT) -> Json:
-    """The value of the JSON text ``data``, at most ``limit`` bytes long; raises ``InvalidInput``."""
+    """Returns the value of the JSON text ``data``, at most ``limit`` bytes long."""
     if len(data) > limit:
         raise errors.TooLarge("the document", len(data), limit)
     try:
@@ -54,20 +53,20 @@ def loads(data: bytes, limit: int = DOCUMENT_LIMIT) -> Json:
 
 
 def first_document(data: bytes, limit: int = DOCUMENT_LIMIT) -> tuple[bytes, bytes]:
-    """The JSON document with which ``data`` begins, as it stands there, and what is behind it; or ``InvalidInput``."""
+    """Returns the bytes of the JSON document with which ``data`` begins, and the bytes behind it."""
     import json
 
     begun = data[:limit].decode("utf-8", "surrogateescape")
     try:
         _, end = json.JSONDecoder().raw_decode(begun)
     except (ValueError, RecursionError):
-        raise errors.InvalidInput("it does not begin with a whole document") from None
+        raise errors.InvalidInput("it does not begin with a complete JSON document") from None
     document = begun[:end].encode("utf-8", "surrogateescape")
     return document, data[len(document) :]
 
 
 def load_object(data: bytes, limit: int = DOCUMENT_LIMIT) -> dict[str, Json]:
-    """The object of the JSON text ``data``, as ``loads``; raises ``InvalidInput`` for any other value."""
+    """Returns the object of the JSON text ``data``; refuses any other value."""
     value = loads(data, limit)
     if not isinstance(value, dict):
         raise errors.InvalidInput(f"expected a JSON object, not {json_type_of(value)}")
@@ -75,7 +74,7 @@ def load_object(data: bytes, limit: int = DOCUMENT_LIMIT) -> dict[str, Json]:
 
 
 def dumps(value: object, limit: int = DOCUMENT_LIMIT) -> bytes:
-    """The text of ``value``, indented by two, with one newline at the end; refuses what ``loads`` would refuse."""
+    """Returns the text of ``value``, indented by two, with a newline at the end; refuses what ``loads`` refuses."""
     text = _encode(value, indent=2)
     data = (text + "\n").encode("utf-8")
     if len(data) > limit:
@@ -84,7 +83,7 @@ def dumps(value: object, limit: int = DOCUMENT_LIMIT) -> bytes:
 
 
 def dump_line(value: object, limit: int = DOCUMENT_LIMIT) -> bytes:
-    """The text of ``value`` on one line, for journals, logs and pipes; refuses what ``loads`` would refuse."""
+    """Returns the text of ``value`` on one line; refuses what ``loads`` refuses."""
     data = (_encode(value, indent=None) + "\n").encode("utf-8")
     if len(data) > limit:
         raise errors.TooLarge("the line", len(data), limit)
@@ -92,7 +91,7 @@ def dump_line(value: object, limit: int = DOCUMENT_LIMIT) -> bytes:
 
 
 def normalize_value(value: object, where: str) -> Json:
-    """A deep copy of ``value`` as JSON has it (tuples become arrays); raises ``InvalidInput`` that names ``where``."""
+    """Returns a deep copy of ``value`` as JSON has it (tuples become arrays); errors name ``where``."""
     try:
         return loads(_encode(value, indent=None).encode("utf-8"), limit=DOCUMENT_LIMIT)
     except errors.TooLarge:
@@ -102,7 +101,7 @@ def normalize_value(value: object, where: str) -> Json:
 
 
 def json_type_of(value: object) -> str:
-    """The name of the JSON type of ``value``."""
+    """Returns the name of the JSON type of ``value``, with its article."""
     return _TYPE_NAMES.get(type(value), type(value).__name__)
 
 
@@ -118,7 +117,7 @@ def _parse(text: str) -> Json:
 
 
 def _parse_or_explain(text: str) -> Json:
-    """The value of ``text``, or the ``InvalidInput`` that says what is wrong with it and where."""
+    """Returns the value of ``text``, or raises the error that says what is wrong and where."""
     import json
 
     try:
@@ -137,10 +136,7 @@ def _parse_or_explain(text: str) -> Json:
 
 
 def _encode(value: object, indent: int | None) -> str:
-    """The text of ``value``, which ``loads`` accepts: what Python would write and ``loads`` refuse is refused.
-
-    The text of the short cut is read back only if an escape in it may stand for a NUL.
-    """
+    """Returns the text of ``value``; refuses what Python would write and ``loads`` would refuse."""
     try:
         text = fast.try_dumps(value, indent, MAX_DEPTH, LARGEST_INTEGER + 1)
         is_safe = text is not None and "\\u" not in text
@@ -148,10 +144,10 @@ def _encode(value: object, indent: int | None) -> str:
             text = _dumps_by_stdlib(value, indent)
         text.encode("utf-8")
     except UnicodeEncodeError:
-        raise errors.InvalidInput("not text in UTF-8: half of a surrogate pair") from None
+        raise errors.InvalidInput("not valid Unicode: half of a surrogate pair") from None
     except (TypeError, ValueError, RecursionError) as error:
-        raise errors.InvalidInput(f"not expressible as JSON: {error}") from None
-    if not is_safe:
+        raise errors.InvalidInput(f"cannot be written as JSON: {error}") from None
+    if not is_safe:  # an escape may stand for a NUL, or ``json`` wrote what ``loads`` refuses: read it back
         _parse(text)
     return text if text.isascii() and "\x7f" not in text else _with_escaped_controls(text)
 
@@ -168,15 +164,17 @@ def _dumps_by_stdlib(value: object, indent: int | None) -> str:
 
 
 def _check_value(value: object, text: str) -> None:
-    """Raises ``InvalidInput`` for nesting and strings; looks at each string only if ``text`` has an escape."""
-    may_be_invalid = "\\" in text and "\\u" in text  # a search for one character is much faster than for two
+    """Raises ``InvalidInput`` for deep nesting and for bad strings."""
+    # Without an escape no string can be bad. A search for one character is much faster than for two.
+    may_be_invalid = "\\" in text and "\\u" in text
     if may_be_invalid or (not _is_surely_shallow(text) and depth_of(value) > MAX_DEPTH):
         for problem, where in _problems(value):
             raise errors.InvalidInput(problem, where)
 
 
 def _is_surely_shallow(text: str) -> bool:
-    """Whether ``text`` has too few brackets to be deep; in a long one, counting them costs more than looking."""
+    """Returns whether ``text`` has too few brackets to be deep."""
+    # In a long text, counting the brackets costs more than looking at the value.
     return len(text) <= _SHORT_TEXT and text.count("{") + text.count("[") <= MAX_DEPTH
 
 
@@ -184,7 +182,7 @@ _CONTAINERS = frozenset([list, dict])
 
 
 def depth_of(value: object) -> int:
-    """How deep the containers in ``value`` are nested; most are flat, which is found out by functions in C."""
+    """Returns how deep the containers in ``value`` are nested; most are flat, so C functions check that first."""
     depth, level = 0, [value] if type(value) in _CONTAINERS else []
     while level and depth <= MAX_DEPTH:
         depth += 1
@@ -198,7 +196,7 @@ _LOOKED_AT = _CONTAINERS | {str}
 
 
 def _problems(value: object) -> Iterator[tuple[str, str]]:
-    """What is wrong in ``value``, and where, in the order of the text."""
+    """Yields what is wrong in ``value``, and where, in the order of the text."""
     opened = [iter([(value, "")])]
     while opened:
         for item, where in opened[-1]:
@@ -214,8 +212,8 @@ def _problems(value: object) -> Iterator[tuple[str, str]]:
 
 
 def _children(item: dict[str, object] | list[object], where: str) -> Iterator[tuple[object, str]]:
-    """What may be wrong in ``item``, each with where that is: cut, as a key may have many MB, and as many members."""
-    where = where[:_LONGEST_PLACE]
+    """Yields what may be wrong in ``item``, each with its place."""
+    where = where[:_LONGEST_PLACE]  # a key may have many MB, and as many members
     if isinstance(item, list):
         for number, child in enumerate(item):
             if type(child) in _LOOKED_AT:

@@ -1,7 +1,6 @@
-"""What is wrong with a text that is not JSON, as a person would say it. Loaded only for such a text.
+"""Says what is wrong with a text that is not JSON, as a person would say it.
 
-The decoder says what it expected and where it stopped; what was meant, and where the mistake is, follows from the
-characters around that place.
+The decoder only says what it expected and where it stopped; the characters around that place show the mistake.
 """
 
 from __future__ import annotations
@@ -19,11 +18,11 @@ _TOKEN = re.compile(rf"{_STRING}|[][{{}}]", re.DOTALL)
 _WORD = re.compile(r"[^\W\d][\w-]*")
 _NAMES = {"{": "brace", "}": "brace", "[": "bracket", "]": "bracket"}
 _AROUND = 60
-"""Characters of an excerpt."""
+"""The length of an excerpt in characters."""
 
 
 def explain(error: JSONDecodeError, text: str) -> InvalidInput:
-    """The error for ``text``, with the line as a note; ``error`` is about a copy with blanks in place of comments."""
+    """Returns the error for ``text``, with the line as a note; ``error`` may be about a copy without comments."""
     if not text.strip():
         return InvalidInput("not JSON: the text is empty")
     problem, at = _problem(error.msg, error.doc, error.pos)
@@ -35,16 +34,16 @@ def explain(error: JSONDecodeError, text: str) -> InvalidInput:
 
 def refuse_constant(name: str) -> float:
     """Raises the error for ``NaN`` and ``Infinity``, which Python's decoder reads."""
-    raise InvalidInput(f"not JSON: {name}, a number that JSON does not have")
+    raise InvalidInput(f"not JSON: JSON has no {name}")
 
 
 def place(text: str, at: int) -> str:
-    """``line 3 column 5``, counted from 1."""
+    """Returns the place as ``line 3 column 5``, counted from 1."""
     return f"line {text.count(chr(10), 0, at) + 1} column {at - text.rfind(chr(10), 0, at)}"
 
 
 def _problem(expected: str, text: str, at: int) -> tuple[str, int]:
-    """What is wrong, and where, if the decoder ``expected`` something at ``at``."""
+    """Returns what is wrong, and where, if the decoder ``expected`` something at ``at``."""
     rest, before = text[at:], text[:at].rstrip()
     if expected.startswith("Expecting") and not rest.strip():
         return _unclosed(text)
@@ -64,7 +63,7 @@ def _problem(expected: str, text: str, at: int) -> tuple[str, int]:
 _RULES = (
     ("Unterminated", "", "", "no closing quote"),
     ("Invalid control", "", "", "a line break or another control character within quotes"),
-    ("Invalid \\", "", "", "a backslash within quotes that is not doubled"),
+    ("Invalid \\", "", "", "a single backslash within quotes: write \\\\ for it"),
     ("", "", "\ufeff", "a byte order mark"),
     ("", "", "[#/]", "a comment"),
     ("", r"(?<![\w.])0", r"\d", "a number that begins with 0"),
@@ -73,19 +72,19 @@ _RULES = (
     ("Expecting ','", '"', r"\w", 'a double quote within quotes: write \\" for it'),
     ("Expecting ','", "", r'["{[\w]', "no comma between two values"),
     ("Expecting ','", "", "", "{char} after a value"),
-    ("", "", "'", "single quotes, where JSON has double quotes"),
-    ("", "", r"True\b", "True, which is true in JSON"),
-    ("", "", r"False\b", "False, which is false in JSON"),
-    ("", "", r"(None|undefined)\b", "{word}, which is null in JSON"),
+    ("", "", "'", "single quotes instead of double quotes"),
+    ("", "", r"True\b", "True instead of true"),
+    ("", "", r"False\b", "False instead of false"),
+    ("", "", r"(None|undefined)\b", "{word} instead of null"),
     ("", "", _WORD, "no quotes around {word}"),
-    ("Expecting property", "", "", "{char} where a name in double quotes is missing"),
-    ("", "", "", "{char} where a value is missing"),
+    ("Expecting property", "", "", "{char} instead of a name in double quotes"),
+    ("", "", "", "{char} instead of a value"),
 )
-"""What is said of a mistake: what the decoder expected, what stands before the place, and what stands there."""
+"""What is said of a mistake: what the decoder expected, what is before the place, what is there, the words."""
 
 
 def _unclosed(text: str) -> tuple[str, int]:
-    """That ``text`` ends too early, and where the bracket is that was not closed, if there is one."""
+    """Returns that ``text`` ends too early, and where the bracket is that is not closed, if there is one."""
     opened: list[int] = []
     for token in _TOKEN.finditer(text):
         if token[0] in ("{", "["):
@@ -93,12 +92,12 @@ def _unclosed(text: str) -> tuple[str, int]:
         elif token[0] in ("}", "]"):
             opened.pop()
     if not opened:
-        return "it ends where a value is missing", len(text)
+        return "there is no value", len(text)
     return f"this {_NAMES[text[opened[-1]]]} is not closed", opened[-1]
 
 
 def _excerpt(text: str, at: int) -> str:
-    """The line around ``at``, and below it a caret; empty if a terminal would not show them below each other."""
+    """Returns the line around ``at`` with a caret below it; empty if a terminal would not show them in line."""
     start = max(text.rfind("\n", 0, at) + 1, at - _AROUND // 2)
     line = text[start:].partition("\n")[0][:_AROUND].replace("\t", " ")
     return f"{line}\n{' ' * (at - start)}^" if line.isascii() and line.isprintable() else ""

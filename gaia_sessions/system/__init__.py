@@ -1,8 +1,5 @@
-"""What the machine says: the time, processes, users, the project's folders, mounts, streams.
-
-Owns every question to the operating system that is not about a store; here, what time it is, and where the current
-user's own folders are, which every search for sessions and settings asks. Of records it knows only how times are
-written, and how the process of a host is described.
+"""What the machine says: time, processes, users, project folders, mounts, streams; here, the time and the user's
+folders.
 """
 
 from __future__ import annotations
@@ -22,29 +19,26 @@ _PROGRAM = "gaia-sessions"
 
 
 def utc_now() -> datetime:
-    """The wall clock, as an aware UTC time; whoever answers a call reads it here, and passes it on as ``now``."""
+    """Returns the wall clock as an aware UTC time; a call reads it once and passes it on as ``now``."""
     return datetime.now(UTC)
 
 
 def gone_runs(record: Record) -> frozenset[int]:
-    """The numbers of the runs without an end whose host is proved to be gone."""
+    """Returns the numbers of the runs without an end whose host is proved to be gone."""
     from gaia_sessions.session.runs import runs_of_gone_hosts
 
     return runs_of_gone_hosts(record, _is_gone)
 
 
 def _is_gone(process: HostProcess) -> bool:
-    from .processes import is_gone  # only a run without an end needs this
+    from .processes import is_gone  # only a run without an end needs it
 
     return is_gone(process)
 
 
 def program_path(name: str, environ: Mapping[str, str]) -> str:
-    """The program ``name`` on the path, but for folders of it that depend on where the user stands.
-
-    Raises ``FileNotFoundError``.
-    """
-    import shutil  # no hook needs this
+    """Returns the program ``name`` on the path, without its relative folders; raises ``FileNotFoundError``."""
+    import shutil  # no hook needs it
 
     folders = environ.get("PATH", os.defpath).split(os.pathsep)
     found = shutil.which(name, path=os.pathsep.join(filter(os.path.isabs, folders)))
@@ -54,11 +48,11 @@ def program_path(name: str, environ: Mapping[str, str]) -> str:
 
 
 def home_folder(environ: Mapping[str, str]) -> str:
-    """The user's home, as shells find it: ``HOME``, else the system's user database; empty if neither is a path."""
+    """Returns the user's home as shells find it: ``HOME``, or the system's user database; empty if no path is found."""
     variable = environ.get("HOME", "")
     if os.path.isabs(variable):
         return variable
-    import pwd  # hardly anybody has no HOME
+    import pwd  # nearly every user has HOME
 
     try:
         system_home = pwd.getpwuid(os.getuid()).pw_dir
@@ -68,17 +62,17 @@ def home_folder(environ: Mapping[str, str]) -> str:
 
 
 def config_folder(environ: Mapping[str, str]) -> str:
-    """The folder of the user's own settings file; empty where the user has no home."""
+    """Returns the folder of the user's own settings file; empty if the user has no home."""
     return _xdg_folder(environ, "XDG_CONFIG_HOME", ".config")
 
 
 def state_folder(environ: Mapping[str, str]) -> str:
-    """The folder of what this program keeps for the user outside any project; empty where the user has no home."""
+    """Returns the folder for what this program stores outside any project; empty if the user has no home."""
     return _xdg_folder(environ, "XDG_STATE_HOME", os.path.join(".local", "state"))
 
 
 def _xdg_folder(environ: Mapping[str, str], variable: str, default: str) -> str:
-    """The folder of this program in that of ``variable``; by the XDG rule a relative path counts as unset."""
+    """Returns this program's folder in that of ``variable``; by the XDG rule a relative path counts as unset."""
     base = environ.get(variable, "")
     if not os.path.isabs(base):
         home = home_folder(environ)

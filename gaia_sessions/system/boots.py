@@ -1,9 +1,6 @@
-"""Which boot of the machine this is: by the id that Linux gives it, on other systems by the time at which it started.
+"""Which boot of the machine this is: by Linux's boot ID; on other systems by the time at which the boot started.
 
-Owns the id, and the comparison of two start times. Must never mistake another boot for this one, which would hide
-sessions; the opposite mistake costs only a rebuild of the index. A later boot starts after the index of an earlier one
-was written, so two start times that are nearly equal are of one boot, unless the clock was set back by exactly the time
-between. That happens where every boot resets the clock, so a clock that was never set proves nothing.
+Another boot must never count as this one: that would hide sessions. The opposite mistake costs a rebuild of the index.
 """
 
 from __future__ import annotations
@@ -22,7 +19,7 @@ _PREFIX = b"since "
 
 
 def boot_id() -> bytes:
-    """The id of this boot; empty where the system gives none."""
+    """Returns the ID of this boot; empty if the system has none."""
     try:
         with open(_BOOT_ID, "rb", buffering=0) as file:  # as text it would import a codec
             return file.read().strip()
@@ -31,7 +28,7 @@ def boot_id() -> bytes:
 
 
 def boot_signature() -> bytes:
-    """What identifies this boot to ``is_this_boot``; empty if nothing does."""
+    """Returns what identifies this boot to ``is_this_boot``; empty if nothing does."""
     id_of_boot = boot_id()
     if id_of_boot:
         return id_of_boot
@@ -40,7 +37,7 @@ def boot_signature() -> bytes:
 
 
 def is_this_boot(signature: bytes) -> bool:
-    """Whether ``boot_signature`` returned ``signature`` in this boot; False if that is uncertain."""
+    """Returns whether ``boot_signature`` returned ``signature`` in this boot; False if that is uncertain."""
     id_of_boot = boot_id()
     if id_of_boot:
         return signature == id_of_boot
@@ -48,6 +45,8 @@ def is_this_boot(signature: bytes) -> bool:
     if boot_time is None or not signature.startswith(_PREFIX):
         return False
     try:
+        # A later boot starts after the signature was written. So nearly equal times mean one boot, unless the clock was
+        # set back by exactly the time between, as where every boot resets it: hence ``_EARLIEST_SET_TIME``.
         return abs(float(signature.removeprefix(_PREFIX)) - boot_time) <= _TOLERANCE
     except ValueError:
         return False

@@ -1,7 +1,7 @@
-"""The gitfiles by which git links a worktree to its main checkout.
+"""The gitfiles by which git links a worktree to its main checkout, read without git.
 
-Read without starting git, and believed only where both sides name each other: a ``.git`` file is text of whoever made
-the project, and may name the git directory of any other project.
+A ``.git`` file is text from the maker of the project and may name any other project. So both sides must name each
+other.
 """
 
 from __future__ import annotations
@@ -11,11 +11,9 @@ import stat
 
 
 def main_checkout_of(gitfile: str) -> tuple[str, str] | None:
-    """Where the ``.git`` file ``gitfile`` of a linked worktree leads: the worktree's git directory, the main checkout.
-
-    The git directory is ``{checkout}/.git/worktrees/{name}``, and its file ``gitdir`` names this very gitfile. None for
-    everything else, submodules included. Whoever asks checks the owners.
-    """
+    """Returns the git directory and the main checkout of a linked worktree's ``.git`` file; None for other files."""
+    # The git directory is ``{checkout}/.git/worktrees/{name}``, and its file ``gitdir`` names this gitfile. The caller
+    # checks the owners.
     line = _first_line(gitfile)
     if line is None or not line.startswith("gitdir:"):
         return None
@@ -39,8 +37,9 @@ def _is_same(named: str, gitfile: str) -> bool:
 
 
 def _first_line(path: str) -> str | None:
-    """The first line of the regular file ``path``, which is no link; opened without blocking: it may be a pipe."""
+    """Returns the first line of the regular file ``path``, if it is no link."""
     try:
+        # Without blocking: it may be a pipe.
         fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW)
     except (OSError, ValueError):
         return None

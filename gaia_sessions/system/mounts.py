@@ -1,7 +1,6 @@
-"""The kind of file system that a path is on, as far as the system says (Linux).
+"""The kind of file system that a path is on (Linux). Network file systems have unreliable locks and renames.
 
-Owns the list of network file systems, whose locks and renames are not reliable. Must never refuse one: the answer is
-for a warning, and the user may know better.
+The answer is for a warning only: never refuse one, the user may know better.
 """
 
 from __future__ import annotations
@@ -14,18 +13,18 @@ _TABLE = "/proc/self/mountinfo"
 
 
 def network_kind(path: str) -> str | None:
-    """The kind of the network file system that ``path`` is on, or would be if it existed; None for a local one."""
+    """Returns the kind of the network file system that ``path`` is on, or would be on; None for a local one."""
     kind = kind_at(path)
     return kind if kind in NETWORK else None
 
 
 def kind_at(path: str) -> str | None:
-    """The kind of file system that ``path`` is on, or would be if it existed; None if the system does not say."""
+    """Returns the kind of file system that ``path`` is on, or would be on; None if the system does not say."""
     return kind_of(os.path.realpath(path), _mounts())
 
 
 def kind_of(path: str, mounts: list[tuple[str, str]]) -> str | None:
-    """The kind of the mount that ``path`` is under: of ``mounts`` (point, kind) the deepest, the latest there."""
+    """Returns the kind of the mount that holds ``path``: of ``mounts`` (point, kind), the deepest and latest."""
     matching = [(len(point), number, kind) for number, (point, kind) in enumerate(mounts) if _lies_under(path, point)]
     return max(matching)[2] if matching else None
 
@@ -43,7 +42,7 @@ def _mounts() -> list[tuple[str, str]]:
 
 
 def _parse_mount(line: str) -> tuple[str, str]:
-    """The point and kind in a line ``36 35 98:0 /sub /mnt/point rw shared:1 - ext4 /dev/root rw``; see proc(5)."""
+    """Parses a line ``36 35 98:0 /sub /mnt/point rw shared:1 - ext4 /dev/root rw`` into point and kind; see proc(5)."""
     before, _, after = line.partition(" - ")
     return _unescaped(before.split()[4]), after.split()[0]
 

@@ -1,9 +1,7 @@
 """Where the sessions of a project are, and whether the current user may use them.
 
-Owns the search for the root, so that hooks and commands find the same one from any folder of a project and from its
-linked worktrees. What is found by searching counts only if it belongs to the current user, as with the safe directories
-of git: the ``.claude`` of another user in a folder above must neither receive these sessions nor send text to these
-agents. Reads directory entries and the gitfiles of linked worktrees.
+A project that a search finds counts only if it belongs to the current user, like git's safe directories: another user's
+``.claude`` in a folder above must neither receive these sessions nor send text to these agents.
 """
 
 from __future__ import annotations
@@ -22,10 +20,10 @@ if TYPE_CHECKING:
     from gaia_sessions.errors import OwnedByAnother
 
     SkippedProject = tuple[str, str, int]
-    """A project that a search skipped: its folder, the path in it that another user owns, and that user's id."""
+    """A project that a search skipped: its folder, the path in it that another user owns, and that user's ID."""
 
 VARIABLE_PREFIX = "GAIA_SESSIONS_"
-"""With which the name of every variable begins that only this program reads."""
+"""The beginning of the names of all variables that only this program reads."""
 
 ROOT_VARIABLE = VARIABLE_PREFIX + "ROOT"
 SESSIONS_PATH = os.path.join(".claude", "session")
@@ -34,21 +32,15 @@ _SUPERUSER = 0
 
 
 def find_root(flag: str | None, environ: Mapping[str, str], cwd: str) -> str:
-    """The absolute root of the sessions: see ``find_root_and_skipped``."""
+    """Returns the absolute root of the sessions; see ``find_root_and_skipped``."""
     return find_root_and_skipped(flag, environ, cwd)[0]
 
 
 def find_root_and_skipped(flag: str | None, environ: Mapping[str, str], cwd: str) -> tuple[str, list[SkippedProject]]:
-    """The absolute root, and the projects that the search for it skipped.
-
-    The root is ``flag``, else ``GAIA_SESSIONS_ROOT``, else that of ``CLAUDE_PROJECT_DIR``, else that of the nearest
-    project at or above ``cwd``. A linked worktree counts as its main checkout, even if a variable names it, because
-    what is kept in a worktree is deleted with it. A project above, or such a main checkout, counts only if it belongs
-    to the current user; others are skipped.
-
-    Raises ``BadSetting`` for a URL, for a ``~`` that no shell expanded, for a relative ``GAIA_SESSIONS_ROOT``, which
-    would be another place to every process, and when only ``cwd`` could decide but is empty because it was removed.
-    """
+    """Returns the absolute root, and the projects that the search for it skipped."""
+    # The root is ``flag``, else ``GAIA_SESSIONS_ROOT``, else that of ``CLAUDE_PROJECT_DIR``, else that of the nearest
+    # project at or above ``cwd``. A linked worktree counts as its main checkout, even if a variable names it, because
+    # what is stored in a worktree is deleted with it.
     skipped: list[SkippedProject] = []
     explicit = _explicit_root(flag, environ, cwd)
     if explicit:
@@ -60,16 +52,13 @@ def find_root_and_skipped(flag: str | None, environ: Mapping[str, str], cwd: str
     elif cwd:
         folder = _nearest_project(cwd, home_folder(environ), skipped)
     else:
-        raise errors.BadSetting("working directory", "is gone", "go to one that exists, or say --root")
+        raise errors.BadSetting("working directory", "it was removed", "cd to a folder that exists, or use --root")
     return os.path.join(folder, SESSIONS_PATH), skipped
 
 
 def check_owner(root: str) -> None:
-    """Raises ``OwnedByAnother`` if the sessions at ``root`` are another user's, or would be created in their project.
-
-    The superuser may use anybody's sessions, and the files keep their owner; but a link that a user made must not lead
-    the superuser to files of somebody else.
-    """
+    """Raises ``OwnedByAnother`` if the sessions at ``root``, or the project that would get them, are another user's."""
+    # Root may use anybody's sessions (the files keep their owner), but follows no user's link to files of others.
     claude = claude_folder(root)
     owners = _owners_by_path(claude, root) if claude else _owners_by_path(root)
     if claude and not owners:
@@ -82,17 +71,14 @@ def check_owner(root: str) -> None:
 
 
 def check_links(path: str) -> None:
-    """Raises ``LinkedElsewhere`` if a link leads the root or the ``.claude`` of a project out of the project.
-
-    Whoever made the project would decide where; a user who wants that names the folder itself.
-    """
+    """Raises ``LinkedElsewhere`` if a link leads the root or the ``.claude`` of a project out of the project."""
     target = target_outside(path)
-    if target:
+    if target:  # the maker of the project would decide where; a user who wants that names the folder itself
         raise errors.LinkedElsewhere(path, target)
 
 
 def target_outside(path: str) -> str | None:
-    """Where links lead ``path``, a root or a ``.claude``, if that is not below the project; None for any other root."""
+    """Returns where links lead ``path``, a root or a ``.claude``, if that is outside its project; None otherwise."""
     claude = path if os.path.basename(path) == ".claude" else claude_folder(path)
     if not claude or not (os.path.islink(path) or os.path.islink(claude)):
         return None
@@ -101,7 +87,7 @@ def target_outside(path: str) -> str | None:
 
 
 def own_roots_from(cwd: str, environ: Mapping[str, str]) -> Iterator[str]:
-    """The existing roots of the current user's projects in ``cwd`` and in every folder above that a search visits."""
+    """Yields the existing roots of the current user's projects, from ``cwd`` upwards."""
     for folder in _folders_upwards(os.path.realpath(cwd), home_folder(environ)) if cwd else ():
         root = os.path.join(folder, SESSIONS_PATH)
         is_own = [*_owners_by_path(folder, os.path.dirname(root), root).values()] == [os.geteuid()] * 3
@@ -110,7 +96,7 @@ def own_roots_from(cwd: str, environ: Mapping[str, str]) -> Iterator[str]:
 
 
 def owned_by_another(path: str, uid: int) -> OwnedByAnother:
-    """The error for a ``path`` that belongs to the user ``uid``."""
+    """Returns the error for a ``path`` that belongs to the user ``uid``."""
     from gaia_sessions.errors import OwnedByAnother
 
     from .users import user_name
@@ -119,7 +105,7 @@ def owned_by_another(path: str, uid: int) -> OwnedByAnother:
 
 
 def working_directory() -> str:
-    """The working directory of this process; empty if it was removed, since the root may be known without it."""
+    """Returns the working directory of this process; empty if it was removed: the root may be known without it."""
     try:
         return os.getcwd()
     except OSError:
@@ -127,7 +113,7 @@ def working_directory() -> str:
 
 
 def claude_folder(root: str) -> str | None:
-    """The ``.claude`` of the project whose sessions are at ``root``; None for a root elsewhere."""
+    """Returns the ``.claude`` of the project whose sessions are at ``root``; None for a root elsewhere."""
     folder, name = os.path.split(root)
     return folder if name == "session" and os.path.basename(folder) == ".claude" else None
 
@@ -142,9 +128,9 @@ def check_expanded(origin: str, path: str, environ: Mapping[str, str]) -> None:
 
 
 def _explicit_root(flag: str | None, environ: Mapping[str, str], cwd: str) -> str:
-    """The root that ``flag`` or ``GAIA_SESSIONS_ROOT`` names; empty if neither is set."""
+    """Returns the root that ``flag`` or ``GAIA_SESSIONS_ROOT`` names; empty if neither is set."""
     if flag == "":
-        raise errors.BadSetting("--root", "is empty", "name a directory, or leave it out")
+        raise errors.BadSetting("--root", "is empty", "name a folder after --root, or leave out --root")
     if flag:
         _check_no_url("--root", flag)
         check_expanded("--root", flag, environ)
@@ -154,19 +140,19 @@ def _explicit_root(flag: str | None, environ: Mapping[str, str], cwd: str) -> st
         return ""
     _check_no_url(ROOT_VARIABLE, configured)
     check_expanded(ROOT_VARIABLE, configured, environ)
-    if not os.path.isabs(configured):
-        raise errors.BadSetting(ROOT_VARIABLE, f"{configured!r} is not absolute", "give the whole path")
+    if not os.path.isabs(configured):  # it would be another place for every process
+        raise errors.BadSetting(ROOT_VARIABLE, f"{configured!r} is not absolute", "set it to a path that begins with /")
     return os.path.normpath(configured)
 
 
 def _check_no_url(origin: str, path: str) -> None:
-    """Raises ``BadSetting`` for a URL, without its text: there may be a password in it."""
+    """Raises ``BadSetting`` for a URL, without its text: it may have a password."""
     if "://" in path:
-        raise errors.BadSetting(origin, "is a URL", "give the path of a directory: sessions are kept in files")
+        raise errors.BadSetting(origin, "is a URL", "name a folder: sessions are stored in files")
 
 
 def _nearest_project(cwd: str, stop: str, skipped: list[SkippedProject]) -> str:
-    """The nearest folder with ``.git`` or ``.claude`` that counts; the working directory itself always counts."""
+    """Returns the nearest folder with ``.git`` or ``.claude`` that counts; the working directory always counts."""
     start = os.path.realpath(cwd)
     own_uid = os.geteuid()
     for folder in _folders_upwards(start, stop):
@@ -180,7 +166,7 @@ def _nearest_project(cwd: str, stop: str, skipped: list[SkippedProject]) -> str:
 
 
 def _folders_upwards(start: str, stop: str) -> Iterator[str]:
-    """``start`` and the folders above it, without ``stop``, the user's home: a ``.claude`` there is of no project."""
+    """Yields ``start`` and the folders above it, up to ``stop``, the user's home: its ``.claude`` is no project's."""
     folder, end = start, os.path.realpath(stop) if stop else None
     while folder != end:
         yield folder
@@ -191,7 +177,7 @@ def _folders_upwards(start: str, stop: str) -> Iterator[str]:
 
 
 def _main_checkout(folder: str, skipped: list[SkippedProject]) -> str | None:
-    """The main checkout of the linked worktree ``folder``, if every path that leads there is the current user's."""
+    """Returns the main checkout of the linked worktree ``folder``, if the current user owns every path to it."""
     gitfile = os.path.join(folder, ".git")
     if not os.path.isfile(gitfile):
         return None
@@ -212,12 +198,12 @@ def _main_checkout(folder: str, skipped: list[SkippedProject]) -> str | None:
 
 def _add_skipped(skipped: list[SkippedProject], project: str, owners: Mapping[str, int]) -> None:
     of_another = next(((path, uid) for path, uid in owners.items() if uid != os.geteuid()), None)
-    if of_another is not None:  # None if the project was removed between the two looks at it
+    if of_another is not None:  # None if the project was removed in between
         skipped.append((project, *of_another))
 
 
 def _owners_of_project(folder: str) -> dict[str, int]:
-    """The owners but the superuser whom a new ``.claude`` in ``folder`` would lock out of their own project."""
+    """Returns the owners, except root, whom a new ``.claude`` in ``folder`` would lock out of their own project."""
     if _owner(folder) == os.geteuid():
         return {}
     owners = _owners_by_path(os.path.join(folder, ".git"), folder)
@@ -225,7 +211,7 @@ def _owners_of_project(folder: str) -> dict[str, int]:
 
 
 def _check_not_planted(claude: str, owners: dict[str, int]) -> None:
-    """Raises ``OwnedByAnother`` for a ``.claude`` that a user put into a folder of somebody else, to mislead root."""
+    """Raises ``OwnedByAnother`` for a ``.claude`` that a user put into another user's folder, to mislead root."""
     uid = owners.get(claude, _SUPERUSER)
     if uid not in (_SUPERUSER, _owner(os.path.dirname(claude))):
         raise owned_by_another(claude, uid)
@@ -241,17 +227,15 @@ def _may_use(path: str, uid: int) -> bool:
 
 
 def _owners_by_path(*paths: str) -> dict[str, int]:
-    """The owner of each of ``paths`` that exists."""
+    """Returns the owner of each of ``paths`` that exists."""
     owners = ((path, _owner(path)) for path in paths)
     return {path: uid for path, uid in owners if uid is not None}
 
 
 def _owner(path: str) -> int | None:
-    """The owner of ``path``; None if it does not exist.
-
-    A link belongs to the user who made it, unless that is the current user or the superuser, who mean what it leads
-    to; the link of another user may lead into what belongs to the current one.
-    """
+    """Returns the owner of ``path``; None if it does not exist."""
+    # A link belongs to the user who made it. If that is the current user or root, they mean its target; a link of
+    # another user may lead into what belongs to the current user.
     try:
         status = os.lstat(path)
         if stat.S_ISLNK(status.st_mode):

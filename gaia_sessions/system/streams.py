@@ -1,7 +1,6 @@
-"""The standard streams of a process, as file descriptors.
+"""The standard streams of a process, as file descriptors: input may never end, and output may never be read.
 
-Owns reading input that may never end or is typed by a person, and writing output that may never be read. Must never use
-``sys.stdin`` or ``sys.stdout``, whose buffers could turn a closed pipe into an exit code or a late traceback.
+Never use ``sys.stdin`` or ``sys.stdout``: their buffers could turn a closed pipe into an exit code or a late traceback.
 """
 
 from __future__ import annotations
@@ -17,11 +16,11 @@ if TYPE_CHECKING:
 _STANDARD = (0, 1, 2)
 _CHUNK = 1 << 16
 _WRITE_SIZE = select.PIPE_BUF
-"""How many bytes a pipe that is ready for writing accepts without blocking the writer."""
+"""How many bytes a pipe that is ready accepts without blocking the writer."""
 _TYPING_TIMEOUT = 60
 """Seconds that a person may take to type a line."""
 _MIN_SECONDS = 0.1
-"""Seconds in which as much is written as a reader takes at once, even if the time was up before."""
+"""Seconds in which at least as much is written as the reader takes at once, even if the time was up before."""
 
 
 def fill_closed_streams() -> None:
@@ -30,12 +29,12 @@ def fill_closed_streams() -> None:
         try:
             os.fstat(descriptor)
         except OSError:
-            # The lowest free number is used, which is this one. A read ends at once, and what is written is lost.
+            # It gets the lowest free number, which is this one. A read ends at once, and what is written is lost.
             os.open(os.devnull, os.O_RDWR)
 
 
 def read_input(limit: int, seconds: float) -> bytes:
-    """Reads standard input until it ends, ``limit`` is exceeded by one byte, or so many ``seconds`` have passed."""
+    """Reads standard input until it ends, exceeds ``limit`` by one byte, or ``seconds`` have passed."""
     deadline = time.monotonic() + seconds
     data = bytearray()
     while len(data) <= limit:
@@ -48,12 +47,9 @@ def read_input(limit: int, seconds: float) -> bytes:
 
 
 def read_typed(prompt: str, limit: int, is_whole: Callable[[bytes], bool]) -> bytes | None:
-    """Prompts on standard error and reads what a person types until it ends or ``is_whole``; None if nobody can type.
-
-    Standard input and standard error must both be terminals: a host that lets hooks read its terminal still captures
-    their standard error. A host that gives hooks a terminal of their own may never end the input, so each line must
-    come within a minute.
-    """
+    """Prompts on stderr and reads what a person types until it ends or ``is_whole``; None if nobody can type."""
+    # Both must be terminals: a host that lets hooks read its terminal still captures their stderr. A host that gives
+    # hooks a terminal of their own may never end the input, so each line must come within a minute.
     if not (os.isatty(0) and os.isatty(2) and _is_in_foreground()):
         return None
     os.write(2, prompt.encode())
@@ -67,7 +63,7 @@ def read_typed(prompt: str, limit: int, is_whole: Callable[[bytes], bool]) -> by
 
 
 def _is_in_foreground() -> bool:
-    """Whether this process receives what is typed; the system stops any other process that reads it."""
+    """Returns whether this process receives what is typed; the system stops any other process that reads it."""
     try:
         return os.tcgetpgrp(0) == os.getpgrp()
     except OSError:  # the terminal belongs to another session
@@ -75,11 +71,8 @@ def _is_in_foreground() -> bool:
 
 
 def write_output(data: bytes, seconds: float) -> bool:
-    """Writes ``data`` to standard output as far as it is read within so many ``seconds``; returns whether all was.
-
-    A reader that has gone away is not an error. What was written before the time was up stays written: a reader that
-    comes after that finds the beginning of ``data``, then the end of the output.
-    """
+    """Writes ``data`` to standard output as far as it is read within ``seconds``; returns whether all was written."""
+    # A reader that is gone is no error. What was written before the time was up stays written.
     target = _open_terminal() if os.isatty(1) else 1
     try:
         return _write_all(target, data, seconds)
@@ -103,10 +96,8 @@ def _write_all(target: int, data: bytes, seconds: float) -> bool:
 
 
 def _open_terminal() -> int:
-    """Opens the terminal of standard output again without blocking, if possible; other programs share the old one.
-
-    A terminal counts as ready when it has room for one byte, and blocks a writer of more until all of it was read.
-    """
+    """Opens the terminal of standard output again, without blocking if possible; other programs share the old one."""
+    # A terminal counts as ready with room for one byte, and blocks a writer of more until all of it was read.
     try:
         return os.open(os.ttyname(1), os.O_WRONLY | os.O_NOCTTY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
@@ -116,5 +107,5 @@ def _open_terminal() -> int:
 def _write_some(target: int, data: memoryview) -> int:
     try:
         return os.write(target, data)
-    except BlockingIOError:  # one program made the pipe non-blocking, and another has filled it meanwhile
+    except BlockingIOError:  # one program made the pipe non-blocking, and another has just filled it
         return 0

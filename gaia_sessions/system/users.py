@@ -1,7 +1,4 @@
-"""The users of this machine: their names, and the notice about a project of another user.
-
-Owns every question about a user that is neither the owner of a file nor where the user's folders are.
-"""
+"""The names of users, and the notice about a project of another user."""
 
 from __future__ import annotations
 
@@ -9,7 +6,7 @@ import os
 
 
 def user_name(uid: int) -> str:
-    """The name that the system has for ``uid``, else its number."""
+    """Returns the system's name for ``uid``, or its number."""
     import pwd
 
     try:
@@ -19,20 +16,17 @@ def user_name(uid: int) -> str:
 
 
 def skipped_project_notice(project: str, path: str, uid: int, root: str) -> tuple[str, str, str]:
-    """The notice that the search skipped ``project``, because ``path`` belongs to ``uid``, and ended at ``root``.
-
-    Returns the message, the purpose of a command, and that command.
-    """
+    """Returns a notice that the search skipped ``project``: the message, the purpose of a command, the command."""
     own_uid = os.geteuid()
     message = (
-        f"the project {project} was passed over: {path} belongs to {user_name(uid)}, and you are {user_name(own_uid)};"
+        f"the project {project} was skipped: {path} belongs to {user_name(uid)}, and you are {user_name(own_uid)};"
         f" the sessions are in {root}"
     )
     if own_uid:
-        return message, "to keep them there without this notice", _export_root_command(root)
+        return message, "to store them there without this notice", _export_root_command(root)
     return (
         message,
-        f"as root you may use {user_name(uid)}'s sessions instead",
+        f"as root, you can use {user_name(uid)}'s sessions instead",
         _export_root_command(os.path.join(project, ".claude", "session")),
     )
 
