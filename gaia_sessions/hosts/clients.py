@@ -1,7 +1,4 @@
-"""Clients that are run as commands: which there are, and what whoever runs one asks of it.
-
-A client that is a command is told its input and tells what it does by a protocol of its own, which its module knows.
-"""
+"""Clients that ``run`` and ``send`` start as commands. Each client's module knows its protocol."""
 
 from __future__ import annotations
 
@@ -21,72 +18,68 @@ if TYPE_CHECKING:
     from .payload import Payload
 
     class Client(Protocol):
-        """One process of a client, from its start to its end.
-
-        conversation_id: its ID of the conversation, once that is known. is_told_all: nothing more will be written to
-        its stdin. must_be_killed: it goes on although it has no tokens left. message: what its main agent said last.
-        problem: why it has failed, whatever its exit code says; None if its last words are its result. is_at_rest: it
-        has told how its latest turn ended, and so has its conversation. is_refused: it does not know the conversation
-        that it was to go on with. may_report: whether a report at a limit would be kept.
-        """
+        """One process of a client, from its start to its end."""
 
         def __init__(self, text: str, environment: Mapping[str, str], conversation_id: str | None) -> None:
-            """It will be told ``text``, in this conversation if there is one, else in a new one."""
+            """The client gets ``text``, in this conversation if there is one, else in a new conversation."""
 
+        # Whether to ask for a report at a limit: only if it would be recorded.
         may_report: bool
 
+        # The client's ID of the conversation, once it is known.
         @property
         def conversation_id(self) -> str | None: ...
 
+        # Nothing more will be written to its stdin.
         @property
         def is_told_all(self) -> bool: ...
 
+        # It keeps working although it has no tokens left.
         @property
         def must_be_killed(self) -> bool: ...
 
         @staticmethod
         def check(words: Sequence[str]) -> None:
-            """Raises ``UsageError`` for what may not stand in a command: what the preset gives, and a prompt."""
+            """Raises ``UsageError`` for words that a command must not have: the preset's options, and a prompt."""
 
         @staticmethod
         def with_tools(words: Sequence[str], allowed: Sequence[str] | None, blocked: Sequence[str]) -> list[str]:
-            """``words`` by which it has no tools but those ``allowed`` (None: all), and none that is ``blocked``.
+            """``words`` limited to the tools ``allowed`` (None: all) without ``blocked``, or ``UsageError``."""
 
-            Raises ``UsageError`` if it knows no list of what is allowed, or the words have another one.
-            """
-
+        # What the main agent said last.
         @property
         def message(self) -> str: ...
 
+        # Why it failed, whatever its exit code; None if its last words are its result.
         @property
         def problem(self) -> str | None: ...
 
+        # The client has said how its latest turn ended.
         @property
         def is_at_rest(self) -> bool: ...
 
+        # It does not know the conversation that it was to resume.
         @property
         def is_refused(self) -> bool: ...
 
         def words(self, words: Sequence[str]) -> list[str]:
-            """The command ``words`` with what it needs besides."""
+            """The command ``words`` with the options that the preset adds."""
 
         def to_say(self) -> bytes:
-            """What is to be written to its stdin now."""
+            """What to write to its stdin now."""
 
         def hear(self, data: bytes) -> Iterator[tuple[int, bytes]]:
-            """What a person is to be shown of the ``data`` that it wrote to stdout, each with the stream for it."""
+            """What to show of ``data`` from its stdout, each piece with the number of our stream."""
 
+        # ``is_out_of_tokens``: the client may make one more request, or finish the request that runs.
         def asks_to_end(self, *, is_out_of_tokens: bool) -> bool:
-            """Whether it is told on its stdin to end with a report; if not, SIGINT is what ends it.
-
-            is_out_of_tokens: from now on its model may be asked for one thing, or what it is being asked for already.
-            """
+            """Whether stdin tells it to end with a report; if not, it needs SIGINT."""
 
         def figures(self) -> Run:
-            """What its main agent used so far: ``consumed``, and its ``model``; empty if nothing is known."""
+            """What its main agent used so far: ``consumed`` and ``model``; empty if nothing is known."""
 
         def tokens_of_agents(self) -> int:
-            """What its sub-agents used since it began, of a budget."""
+            """The tokens of its sub-agents since it began, as a budget counts them."""
 
 
 _FOLDERS = {"claude": "claude_code", "codex": "codex"}
@@ -94,17 +87,14 @@ PRESETS = (*_FOLDERS,)
 """The clients, by the names of their programs."""
 
 _LONGEST_LINE = 8 << 20
-"""Bytes. A line that is longer is passed over: it is the result of a tool, of which nothing is shown."""
+"""Bytes. A longer line is a tool's result, of which we show nothing, so it is skipped."""
 
 BY_NAME = "by its name"
-"""In place of a preset: that of the client whose program has this name, or none."""
+"""In place of a preset: the client with the name of the program, or none."""
 
 
 def preset_for(words: Sequence[str], preset: str | None) -> str | None:
-    """The preset for the command ``words`` where ``preset`` is wanted.
-
-    Raises ``BadArgument`` for one that there is not, and ``UsageError`` for words that are its own.
-    """
+    """The checked preset for the command ``words``; None for no preset."""
     if preset == BY_NAME:
         name = os.path.basename(words[0])
         preset = name if name in PRESETS else None
@@ -117,7 +107,7 @@ def preset_for(words: Sequence[str], preset: str | None) -> str | None:
 
 
 def client_class(preset: str) -> type[Client]:
-    """What begins a process of the client ``preset``."""
+    """The class of the client ``preset``."""
     from importlib import import_module  # only the module of the client is loaded
 
     client: type[Client] = import_module(f"{__package__}.{_FOLDERS[preset]}.client").CLIENT
@@ -125,10 +115,7 @@ def client_class(preset: str) -> type[Client]:
 
 
 def is_conversation_id(text: str) -> bool:
-    """Whether ``text`` may be a client's ID of a conversation: all of them give UUIDs, and no other text is passed on.
-
-    It becomes a word of a command line and a part of a path.
-    """
+    """Whether ``text`` is a UUID. It becomes a word of a command line and a part of a path."""
     try:
         return str(UUID(text)) == text
     except ValueError:
@@ -136,28 +123,26 @@ def is_conversation_id(text: str) -> bool:
 
 
 class Options:
-    """The options of a client. Of one that stands nowhere here nothing is known: it may take any number of values.
-
-    own: those of the preset, or with which the client does something else than to do its task and end. with_one_value:
-    those that take at most one.
-    """
+    """The options of a client. An unknown option may take any number of values."""
 
     __slots__ = ("own", "with_one_value", "without_value")
 
     def __init__(self, own: Collection[str], without_value: Collection[str], with_one_value: Collection[str]) -> None:
+        # Options of the preset, or with which the client does something else than its task.
         self.own = own
         self.without_value = without_value
+        # Options that take at most one value.
         self.with_one_value = with_one_value
 
     def room_behind(self, name: str) -> float:
-        """How many values may stand behind the option ``name``."""
+        """How many values can follow the option ``name``."""
         if name in self.without_value:
             return 0
         return 1 if name in self.with_one_value else float("inf")
 
 
 def check_words(preset: str, arguments: Sequence[str], options: Options) -> None:
-    """Raises ``UsageError`` for ``arguments`` that the ``preset`` gives itself, and for a prompt."""
+    """Raises ``UsageError`` for ``arguments`` that the preset gives itself, and for a prompt."""
     room = 0.0  # how many words may be values of the option before them
     for place, word in enumerate(arguments, 1):
         if word == "--":
@@ -178,23 +163,20 @@ def check_words(preset: str, arguments: Sequence[str], options: Options) -> None
 
 def _given_already(word: str, preset: str) -> UsageError:
     return UsageError(
-        f"{word} stands in the command, where the preset {preset} does not take it",
-        f"leave {word} out; to run the command just as it is, add --no-preset",
+        f"the preset {preset} does not accept {word} in the command",
+        f"remove {word}, or add --no-preset to run the command unchanged",
     )
 
 
 def _not_read(word: str, preset: str) -> UsageError:
     return UsageError(
-        f"{word!r} stands in the command, and {preset} would not read it there",
-        "say it by --task, or as the TEXT of send; to run the command just as it is, add --no-preset",
+        f"the preset {preset} does not read {word!r} from the command",
+        "give the task with --task or as the TEXT of send, or add --no-preset to run the command unchanged",
     )
 
 
 class JsonLines:
-    """Puts together the lines of what comes in pieces, each a JSON object; of one that is too long nothing.
-
-    They are read as programs write them: a text may end within a character, and nothing is kept as it is.
-    """
+    """Joins pieces of output to lines of JSON objects. Lines that are too long are dropped."""
 
     __slots__ = ("_begun", "_is_too_long")
 
@@ -203,7 +185,7 @@ class JsonLines:
         self._is_too_long = False
 
     def add(self, data: bytes) -> Iterator[tuple[bytes, Payload]]:
-        """The lines that are whole now, none of them blank, and the object in each; empty for anything else."""
+        """The lines that are now complete and not blank, each with its object (empty for other JSON)."""
         *whole, rest = data.split(b"\n")
         for end in whole:
             line = bytes(self._begun + end)
@@ -218,12 +200,13 @@ class JsonLines:
 
 
 def shown_text(text: str) -> bytes:
-    """``text`` as it is shown."""
+    """``text`` as bytes for the screen."""
     return text.encode("utf-8", "replace")
 
 
 def _object_in(line: bytes) -> Payload:
     try:
+        # Programs may cut a text within a character. This JSON is not stored, so it need not be strict.
         found: object = json.loads(line.decode("utf-8", "replace"))
     except (ValueError, RecursionError):
         return {}

@@ -1,7 +1,4 @@
-"""What the machine and the files of hosts say of a record, looked at afresh for each call.
-
-Which runs are those of processes that are gone, and when its agent last wrote.
-"""
+"""What the machine and the hosts' files say about a record now: which processes are gone, when its agent last wrote."""
 
 from __future__ import annotations
 
@@ -22,14 +19,14 @@ if TYPE_CHECKING:
     from gaia_sessions.session.schema import Record, Run
 
     class Evidence(TypedDict):
-        """What the policy is told of a session that its record does not say."""
+        """What the policy must know of a session that its record does not say."""
 
         dead_runs: frozenset[int]
         written_at: datetime | None
 
 
 def file_written_at(host: str | None, path: Json) -> datetime | None:
-    """When the file of ``host`` at ``path`` was last written to; None if there is none."""
+    """When the file of ``host`` at ``path`` was last written; None if it does not exist."""
     try:
         fd, found = host_files.open_file(host, path)
     except OSError:
@@ -39,26 +36,26 @@ def file_written_at(host: str | None, path: Json) -> datetime | None:
 
 
 def evidence_of(record: Record) -> Evidence:
-    """Which runs of ``record`` are those of hosts that are gone, and when its agent wrote to its files."""
+    """The runs of ``record`` whose processes are gone, and when its agent last wrote to its files."""
     return {"dead_runs": gone_runs(record), "written_at": latest_write(record)}
 
 
 def latest_write(record: Record) -> datetime | None:
-    """When the files of the latest run that has any were last written to; None for work that is over."""
+    """When the files of the latest run with files were last written; None if the work is over."""
     run = latest_run_with_file(record)
     return written_at(run) if run else None
 
 
 def written_at(run: Run) -> datetime | None:
-    """When the agent of ``run`` last wrote to its files, its host's transcript and what its command put out."""
+    """When the agent of ``run`` last wrote to its transcript, or its command to its output."""
     transcript = file_written_at(run.get("host"), run["transcript_path"]) if "transcript_path" in run else None
     output = _output_written_at(run["output_path"]) if "output_path" in run else None
     return max(filter(None, (transcript, output)), default=None)
 
 
 def _output_written_at(path: str) -> datetime | None:
-    """Of a record that was read this is the store's own path."""
     try:
+        # In a record that was read, this is the store's own path.
         found = os.stat(path, follow_symlinks=False)
     except (OSError, ValueError):
         return None

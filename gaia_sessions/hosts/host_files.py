@@ -1,10 +1,4 @@
-"""The one way to the files that a host keeps: which folder they are in, and how a path that somebody names is followed.
-
-A path stands in a record, a payload or an event, and whoever wrote that may have written anything. So it leads only
-below the folder in which its host keeps conversations: no name on the way is ".." and none is a link, and the file is a
-regular one of this user or of the owner of that folder. Opening it never waits. The folder itself is the user's to
-choose, and to reach by a link.
-"""
+"""The only way to files of a host: where they are, and how a path from a record, a payload or an event is followed."""
 
 from __future__ import annotations
 
@@ -24,11 +18,11 @@ if TYPE_CHECKING:
 
 
 LARGEST_FILE = 1 << 30
-"""Bytes. No conversation is that long, and whoever looks at a larger file would read for seconds."""
+"""Bytes. No conversation is that long, and a larger file would take seconds to read."""
 
 
 def folder_of(host: str, environ: Mapping[str, str]) -> str:
-    """Where ``host`` keeps what is the user's; empty for a user without a home."""
+    """The user's folder of ``host``; empty if the user has no home."""
     name, variable, _ = FOLDERS[host]
     configured = environ.get(variable, "") if variable else ""
     if os.path.isabs(configured):
@@ -38,15 +32,16 @@ def folder_of(host: str, environ: Mapping[str, str]) -> str:
 
 
 def conversations_of(host: str, environ: Mapping[str, str]) -> str:
-    """Where ``host`` keeps conversations."""
+    """The folder in which ``host`` has its conversations."""
     _, _, name = FOLDERS[host]
     return os.path.join(folder_of(host, environ), name)
 
 
 def open_file(host: str | None, path: Json) -> tuple[int, os.stat_result]:
-    """A file of ``host``, open for reading, and what the system says of it; raises ``OSError`` for any other."""
+    """A file of ``host``, open for reading, and its status; any other path raises ``OSError``."""
     base, (*above, name) = _place(host, path)
-    os.lstat(os.path.join(base, *above, name))  # many are looked for before they are there
+    # Many files are looked for before they exist: this is the cheapest check.
+    os.lstat(os.path.join(base, *above, name))
     with _opened(base, above) as folder:
         fd, found = folder.open_file(name)
     try:
@@ -56,11 +51,11 @@ def open_file(host: str | None, path: Json) -> tuple[int, os.stat_result]:
     if is_own and found.st_size <= LARGEST_FILE:
         return fd, found
     os.close(fd)
-    raise OSError(errno.EPERM, "it has over 1 GiB" if is_own else "it is somebody else's", path)
+    raise OSError(errno.EPERM, "it is larger than 1 GiB" if is_own else "it belongs to another user", path)
 
 
 def open_folder(host: str | None, path: Json) -> Directory:
-    """A folder of ``host``, held open; raises ``OSError`` for any other."""
+    """A folder of ``host``, held open; any other path raises ``OSError``."""
     return _opened(*_place(host, path))
 
 
@@ -83,7 +78,7 @@ def is_folder(host: str | None, path: Json) -> bool:
 
 
 def content(host: str | None, path: Json, limit: int) -> bytes:
-    """What the file of ``host`` at ``path`` holds. Raises ``OSError``, also for more than ``limit`` bytes."""
+    """The content of a file of ``host``, or ``OSError``, also for more than ``limit`` bytes."""
     fd, found = open_file(host, path)
     try:
         if found.st_size > limit:
@@ -102,24 +97,25 @@ def _opened(base: str, names: list[str]) -> Directory:
 
 
 def _place(host: str | None, path: Json) -> tuple[str, list[str]]:
-    """The folder of ``host`` that ``path`` is in, and the names that lead there from it, at least one."""
+    """The folder of ``host`` that ``path`` is in, and the names that lead from there to ``path``, at least one."""
+    # Anybody may have written the path. So it leads only below the host's folder of conversations, without ".."
+    # and without links, to a regular file of this user or of the folder's owner. The folder itself may be a link.
     if isinstance(path, str) and path.isprintable():
         for base in conversation_folders(host):
             names = path[len(base) + 1 :].split("/")
             if path.startswith(f"{base}/") and not {"", ".", ".."}.intersection(names):
                 return base, names
     where = next(conversation_folders(host), "")
-    raise PermissionError(errno.EACCES, f"it is not below {where}" if where else "its client keeps no files here")
+    why = f"it is not below {where}" if where else "its client has no known folder of conversations"
+    raise PermissionError(errno.EACCES, why)
 
 
 def conversation_folders(host: str | None) -> Iterator[str]:
-    """The folders in which ``host`` may keep conversations, as they are named, and then as they are without links.
-
-    A client's variable may be set where it was started, and not here, or the other way about.
-    """
+    """The folders in which ``host`` may have conversations, as they are named, then without links."""
     if host not in FOLDERS:
         return
     named = []
+    # The client's variable may be set where the client started but not here, or the other way around.
     for environ in (os.environ, {"HOME": os.environ.get("HOME", "")}):
         base = conversations_of(host, environ)
         if os.path.isabs(base):

@@ -1,8 +1,6 @@
-"""The marker lines that begin with ``[gaia-sessions:`` in what agents write.
-
-``[gaia-sessions: approval] why``, as the last line of an agent's last message, says why the agent stops;
-``[gaia-sessions: resume ID]``, as a line of a delegation, requests to resume a session. Owns reading both, and the ids
-that a text mentions. Nothing else in a text is ever read for meaning.
+"""Reads the lines that begin with ``[gaia-sessions:`` in the texts of agents. No other text has a meaning for us.
+``[gaia-sessions: approval] why`` as the last line of a last message says why the agent stops.
+``[gaia-sessions: resume ID]`` as a line of a delegation requests to resume a session.
 """
 
 from __future__ import annotations
@@ -32,11 +30,11 @@ NOTE = (
     "planning or investigating; say failed if the work cannot be done. Your work can then be resumed with its "
     "context. If the work is done, write no such line."
 )
-"""The note to a sub-agent: what to do when it stops before the work is done."""
+"""The note to a sub-agent: what to do if it stops before the work is done."""
 
 _MOST_MENTIONS = 20
 _MOST_PLACES = 20_000
-"""Places in a text that are examined for an id: a hook has little time, and a text may consist of brackets."""
+"""Places in a text where we look for an ID: a text may consist of brackets, and a hook has little time."""
 
 _DECORATION = " \t\r*_>`"
 _EMPHASIS = " \t*_`"
@@ -44,15 +42,15 @@ _FENCE = "~~~"
 _LEAD_INS = frozenset(["continue", "resume", "proceed", "approved", "now", "then", "please", "and"])
 _MOST_LEAD_IN_WORDS = 3
 _LONGEST_LEAD_IN_TEXT = 200
-"""Characters before a request that are read as a lead-in: a line of many MiB is not split into words."""
+"""Characters before a request that may be a lead-in, so that a huge line is not split into words."""
 
 _GENERATED = "agent-"
 _TIME_LENGTHS = (8, 6)
-"""The lengths of the day and the time in a generated id."""
+"""The lengths of the day and the time in a generated ID."""
 
 
 def read_marker(message: str) -> tuple[str | None, str | None]:
-    """The phase the last line of ``message`` names (a resumable one, or ``failed``) and the id, if one follows."""
+    """The phase in the last line of ``message`` (resumable or ``failed``), and the ID after it, if there is one."""
     words = _marker_words(_last_line(message))
     if not words or not is_marker_phase(words[0].casefold()):
         return None, None
@@ -61,13 +59,13 @@ def read_marker(message: str) -> tuple[str | None, str | None]:
 
 
 def read_why(message: str) -> str:
-    """The text behind the marker in the last line of ``message``."""
+    """The text after the marker in the last line of ``message``."""
     line = _last_line(message)
     return line.partition("]")[2].strip() if read_marker(message)[0] else ""
 
 
 def without_marker(message: str) -> str:
-    """The lines of ``message`` before that of the marker; all of it if it has none."""
+    """The lines of ``message`` before the marker; the whole message if it has no marker."""
     lines = message.split("\n")
     while lines and not read_marker(lines[-1])[0]:
         lines.pop()
@@ -75,21 +73,18 @@ def without_marker(message: str) -> str:
 
 
 def read_requests(text: str) -> list[str]:
-    """The ids of the sessions that lines of ``text`` request to resume, once for each request.
-
-    Such a line holds nothing but the request, a list marker, emphasis, backticks and a lead-in; in any other line the
-    request counts as quoted.
-    """
+    """The IDs that lines of ``text`` request to resume, once for each request."""
     if not _holds_opening(text):
         return []
     from .quoting import unquoted_lines
 
+    # Such a line has only the request, a list marker, emphasis, backticks and a lead-in. Any other request is a quote.
     requested = (_sole_request(line) for line in unquoted_lines(text, MARKER_OPENING))
     return [agent_id for agent_id in requested if agent_id]
 
 
 def read_mentions(text: str) -> list[str]:
-    """The first ids that ``text`` mentions: ids of the generated form, and ids in a request anywhere."""
+    """The first IDs in ``text``: generated IDs, and IDs in requests anywhere."""
     found: dict[str, None] = {}
     for agent_id in _mentioned_ids(text):
         found[agent_id] = None
@@ -114,12 +109,12 @@ def _mentioned_ids(text: str) -> Iterator[str]:
 
 
 def _holds_opening(text: str) -> bool:
-    """Whether a marker begins anywhere in ``text``; for a text of many MiB this takes a few milliseconds."""
+    """Whether a marker begins anywhere in ``text``. For many MiB this takes a few milliseconds."""
     return MARKER_OPENING.encode() in text.encode("utf-8", "surrogatepass").lower()
 
 
 def _generated_suffix(piece: str) -> str:
-    """The rest of the generated id at the beginning of ``piece``; empty if there is none."""
+    """The rest of the generated ID at the beginning of ``piece``; empty if there is none."""
     rest = piece[: len("20260108-180530-") + RANDOM_DIGITS]
     day, _, time = rest.partition("-")
     time, _, random_part = time.partition("-")
@@ -132,11 +127,8 @@ def _is_of_word(character: str, others: str) -> bool:
 
 
 def read_briefing_id(text: str) -> str | None:
-    """The id of the session whose briefing is in ``text``, which may be part of a JSON document, with its escapes.
-
-    Of several the last counts, for a briefing is added at the end; one that is quoted, as all data in a briefing is,
-    begins no line.
-    """
+    """The ID in the last briefing in ``text``, which may be escaped as in JSON."""
+    # The last briefing counts: ours is added at the end. A quoted briefing begins no line, as all data in a briefing.
     end = len(text)
     while (place := text.rfind(_BRIEFING_HEADING, 0, end)) >= 0:
         agent_id, _, after = text[place + len(_BRIEFING_HEADING) : end].partition("]")
@@ -147,10 +139,7 @@ def read_briefing_id(text: str) -> str | None:
 
 
 def without_additions(prompt: str) -> str:
-    """What was sent with ``prompt``: without the lines that request to resume a session, and without its briefing.
-
-    That, and what we add behind it, is the end of a prompt.
-    """
+    """``prompt`` without the lines that request a resume, and without its briefing and all that follows."""
     if not _holds_opening(prompt):
         return prompt
     lines = prompt.split("\n")
@@ -167,7 +156,7 @@ def _begins_line(text: str, place: int) -> bool:
 
 
 def _sole_request(line: str) -> str | None:
-    """The id that ``line`` requests, if the line says nothing else."""
+    """The ID that ``line`` requests, if the line has nothing else."""
     lead, _, rest = line.partition("[")
     inside, closed, after = rest.partition("]")
     is_alone = line.isascii() and not after.strip(_EMPHASIS) and _is_lead_in(lead)
@@ -175,7 +164,7 @@ def _sole_request(line: str) -> str | None:
 
 
 def _is_lead_in(lead: str) -> bool:
-    """Whether ``lead`` is nothing but a list marker, emphasis, and a few known words with a colon."""
+    """Whether ``lead`` has only a list marker, emphasis, and a few known words with a colon."""
     from .quoting import without_bullet
 
     text = without_bullet(lead).strip(_EMPHASIS)
@@ -191,14 +180,14 @@ def _is_lead_in(lead: str) -> bool:
 
 
 def _requested_id(line: str) -> str | None:
-    """The id in the request with which ``line`` begins."""
+    """The ID in the request at the beginning of ``line``."""
     words = _marker_words(line)
     is_request = len(words) == 2 and words[0].casefold() == RESUME and is_agent_id(words[1])  # noqa: PLR2004  # verb, id
     return words[1] if is_request else None
 
 
 def _last_line(message: str) -> str:
-    """The last line that is not blank; models often add a code fence behind it, or emphasis around it."""
+    """The last line that is not blank, without decoration: models often add a code fence or emphasis."""
     lines = (line.strip(_DECORATION) for line in reversed(message.split("\n")))
     return next((line for line in lines if line and line != _FENCE), "")
 

@@ -1,7 +1,5 @@
-"""One payload of a host, read with suspicion.
-
-Owns how a value is taken from JSON that anybody may have written: an id is a short text, and a value of another type
-counts as absent.
+"""One payload of a host. Anybody may have written it.
+An ID is a short text, and a value of a wrong type counts as absent.
 """
 
 from __future__ import annotations
@@ -25,27 +23,27 @@ if TYPE_CHECKING:
     Payload = dict[str, Json]
     EventReader = Callable[["HookPayload"], list[Event]]
     EventReaders = Mapping[str, EventReader]
-    """What reads each of a host's events, by the name of the event."""
+    """The reader of each of a host's events, by the name of the event."""
 
 
 LONGEST_PURPOSE = 200
 
 SESSION_VARIABLE = "GAIA_SESSION_ID"
-"""In the environment of a host that works for a session: its id. What its main agent delegates is below that one."""
+"""The variable with the ID of the session for which the host works. Its main agent delegates below that session."""
 
 _MOST_REQUESTS = 20
-"""With more than one nothing is resumed; of so many it is said that they were named."""
+"""The most requests of a delegation that are recorded. More than one request resumes nothing."""
 
 _LONGEST_KEY = 512
 _LONGEST_LINE = 200
 _LARGEST_FIGURE = 1 << 53
 
-# Controls but tab and line end, what turns the writing direction, and line ends that only Unicode calls so.
+# Controls except tab and line feed, characters that change the writing direction, and line ends of Unicode.
 _CONTROL_CHARACTERS = (range(9), range(0xB, 0x20), range(0x7F, 0xA0), range(0x2028, 0x202F), range(0x2066, 0x206A))
 
 
 def bare_event(kind: str) -> EventReader:
-    """A reader for an event of which nothing but its kind is known."""
+    """A reader for an event of which only the kind is known."""
     return lambda payload: [payload.event(kind)]
 
 
@@ -57,10 +55,7 @@ def host_process(programs: tuple[str, ...], pid: str = "") -> HostProcess | None
 
 
 class HookPayload:
-    """One payload of ``host``, and how events are made from it.
-
-    raw: the JSON itself. variables: the environment of the hook.
-    """
+    """One payload of ``host``, and how events are made from it."""
 
     def __init__(self, host: str, raw: Payload, config: Config, now: datetime, variables: Mapping[str, str]) -> None:
         self.host = host
@@ -72,7 +67,7 @@ class HookPayload:
         self.tool_input = object_in(raw, "tool_input")
 
     def key(self, name: str) -> str | None:
-        """The id under ``name``; None if there is none."""
+        """The ID under ``name``; None if there is none."""
         return key_in(self.raw, name)
 
     def text(self, name: str) -> str:
@@ -80,16 +75,13 @@ class HookPayload:
         return text_in(self.raw, name)
 
     def event(self, kind: str, **keys: object) -> Event:
-        """An event of this host session, with those of ``keys`` that are not None."""
+        """An event of this conversation, with those of ``keys`` that are not None."""
         present = {name: value for name, value in keys.items() if value is not None}
         base = {"kind": kind, "at": format_time(self.now), "host": self.host, "host_session_id": self.host_session_id}
         return {**base, **present}  # type: ignore[typeddict-item]  # callers give keys of events
 
     def delegation(self, prompt: Json, description: Json, **keys: object) -> Event:
-        """A delegation begins; ``keys`` are what else the host reports about it.
-
-        Resume requests are read from ``prompt`` and from ``description``. The prompt itself is not kept.
-        """
+        """A delegation begins. ``keys`` are what else the host reports; the prompt itself is not stored."""
         from .marker import read_mentions, read_requests
 
         texts = [text for text in (prompt, description) if isinstance(text, str)]
@@ -102,11 +94,11 @@ class HookPayload:
         return self.event(host_events.DELEGATE, purpose=self.purpose(description), **sessions, **keys)
 
     def failure(self, error: str, **keys: object) -> Event:
-        """An agent failed; ``error`` is kept on one line, unless it is empty."""
+        """An agent failed. ``error`` is stored on one line, unless it is empty."""
         return self.event(host_events.FAIL, **keys, error=one_line(error, MAX_MESSAGE_LENGTH) or None)
 
     def last_message_keys(self, message: str) -> dict[str, object]:
-        """What an event keeps of an agent's last message: its marker, and its end if the settings allow that."""
+        """What is stored of an agent's last message: its marker, and its end if the settings allow that."""
         if not message.strip():
             return {"has_message": False}
         from .marker import read_marker
@@ -116,24 +108,21 @@ class HookPayload:
         return {"has_message": True, "marker_phase": phase, "marker_id": marker_id, "last_message": last_message}
 
     def is_tracked(self, event: Event, general: str) -> bool:
-        """Whether the settings want sessions for the type of agent in ``event``; one that names no type is kept.
-
-        general: the type that stands for an agent without a name.
-        """
+        """Whether the settings want sessions for this type of agent. ``general``: the type of agents without a name."""
         name = event.get("agent_name")
         if name is None:
             return True
         return name.casefold() not in self.config.ignore_agents and (self.config.track != "named" or name != general)
 
     def purpose(self, description: Json) -> str:
-        """The description of a delegation on one line, if the settings allow that it is kept."""
+        """The description of a delegation on one line; ``general`` if the settings forbid to store it."""
         if not self.config.store_description or not isinstance(description, str):
             return "general"
         return one_line(description, LONGEST_PURPOSE) or "general"
 
 
 def object_in_bytes(data: bytes, limit: int = DOCUMENT_LIMIT) -> Payload:
-    """The JSON object ``data``; empty if it is anything else."""
+    """The JSON object in ``data``; empty for anything else."""
     try:
         return load_object(data, limit)
     except InvalidInput:
@@ -141,25 +130,25 @@ def object_in_bytes(data: bytes, limit: int = DOCUMENT_LIMIT) -> Payload:
 
 
 def key_in(payload: Payload, name: str) -> str | None:
-    """The id that ``payload`` holds under ``name``; None if there is none."""
+    """The ID under ``name`` in ``payload``; None if there is none."""
     value = payload.get(name)
     return value if isinstance(value, str) and is_key(value) else None
 
 
 def text_in(payload: Payload, name: str) -> str:
-    """The text that ``payload`` holds under ``name``; empty if there is none."""
+    """The text under ``name`` in ``payload``; empty if there is none."""
     value = payload.get(name)
     return value if isinstance(value, str) else ""
 
 
 def object_in(payload: Payload, name: str) -> Payload:
-    """The object that ``payload`` holds under ``name``; empty if there is none."""
+    """The object under ``name`` in ``payload``; empty if there is none."""
     value = payload.get(name)
     return value if isinstance(value, dict) else {}
 
 
 def parts_in(message: Payload, kind: str) -> Iterator[Payload]:
-    """The parts of this kind in the content of a message; none in one that is a text, or anything else."""
+    """The parts of this kind in the content of ``message``; none if the content is no list."""
     content = message.get("content")
     for part in content if isinstance(content, list) else ():
         if isinstance(part, dict) and part.get("type") == kind:
@@ -167,18 +156,18 @@ def parts_in(message: Payload, kind: str) -> Iterator[Payload]:
 
 
 def figures_in(report: Mapping[str, object], names: Mapping[str, str]) -> dict[str, int]:
-    """The figures that ``report`` has, by our names; ``names`` has the host's."""
+    """The figures in ``report``, under our names; ``names`` maps them to the host's names."""
     found = {name: report.get(name_there) for name, name_there in names.items()}
     return {name: figure for name, figure in found.items() if type(figure) is int and 0 <= figure < _LARGEST_FIGURE}
 
 
 def is_key(value: str) -> bool:
-    """Whether ``value`` can be an id of a host."""
+    """Whether ``value`` can be an ID of a host."""
     return 0 < len(value) <= _LONGEST_KEY
 
 
 def element_in(text: str, name: str) -> str | None:
-    """The content of the first XML element ``name``; None if there is none, or it is empty or too long."""
+    """The content of the first XML element ``name``; None if it is missing, empty or too long."""
     _, opened, rest = text.partition(f"<{name}>")
     inside, closed, _ = rest.partition(f"</{name}>")
     found = inside.strip()
@@ -192,7 +181,7 @@ def with_addition(tool_input: Payload, key: str, addition: str) -> Payload:
 
 
 def clean(text: str) -> str:
-    """``text`` without control characters; tabs and line feeds stay."""
+    """``text`` without control characters, except tabs and line feeds."""
     return text.translate({code: None for codes in _CONTROL_CHARACTERS for code in codes})  # few calls of a hook ask
 
 

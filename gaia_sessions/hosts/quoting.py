@@ -1,8 +1,5 @@
-"""Which lines of a text are its author's own, and which are quotes or code in Markdown.
-
-Owns the reading of fences, block quotes and indented code. In doubt a line counts as quoted: a request that was missed
-can be made again, and one that nobody made cannot be undone. Lines that cannot matter are only searched and not parsed:
-a hook has little time, and a text may have millions of lines.
+"""Finds the lines of a Markdown text that are neither quotes nor code. In doubt a line counts as quoted:
+a missed request can be made again, but a request that nobody made cannot be undone.
 """
 
 from __future__ import annotations
@@ -14,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     Fence = tuple[str, range]
-    """The characters that opened it, and the columns in which the closing ones may begin."""
+    """The characters of the opening fence, and the columns in which the closing fence may begin."""
 
 CODE = 4
 """Columns of indentation that make a line code."""
@@ -28,22 +25,20 @@ _MOST_LINES = 10_000
 _BULLETS = ("-", "*", "+")
 _BULLET_CHARACTERS = "-*+.)0123456789"
 _DEEPEST = 20
-"""Nested lists whose markers are read; behind them any text counts as one more marker."""
+"""Nested lists whose markers are read. After that, any text counts as one more marker."""
 
 
 def unquoted_lines(text: str, opening: str) -> list[str]:
-    """The lines of ``text`` that hold ``opening``, in any case, outside fenced code, indented code and quotes.
-
-    A fence that is not closed extends to the end of the text; a quote extends to the next blank line, since only its
-    first line need be marked. Empty if more than ``_MOST_LINES`` lines would have to be parsed.
-    """
+    """The lines of ``text`` with ``opening``, in any case, outside fenced code, indented code and quotes."""
     text = "\n" + text.replace("\r\n", "\n").replace("\r", "\n")
+    # A text may have millions of lines, so lines that cannot matter are only searched, not parsed.
+    # If too many lines would have to be parsed, no line counts.
     spans = list(islice(_relevant_lines(_in_lower_case(text), opening), _MOST_LINES + 1))
     return _unquoted(text, spans, opening) if len(spans) <= _MOST_LINES else []
 
 
 def _relevant_lines(text: str, opening: str) -> Iterator[tuple[int, int]]:
-    """The begin and end of each line that holds ``opening``, or that may change how such a line is read."""
+    """The begin and end of each line that has ``opening``, or may change how such a line is read."""
     last = text.rfind(opening)
     nearest = dict.fromkeys((opening, *_FENCES, *_QUOTES), -1)
     end = 0
@@ -63,6 +58,8 @@ def _unquoted(text: str, spans: list[tuple[int, int]], opening: str) -> list[str
     quoted, before = False, 0
     for begin, end in spans:
         line = text[begin:end]
+        # An open fence extends to the end of the text. A quote extends to the next blank line: only its first line
+        # needs the ">".
         if fence:
             fence = None if fence[0] in line and _closes(line, fence) else fence
         elif ("```" in line or "~~~" in line) and (fence := _opened_fence(line)):
@@ -78,7 +75,7 @@ def _unquoted(text: str, spans: list[tuple[int, int]], opening: str) -> list[str
 
 
 def _in_lower_case(text: str) -> str:
-    """``text`` with its ASCII letters in lower case; every character keeps its position."""
+    """``text`` with its ASCII letters in lower case. Each character keeps its position."""
     return text.encode("utf-8", "surrogatepass").lower().decode("utf-8", "surrogatepass")
 
 
@@ -87,7 +84,7 @@ def _holds_blank_line(text: str) -> bool:
 
 
 def without_bullet(line: str) -> str:
-    """``line`` without its indentation and the one list marker that it may begin with."""
+    """``line`` without its indentation and its first list marker."""
     bare = line.lstrip(_BLANKS)
     bullet = bare[:1] if bare.startswith(_BULLETS) else _number(bare)
     rest = bare[len(bullet) :]
@@ -95,7 +92,7 @@ def without_bullet(line: str) -> str:
 
 
 def _holds_only_bullets(lead: str) -> bool:
-    """Whether ``lead`` is empty or consists of list markers, so that the text behind it begins the line or an item."""
+    """Whether ``lead`` is empty or has only list markers: then the text after it begins a line or an item."""
     if lead.strip(_BLANKS + _BULLET_CHARACTERS) or lead[-1:] not in ("", " ", "\t"):
         return False
     words = lead.split(None, _DEEPEST)
@@ -113,7 +110,7 @@ def _number(bare: str) -> str:
 
 
 def _opened_fence(line: str) -> Fence | None:
-    """The fence that ``line`` opens; in an item of a list, nothing further to the left closes it."""
+    """The fence that ``line`` opens."""
     begins = min(begin for begin in map(line.find, _FENCES) if begin >= 0)
     if not _holds_only_bullets(line[:begins]):
         return None
@@ -122,6 +119,7 @@ def _opened_fence(line: str) -> Fence | None:
     if signs[0] == "`" and "`" in rest[len(signs) :]:  # code within a line
         return None
     column = _columns(line, rest)
+    # In a list item, no fence further to the left closes this one.
     at_the_left = column < CODE and column == _indent(line)
     return signs, range(CODE) if at_the_left else range(column, column + 1)
 
@@ -137,5 +135,5 @@ def _indent(line: str) -> int:
 
 
 def _columns(line: str, rest: str) -> int:
-    """The column in which ``rest`` begins, the end of ``line``."""
+    """The column in which ``rest``, the end of ``line``, begins."""
     return len(line[: len(line) - len(rest)].expandtabs(CODE))

@@ -1,8 +1,4 @@
-"""What a host sends about one sub-agent, in the form of Claude Code: the hooks try themselves with it.
-
-Owns these payloads; each is a whole one, so that a script can be given it as it is. No hook that a host runs imports
-this module. Must never hold what a real client said.
-"""
+"""Complete payloads about one sub-agent, in the form of Claude Code, with which the hooks test themselves."""
 
 from __future__ import annotations
 
@@ -27,11 +23,11 @@ def start(agent_name: str) -> Sample:
 
 
 def completed_return(agent_name: str) -> Sample:
-    """The first delegation returned the report of its agent."""
+    """The first delegation returned with the report of its agent."""
     response = {"status": "completed", "agentId": _AGENT}
     return {**delegation(agent_name), "hook_event_name": "PostToolUse", "tool_response": response}
 
 
 def bare_stop() -> Sample:
-    """An agent stopped, of which nothing is said."""
+    """An agent stopped; nothing else is said."""
     return {"hook_event_name": "SubagentStop"}

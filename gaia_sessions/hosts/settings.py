@@ -1,15 +1,11 @@
-"""What ``install`` must know of a host's settings: which file, which events with which matchers, in which form.
-
-Owns the shape of that table; each supported host has its row in its own ``settings`` module. No hook imports this
-module.
-"""
+"""What ``install`` must know of a host's settings: files, events, matchers, form. No hook imports it."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 Matchers = dict[str, str | None]
-"""The events that our hook reads, each with the matcher that stands in the settings; None for no matcher."""
+"""The events that our hook reads, each with its matcher in the settings; None for no matcher."""
 
 USER, PROJECT, LOCAL = SCOPES = ("user", "project", "local")
 
@@ -18,41 +14,41 @@ SHARED_FILES = {USER: "settings.json", PROJECT: "settings.json"}
 
 
 class WantedEntry(NamedTuple):
-    """One entry of our hook that belongs in the settings.
-
-    is_awaited: whether the host waits for the hook; where it does not, it obeys no reply. of_agents: whether the hook
-    is started for sub-agents alone.
-    """
+    """One entry of our hook that belongs in the settings."""
 
     event: str
     matcher: str | None
+    # Whether the host waits for the hook. If not, the host obeys no reply.
     is_awaited: bool = True
+    # Whether the host starts the hook for sub-agents alone.
     of_agents: bool = False
 
 
 class HostSettings(NamedTuple):
-    """The settings of one host.
-
-    files: the settings file of each scope. events: what our hook reads while the host waits. unawaited: what it reads
-    while the host goes on, which may be heard in any order. enforced: what it reads besides where limits are held, of
-    sub-agents alone; empty where the host does not name them. delegates: the event that announces a delegation;
-    delegation: the tool that starts one, under every name it has had. per_second: the unit of its timeouts. exec_form:
-    whether it starts a program without a shell. comments: whether its settings may have comments.
-    """
+    """The settings of one host."""
 
     name: str
+    # The settings file of each scope.
     files: dict[str, str]
+    # The events for which the host waits.
     events: Matchers
+    # The tool that starts a sub-agent, under every name that it has had.
     delegation: tuple[str, ...]
+    # The event that announces a delegation.
     delegates: str = "PreToolUse"
+    # The events for which the host does not wait. They may arrive in any order.
     unawaited: Matchers = {}  # noqa: RUF012  # never changed
+    # The additional events of sub-agents if limits are enforced; empty if the host names no agent.
     enforced: Matchers = {}  # noqa: RUF012  # never changed
+    # The unit of the host's timeouts.
     per_second: int = 1
+    # Whether the host starts a program without a shell.
     exec_form: bool = False
+    # Whether the settings may have comments.
     comments: bool = False
 
     def entries(self, *, enforce: bool = False) -> list[WantedEntry]:
-        """The entries as they stand in the settings; of one event, those that the host waits for come first."""
+        """The entries in the order of the settings: for one event, awaited entries come first."""
         return [
             *(WantedEntry(event, matcher) for event, matcher in self.events.items()),
             *(WantedEntry(event, matcher, of_agents=True) for event, matcher in self.enforced.items() if enforce),

@@ -1,8 +1,5 @@
-"""Delegations of hosts that report a sub-agent by its tool alone: one event before the tool runs, one after.
-
-Gemini CLI and Qwen Code 0.15.10 have this in common: no event of the agent itself can be joined to its delegation. So
-the agent counts as started when it is delegated, unless the delegation is refused, and what the tool returned stands
-for the agent's stop.
+"""Delegations of hosts that report a sub-agent by its tool alone: one event before the tool runs, one event after.
+No event of the agent itself can be joined to its delegation (Gemini CLI, Qwen Code 0.15.10).
 """
 
 from __future__ import annotations
@@ -23,17 +20,16 @@ if TYPE_CHECKING:
 
 
 def delegation_reader(keys_of: Callable[[HookPayload], Keys], programs: tuple[str, ...]) -> EventReader:
-    """Reads the event before a tool runs as a delegation, after which the host reports no start.
-
-    keys_of: which delegation a payload is about, empty if it is about another tool. programs: what runs the host's
-    agents. The key of a delegation may come again: one that was made of a prompt is equal for an equal prompt, and a
-    model that invents ids may count from 0 in every turn.
-    """
+    """A reader of the event before a tool runs, for hosts that report no start."""
 
     def read(payload: HookPayload) -> list[Event]:
+        # ``keys_of`` gives no keys for another tool.
         keys = keys_of(payload)
         if not keys:
             return []
+        # The agent counts as started when it is delegated, unless the delegation is refused: ``unannounced``.
+        # The ID may come again (``reused_id``): an ID made of the prompt is equal for an equal prompt, and a model that
+        # invents IDs may count from 0 in every turn.
         flags = {"reused_id": True, "unannounced": True, "host_process": host_process(programs)}
         prompt, description = payload.tool_input.get("prompt"), payload.tool_input.get("description")
         return [payload.delegation(prompt, description, **keys, **flags)]
@@ -43,6 +39,7 @@ def delegation_reader(keys_of: Callable[[HookPayload], Keys], programs: tuple[st
 
 def report_events(payload: HookPayload, report: str, **keys: object) -> list[Event]:
     """The delegation returned with ``report``, the agent's last message."""
+    # What the tool returned replaces the agent's stop, which the host does not report.
     stop = payload.event(host_events.STOP, **keys, was_running=True, **payload.last_message_keys(report))
     return [stop, *return_events(payload, **keys)]
 

@@ -1,9 +1,6 @@
-"""Claude Code: its hook JSON as events, as seen in runs of 2.1.197 and 2.1.330.
-
-The tool that starts a sub-agent is ``Agent`` (``Task`` in older versions). Events about an agent do not name its
-delegation, and events about a delegation do not name its agent. Two facts join them: what the delegation returned, and
-the ``meta.json`` beside the agent's transcript. Everything in a payload is untrusted: one that does not look as
-expected is passed over.
+"""Claude Code: its hook JSON as events, as seen in runs of 2.1.197 and 2.1.330. Everything in a payload is untrusted.
+No event names both an agent and its delegation. Two facts join them: what the delegation returned, and the
+``meta.json`` beside the agent's transcript.
 """
 
 from __future__ import annotations
@@ -24,18 +21,19 @@ if TYPE_CHECKING:
 
 GENERAL = "general-purpose"
 _WORKFLOW = "Workflow"
-_AGENT_TOOLS = ("Agent", "Task", _WORKFLOW)
+_AGENT_TOOLS = ("Agent", "Task", _WORKFLOW)  # ``Task`` is the name of ``Agent`` in older versions
 _NOTIFICATION = "<task-notification>"
 _CONTINUING_REASONS = ("clear", "resume")
 
 
 def rewrite_prompt(tool_input: Payload, addition: str) -> dict[str, object]:
-    """The reply that adds ``addition`` to the prompt of a delegation. The host replaces the whole input by it."""
+    """The reply that adds ``addition`` to the prompt of a delegation."""
+    # The host replaces the whole input.
     return {"updatedInput": with_addition(tool_input, "prompt", addition)}
 
 
 def end_in_files(run: Run) -> ReportedEnd | None:
-    """How a run ended: by the files of its workflow, or by the end of its transcript."""
+    """How a run ended, by the files of its workflow, or by the end of its transcript."""
     from . import interruptions, workflows
 
     reported = workflows.end_in_files(run) if "workflow" in run else None
@@ -77,7 +75,7 @@ def _subagent_stop(payload: HookPayload) -> list[Event]:
 
 
 def _stop_failure(payload: HookPayload) -> list[Event]:
-    """Without an agent it is the main agent's turn that failed; the payload does not say which agents are running."""
+    # Without an agent, the main agent's turn failed. The payload does not say which agents are running.
     if not payload.key("agent_id"):
         return [payload.event(host_events.MAIN_STOP)]
     from . import agents
@@ -129,14 +127,14 @@ def _permission_request(payload: HookPayload) -> list[Event]:
 
 
 def _user_prompt_submit(payload: HookPayload) -> list[Event]:
-    """A background agent's end arrives as a prompt that nobody typed."""
     prompt = payload.text("prompt").strip()
+    # The end of a background agent arrives as a prompt that nobody typed.
     if prompt.startswith(_NOTIFICATION):
         from . import notifications
 
         return notifications.events_of(payload, prompt)
     folder = payload.text("transcript_path").removesuffix(".jsonl") + "/subagents"
-    if not os.path.isdir(folder):  # most conversations have none, and what opens one is not loaded for them
+    if not os.path.isdir(folder):  # most conversations have none, and then no more modules are loaded
         return []
     from . import interruptions
 
@@ -144,12 +142,12 @@ def _user_prompt_submit(payload: HookPayload) -> list[Event]:
 
 
 def _stop(payload: HookPayload) -> list[Event]:
-    """A task with a command is a shell in the background, and no agent that may be that of a delegation."""
     tasks = payload.raw.get("background_tasks")
     if not isinstance(tasks, list):
         return [payload.event(host_events.MAIN_STOP)]
     agents: list[str] = []
     others: list[str] = []
+    # A task with a command is a shell in the background, and no agent of a delegation.
     for task in islice(tasks, host_events.MOST_RUNNING):
         if isinstance(task, dict) and (key := key_in(task, "id")):
             (others if "command" in task or task.get("type") == "monitor" else agents).append(key)
@@ -161,7 +159,7 @@ def _session_start(payload: HookPayload) -> list[Event]:
 
 
 def _session_end(payload: HookPayload) -> list[Event]:
-    """After ``/clear`` and ``/resume`` the process continues, and so does every agent in the background."""
+    # After ``/clear`` and ``/resume`` the process continues, and so does every agent in the background.
     process_continues = payload.raw.get("reason") in _CONTINUING_REASONS
     return [payload.event(host_events.SESSION_LEFT if process_continues else host_events.SESSION_END)]
 
@@ -205,7 +203,7 @@ REPLIES = (
 )
 START_EVENT = "SubagentStart"
 ASKS_BEFORE_TOOLS = "PreToolUse"
-WAKE_ADVICE = "send the agent that its line names a message with SendMessage"
+WAKE_ADVICE = "use SendMessage to write to the agent named in its line"
 
 LATE = {
     "calls_seen": "calls.calls_seen",

@@ -1,7 +1,5 @@
-"""Claude Code's events about a sub-agent itself: it starts, it stops, it fails.
-
-Owns how such an event is tied to the delegation, or to the workflow, that started the agent: no payload names it, but
-the client's own files do, some of them only a moment later.
+"""Claude Code's events about a sub-agent itself: it starts, it stops, it fails. No payload names the agent's delegation
+or workflow. The client's own files do, some of them only a moment later.
 """
 
 from __future__ import annotations
@@ -33,7 +31,8 @@ def start(payload: HookPayload, host_process: object) -> list[Event]:
 
 
 def stop(payload: HookPayload) -> list[Event]:
-    """Compaction sends one for an agent that no delegation started, with an empty ``agent_type``: it is passed over."""
+    """The stop of an agent that somebody delegated to."""
+    # Compaction sends a stop with an empty ``agent_type`` for an agent that no delegation started. It is ignored.
     keys = _agent_keys(payload)
     if not keys:
         return []
@@ -55,7 +54,7 @@ def stop(payload: HookPayload) -> list[Event]:
 
 
 def failure(payload: HookPayload) -> list[Event]:
-    """The agent described its failure itself."""
+    """The failure of an agent, in its own words."""
     from . import interruptions
 
     text = payload.text("last_assistant_message") or payload.text("error")
@@ -67,7 +66,8 @@ def failure(payload: HookPayload) -> list[Event]:
 
 
 def with_workflow(event: Event, config: Config) -> Event:
-    """``event`` about an agent with its workflow, whose journal names an agent a moment late on a busy machine."""
+    """``event`` about an agent, with the agent's workflow if a journal names it by now."""
+    # On a busy machine the journal of a workflow names an agent a moment late.
     folder = os.path.dirname(event["key_file"])
     raw: Payload = {
         "transcript_path": f"{os.path.dirname(folder)}.jsonl",
@@ -83,10 +83,7 @@ def with_workflow(event: Event, config: Config) -> Event:
 
 
 def _agent_keys(payload: HookPayload, since: datetime | None = None) -> dict[str, object]:
-    """The agent, and its delegation, the file where that will be noted, or its workflow; empty without a type.
-
-    since: journals of workflows that were not written since then were read before.
-    """
+    """The agent, with its delegation, the file for its delegation, or its workflow; empty if it has no type."""
     agent, name = payload.key("agent_id"), payload.key("agent_type")
     if not agent or not name:
         return {}
@@ -99,6 +96,7 @@ def _agent_keys(payload: HookPayload, since: datetime | None = None) -> dict[str
     if folder:
         from . import workflows
 
+        # Journals that were not written after ``since`` were read before.
         in_workflow = workflows.agent_keys(payload, folder, agent, since)
         if in_workflow:
             return keys | in_workflow

@@ -1,11 +1,6 @@
-"""The calls of tools at the end of an agent's transcript, and which of them have a result.
-
-Loaded only where an agent asked a person for something. Everything in the file is untrusted, and of a long one only the
-end is read. A message of the agent may be written in several lines, with one ID, and results of its first calls before
-its last one; the next message comes after all of them (seen in runs of 2.1.197 and 2.1.330).
-
-    {"type": "assistant", "timestamp", "message": {"id", "content": [{"type": "tool_use", "id", "name", "input"}]}}
-    {"type": "user", "timestamp", "message": {"content": [{"type": "tool_result", "tool_use_id"}]}}
+"""The calls of tools at the end of an agent's transcript, and which of them have a result. The file is untrusted.
+{"type": "assistant", "timestamp", "message": {"id", "content": [{"type": "tool_use", "id", "name", "input"}]}}
+{"type": "user", "timestamp", "message": {"content": [{"type": "tool_result", "tool_use_id"}]}}
 """
 
 from __future__ import annotations
@@ -27,11 +22,11 @@ _LAST_BYTES = 1 << 20
 _OF_AGENT = b'"assistant"'
 _RESULT = b'"tool_result"'
 _EARLY, _LATE = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
-"""When a line was written that does not say so: a call before whatever was asked for, and a result after it."""
+"""The times of lines that have none: before all that was asked for a call, and after it for a result."""
 
 
 def calls_seen(run: Run) -> SeenCalls | None:
-    """What the transcript of the agent of ``run`` says of its calls; None if it says nothing of any."""
+    """The calls at the end of the transcript of the agent of ``run``; None if there are none."""
     reader = _Reader()
     try:
         for line in reversed(list(lines_backwards(CLAUDE_CODE, run.get("transcript_path", ""), _LAST_BYTES))):
@@ -61,7 +56,9 @@ class _Reader:
                 self._add_result(key_in(part, "tool_use_id"), _time_of(line, _LATE))
 
     def _begin_round_with(self, message: str | None, at: datetime) -> None:
-        """The line begins another message if it has another ID, or without one if there was a result before."""
+        """Begins a round if the line has another message ID, or, without an ID, if a result came before."""
+        # In 2.1.197 and 2.1.330 a message may have several lines with one ID, and results of its first calls
+        # before its last line. The next message comes after all of them.
         is_same = message == self.message if message else not self.has_result
         if not self.found.rounds or not is_same:
             self.found.rounds.append(at)

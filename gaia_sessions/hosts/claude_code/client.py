@@ -1,10 +1,5 @@
 """Claude Code as a command: ``claude -p`` that reads and writes a JSON object a line (stream-json).
-
-As seen in runs of 2.1.197 and 2.1.330. Of the main agent the true figures are in ``message_delta``; a line of role
-``assistant`` tells one token of output. Of sub-agents only such lines come, so what they used is added up from their
-transcripts. The client ends when its stdin is closed and all its agents are done, each of which has one result more; so
-that is closed once there is a result, and no agent is at work any more. Told to ``interrupt``, it ends its turn and the
-tools in it by a result that says so, and may be asked again; between two turns it would stop its agents.
+As seen in runs of 2.1.197 and 2.1.330.
 """
 
 from __future__ import annotations
@@ -42,14 +37,14 @@ _FLAGS = (
 )
 _INTERRUPT = {"type": "control_request", "request_id": "end", "request": {"subtype": "interrupt"}}
 _REPORT = (
-    "You are stopped: no time or no tokens are left. Use no more tools. Report now what you have done and found, and "
-    "what is left to do."
+    "You must stop: your time or your tokens are used up. Use no more tools. Report now what you did, what you found, "
+    "and what is left to do."
 )
 _TOOLS = "--tools"
 _UNKNOWN_CONVERSATION = "No conversation found"
 _LONGEST_CALL = 100
 _MOST_SAID = 4 << 20
-"""Characters that are kept of one message: four times what a transcript takes of it."""
+"""Characters of one message that are stored: four times what a transcript takes of it."""
 
 _OPTIONS = Options(
     own=(
@@ -108,8 +103,8 @@ class ClaudeCode:
     @staticmethod
     def with_tools(words: Sequence[str], allowed: Sequence[str] | None, blocked: Sequence[str]) -> list[str]:
         limits = [] if allowed is None else [f"{_TOOLS}={','.join(allowed)}"]
-        if limits and any(word.partition("=")[0] == _TOOLS for word in words):  # both lists would count together
-            raise UsageError(f"{_TOOLS} stands in the command, and the session has a list of tools", f"omit {_TOOLS}")
+        if limits and any(word.partition("=")[0] == _TOOLS for word in words):  # the client would add both lists
+            raise UsageError(f"the command has {_TOOLS}, but the session has its own list of tools", f"remove {_TOOLS}")
         limits += [f"--disallowedTools={','.join(blocked)}"] if blocked else []
         return [words[0], *limits, *words[1:]]
 
@@ -159,7 +154,9 @@ class ClaudeCode:
         self._wants_report = not self.is_at_rest
         if not self._wants_report:
             self._to_say.append(_user_message(_REPORT))
-        elif self._has_begun:  # before its first request it would not listen
+        # At ``interrupt`` the client ends its turn, and the tools in it, with a result that says so. Then it can be
+        # asked again. Between two turns it would stop its agents.
+        elif self._has_begun:  # before its first request the client ignores an interrupt
             self._to_say.append(dump_line(_INTERRUPT))
         if is_out_of_tokens:
             self._requests_left = 0 if self._is_asking else 1
@@ -169,11 +166,12 @@ class ClaudeCode:
         return self._main.figures()
 
     def tokens_of_agents(self) -> int:
+        # The lines of sub-agents have only one token of output each, so their transcripts are added up.
         return max(sum(self._tokens_in_lines.values()), self._tokens_in_transcripts() - self._agents_before)
 
     def _tokens_in_transcripts(self) -> int:
         folder = os.path.join(glob.escape(self._folder), "*", self.conversation_id, "subagents")
-        for place in (folder, os.path.join(folder, "workflows", "*")):  # "**" would follow a link to where it stands
+        for place in (folder, os.path.join(folder, "workflows", "*")):  # "**" would follow links in circles
             for path in glob.iglob(os.path.join(place, "agent-*.jsonl")):
                 self._count(path)
         return sum(tokens for _, tokens in self._counted.values())
@@ -198,7 +196,7 @@ class ClaudeCode:
             yield from _failures_in(object_in(told, "message"), is_of_main=is_of_main)
         elif kind == "system" and told.get("subtype") == "api_retry":
             why = visible_line(f"{told.get('error_status')}, {text_in(told, 'error')}", _LONGEST_CALL)
-            yield 2, shown_text(f"  the API failed ({why}): it tries again\n")
+            yield 2, shown_text(f"  the API failed ({why}); the client tries again\n")
         elif kind == "system":
             self._heard_of_work(told)
         elif kind == "result":
@@ -215,7 +213,7 @@ class ClaudeCode:
                 yield 1, shown_text(text)
         elif kind == "content_block_stop" and self._main.ends_line():
             yield 1, b"\n"
-        elif kind == "message_delta":  # the end of what was asked for
+        elif kind == "message_delta":  # a request ends; only this event has the true figures of the main agent
             self._is_asking = False
             self._main.use(object_in(event, "usage"))
             calls_tools = object_in(event, "delta").get("stop_reason") == "tool_use"
@@ -234,7 +232,7 @@ class ClaudeCode:
                 yield 2, shown_text(_call_line(block, is_of_main=is_of_main))
 
     def _heard_of_work(self, told: Payload) -> None:
-        """Of a request that the main agent makes, of a sub-agent that begins, and of one that is done."""
+        """A request of the main agent begins, or a sub-agent begins or is done."""
         if told.get("status") == "requesting":
             self._result, self._is_asking = None, True
             self._requests_left -= 1
@@ -252,6 +250,8 @@ class ClaudeCode:
         is_report = told.get("is_error") is False
         if self._wants_report and not is_report and self._requests_left > 0:
             self._to_say.append(_user_message(_REPORT))
+        # The client ends when its stdin is closed and all its agents are done. Each of these agents causes one more
+        # result. So stdin is closed after a result if no agent is at work.
         elif self._is_ending or not self._agents:
             self.is_told_all = True
         self._wants_report = False
@@ -261,7 +261,7 @@ CLIENT = ClaudeCode
 
 
 class _Agent:
-    """What the main agent said and used: its messages come piece by piece."""
+    """What the main agent said and used. Its messages come piece by piece."""
 
     def __init__(self) -> None:
         self.calls: set[str] = set()
@@ -293,7 +293,7 @@ class _Agent:
         self._has_open_line = not text.endswith("\n")
 
     def ends_line(self) -> bool:
-        """Whether the block that ends now leaves a line open, which ends with it."""
+        """Whether the block that ends now left a line open; ends that line."""
         if not self._has_open_line:
             return False
         self._said.append("\n")
@@ -314,7 +314,7 @@ def _user_message(text: str) -> bytes:
 
 
 def _call_line(block: Payload, *, is_of_main: bool) -> str:
-    """A call of a tool in a line: its name, and the first text that it is given; of a sub-agent further right."""
+    """A line for a call of a tool: its name, and its first text. Calls of sub-agents are indented."""
     given = next((value for value in object_in(block, "input").values() if isinstance(value, str)), "")
     name = visible_line(text_in(block, "name"), _LONGEST_CALL)
     return f"{'' if is_of_main else '  '}  {name}: {visible_line(given, _LONGEST_CALL)}\n"

@@ -1,8 +1,5 @@
 """Claude Code's interruptions: agents that were stopped although nobody gave up their work.
-
-Owns by which words the client says so: those of a limit or an overload in the message of a failure, and the last line
-of an agent's transcript, the only trace of Esc (seen in runs of 2.1.197 and 2.1.330). Imported only where an agent
-failed, or may have been interrupted. Must never read more of a transcript than its end.
+As seen in runs of 2.1.197 and 2.1.330. Only the end of a transcript is read.
 """
 
 from __future__ import annotations
@@ -41,15 +38,15 @@ _WORDS = (
     (OVERLOADED, (" 529 ", "overloaded")),
     (CONNECTION_LOST, ("connection dropped", "unable to connect to api", "connection error")),
 )
-"""How an interruption is worded, as captures of 2.1.197 and 2.1.330 have it; all other failures are failures."""
+"""The words of interruptions, as captures of 2.1.197 and 2.1.330 have them. All other failures are failures."""
 
 _KINDS = {"rate_limit": (USAGE_LIMIT,), "server_error": (OVERLOADED, CONNECTION_LOST)}
-"""What may be meant by the ``error`` of a failure's payload."""
+"""What the ``error`` of a failure's payload may mean."""
 
 _SUMMARY, _SUMMARY_END = 'Agent "', '" failed: '
 _EARLY_END = "Agent terminated early due to an API error: "
 _CLIENT_WORDS = ("API Error: ", "You've hit your ")
-"""How a text without such a kind begins if the client itself wrote it; an agent may write the same words elsewhere."""
+"""The beginnings of texts of the client itself. An agent may write the same words elsewhere."""
 
 _RESET = (
     r"resets (?:(?P<month>[A-Z][a-z]{2}) (?P<day>\d{1,2}), )?"
@@ -58,10 +55,10 @@ _RESET = (
 )
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _JUST_PAST = timedelta(minutes=5)
-"""A time that is told without a date and is past by less than this is no time of tomorrow."""
+"""A time without a date that passed less than this ago does not mean tomorrow."""
 
 _LONGEST_LIMIT = timedelta(days=366)
-"""A reset that is further away is none: work would wait for it, and be kept, for ever."""
+"""A later reset is ignored: work would wait for it, and stay on disk, for ever."""
 
 _INTERRUPTED_LINE = "[Request interrupted by user"
 _TYPE_OF_USER = "user"
@@ -71,7 +68,7 @@ _PREFIX, _SUFFIX, _META_SUFFIX = "agent-", ".jsonl", ".meta.json"
 
 
 def keys_of_failure(error: str | None, text: str, transcript: Json, now: datetime) -> dict[str, object]:
-    """What a failure's event says of the interruption that it is, and when its limit is reset; empty for a failure."""
+    """What a failure's event says of its interruption and the reset of its limit; empty for a real failure."""
     interruption = _interruption_of(error, text)
     if interruption != USAGE_LIMIT:
         return {"interruption": interruption} if interruption else {}
@@ -79,7 +76,7 @@ def keys_of_failure(error: str | None, text: str, transcript: Json, now: datetim
 
 
 def _interruption_of(error: str | None, text: str) -> str | None:
-    """A rate limit is one whatever its text says; of the other errors only the text tells."""
+    """The interruption that the failure is. A rate limit is one whatever its text says."""
     if error == "rate_limit":
         return USAGE_LIMIT
     if error is None and not _is_of_client(text):
@@ -96,7 +93,7 @@ def _is_of_client(text: str) -> bool:
 
 
 def reset_time(text: str, transcript: Json, now: datetime) -> str | None:
-    """When the limit is reset, exactly if the transcript's last line says so, else to the minute as ``text`` does."""
+    """When the limit is reset: exactly by the last line of the transcript, else to the minute by ``text``."""
     exact = _moment(_reset_in(object_in_bytes(last_transcript_line(CLAUDE_CODE, transcript))))
     moment = exact if exact and abs(exact - now) < _LONGEST_LIMIT else _stated_time(text, now)
     return format_time(moment) if moment else None
@@ -114,7 +111,8 @@ def failed_delegation(payload: HookPayload, tool_use_id: str, agent_name: str) -
 
 
 def events_before_prompt(payload: HookPayload, folder: str) -> list[Event]:
-    """The interruptions of agents in ``folder``: no event reports Esc, and a prompt is the first one after it."""
+    """The interruptions of agents in ``folder``."""
+    # No event reports Esc, and a prompt is the first event after it. The last line of a transcript is its only trace.
     found = interrupted_agents(folder)
     told = [payload.event(NOTIFICATION, host_agent_id=agent, **keys) for agent, keys in found]
     if _STOPPED_IN_WORDS not in payload.text("prompt"):
@@ -126,14 +124,15 @@ def events_before_prompt(payload: HookPayload, folder: str) -> list[Event]:
 
 
 def _stopped_while_they_waited(folder: str) -> Iterator[str]:
-    """The newest agents that the user stopped; one that waited for its own work has no line about it (2.1.332)."""
+    """The newest agents that the user stopped."""
+    # An agent that waited for its own work has no line about the stop in its transcript (2.1.332).
     for name in newest_names(CLAUDE_CODE, folder, _NEWEST_TRANSCRIPTS, _PREFIX, _META_SUFFIX):
         if member_of(CLAUDE_CODE, os.path.join(folder, name), _STOPPED_KEY) is True:
             yield name.removeprefix(_PREFIX).removesuffix(_META_SUFFIX)
 
 
 def interrupted_agents(folder: str) -> Iterator[tuple[str, dict[str, str]]]:
-    """The agents among the newest in ``folder`` whose transcripts end with an interruption, and what is known of it."""
+    """The newest agents in ``folder`` whose transcripts end with an interruption, with its keys."""
     for name in newest_names(CLAUDE_CODE, folder, _NEWEST_TRANSCRIPTS, _PREFIX, _SUFFIX):
         keys = in_transcript(os.path.join(folder, name))
         if keys:
@@ -141,11 +140,9 @@ def interrupted_agents(folder: str) -> Iterator[tuple[str, dict[str, str]]]:
 
 
 def end_in_transcript(run: Run) -> ReportedEnd | None:
-    """The end of a run whose transcript ends with an interruption, unless that was before the run.
-
-    Of an agent that waited for its own work there is no line, but the file beside the transcript says it.
-    """
+    """The end of a run whose transcript ends with an interruption, unless that was before the run."""
     path = run.get("transcript_path", "")
+    # The transcript of an agent that waited for its own work has no line about the user's stop. The file beside it has.
     if "own_work" in run and _is_stopped_by_user(path):
         return KILLED, {"detail": STOPPED_MEANWHILE, "interruption": STOPPED_BY_USER}
     keys = in_transcript(path)
@@ -155,7 +152,7 @@ def end_in_transcript(run: Run) -> ReportedEnd | None:
 
 
 def in_transcript(path: str) -> dict[str, str]:
-    """The interruption with which the transcript at ``path`` ends, as keys of an event; empty for any other end."""
+    """The interruption at the end of the transcript, as keys of an event; empty for any other end."""
     line = object_in_bytes(last_transcript_line(CLAUDE_CODE, path))
     content = object_in(line, "message").get("content")
     texts = [part.get("text") for part in content if isinstance(part, dict)] if isinstance(content, list) else [content]
@@ -174,7 +171,7 @@ def _is_stopped_by_user(transcript: str) -> bool:
 
 
 def _stated_time(text: str, now: datetime) -> datetime | None:
-    import re  # costs a hook more than all else here, and few failures name a time
+    import re  # expensive for a hook, and few failures name a time
 
     found = re.search(_RESET, text)
     zone = _zone(found["zone"]) if found else None
@@ -191,14 +188,14 @@ def _stated_time(text: str, now: datetime) -> datetime | None:
 
 
 def _next_days(local: datetime) -> Iterator[datetime]:
-    """The same time of day yesterday, today and tomorrow; where clocks are set back, at each time that it is shown."""
+    """The same time of day yesterday, today and tomorrow. If clocks are set back, both moments of that time."""
     for days in (-1, 0, 1):
         for fold in (0, 1):
             yield (local + timedelta(days=days)).replace(fold=fold)
 
 
 def _dates(local: datetime, month: str, day: int) -> Iterator[datetime]:
-    """The same time on that day of last year, this and next, as far as they have such a day."""
+    """The same time on that day of last year, this year and next year, if the year has the day."""
     for year in (local.year - 1, local.year, local.year + 1):
         try:
             yield local.replace(year=year, month=_MONTHS.index(month) + 1, day=day)
@@ -216,7 +213,7 @@ def _zone(name: str | None) -> tzinfo | None:
 
 
 def _reset_in(line: Payload) -> object:
-    """The seconds since 1970 at which the limit is reset, as the client's own line has them; None if it has none."""
+    """When the limit is reset, in seconds since 1970, by the client's own line; None if it has none."""
     limit = object_in(object_in(line, "apiErrorParams"), "rate_limit_info") or object_in(line, "quotaLimits")
     return limit.get("resetsAt")
 

@@ -1,8 +1,6 @@
-"""The messages of an agent of Claude Code, from its transcript.
-
-Owns how a line becomes messages, as seen in runs of 2.1.197 and 2.1.330: each line names its agent and has one message,
-whose content is a text or blocks of text, calls of tools and their results. Thoughts are left out. Everything in it is
-untrusted. A transcript may have many MB, so it is read line by line.
+"""The messages of an agent of Claude Code, from its transcript, which is untrusted. As seen in runs of 2.1.197 and
+2.1.330, each line names its agent and has one message: a text, or blocks of text, calls of tools and results.
+A transcript may have many MB, so it is read line by line.
 """
 
 from __future__ import annotations
@@ -29,25 +27,22 @@ _USER = "user"
 _ROLES = (_USER, "assistant")
 _MARKS_OF_ROLES = tuple(f'"{role}"'.encode() for role in _ROLES)
 _MARK_OF_SENT = b'"role":"user","content":"'
-"""What only lines with what was sent have, as the client writes them: a result and an interruption have a list."""
+"""Only lines with what was sent have this. A result and an interruption have a list as content."""
 
 _WITHIN_TURN = ("[Request interrupted", "Stop hook feedback:", "[SYSTEM NOTIFICATION - NOT USER INPUT]")
-"""How a text of a user begins that the client itself wrote into a turn."""
+"""The beginnings of texts with the role of a user that the client itself wrote into a turn."""
 
 _LONGEST_INPUT = 2 * LONGEST_LINE
 
 _FAR_BACK = 64 << 20
-"""Bytes at the end of a transcript in which what a turn began with is looked for."""
+"""Bytes at the end of a transcript in which we look for the first message of a turn."""
 
 
 def messages(run: Run) -> Iterator[NewMessage | SessionsError]:
-    """The messages of the agent of ``run`` in their order.
-
-    An error stands in place of what cannot be read: of a line, or of all.
-    """
+    """The messages of the agent of ``run`` in order. An error replaces each line that cannot be read, or the file."""
     path, agent = run.get("transcript_path", ""), run.get("host_agent_id")
     if is_workflow_itself(run):
-        yield InvalidInput("it is the journal of a workflow, whose agents have sessions of their own", path)
+        yield InvalidInput("this is the journal of a workflow; its agents have their own sessions", path)
         return
     is_of_agent = is_of_another = False
     try:
@@ -60,21 +55,18 @@ def messages(run: Run) -> Iterator[NewMessage | SessionsError]:
                 else:
                     is_of_another = True
             except InvalidInput as error:
-                yield InvalidInput(error.problem if line else "it is longer than 2 MiB", f"{path} line {number}")
+                yield InvalidInput(error.problem if line else "longer than 2 MiB", f"{path} line {number}")
             except ValueError as error:
                 yield InvalidInput(str(error), f"{path} line {number}")
     except OSError as error:
-        yield StoreFailure("read", path, error.strerror or str(error), "`gaia-sessions report ID` says what is known")
+        hint = "to see what is recorded: gaia-sessions report ID"
+        yield StoreFailure("read", path, error.strerror or str(error), hint)
     if is_of_another and not is_of_agent:
-        yield InvalidInput("it is the transcript of another agent", path)
+        yield InvalidInput("this is the transcript of another agent", path)
 
 
 def newest_first(run: Run, last_bytes: int) -> Iterator[tuple[bool, NewMessage]]:
-    """The messages of the agent of ``run``, the last first, each with whether a turn begins with it.
-
-    Only those in so many bytes at the end of its transcript; a line that cannot be read is left out. Raises
-    ``OSError`` if nothing can be read.
-    """
+    """The messages in the last bytes, newest first, each with whether it begins a turn, or ``OSError``."""
     if is_workflow_itself(run):
         return
     for line in lines_backwards(CLAUDE_CODE, run.get("transcript_path", ""), last_bytes):
@@ -85,31 +77,26 @@ def newest_first(run: Run, last_bytes: int) -> Iterator[tuple[bool, NewMessage]]
 
 
 def sent_newest_first(run: Run, is_late: Callable[[], bool]) -> Iterator[tuple[bool, NewMessage]]:
-    """What the turns of the agent of ``run`` began with, the last first, each with whether nothing is before it.
-
-    It is looked for in the last 64 MiB of its transcript until it ``is_late``, in the one form that was seen there: a
-    text. An agent that its client takes along to another conversation goes on in a file without the first. None is
-    given from beyond one that is too long to be read: an older one is not what its turn began with.
-    """
+    """The first message of each turn, newest first, each with whether it begins the file."""
     try:
         for block, first in blocks_backwards(CLAUDE_CODE, run.get("transcript_path", ""), _FAR_BACK):
             if is_late():
                 return
             for start, line in _lines_to_agent(block, first):
+                # A message that is too long to read may be the one that began the turn, so no older one is given.
                 if len(line) >= LONGEST_LINE:
                     return
                 for message in filter(_begins_turn, _messages_of_agent(line, run)[:1]):
+                    # If the client moves an agent to another conversation, the new file lacks its first message.
                     yield start == 0, message
-    except OSError:  # what was found until then is there
+    except OSError:  # what was found until then counts
         return
 
 
 def _lines_to_agent(block: bytes, first: int) -> list[tuple[int, bytes]]:
-    """The lines of ``block`` from ``first`` on with what was sent to an agent, the last first, and their places.
-
-    It is searched forwards: there Python skips more of it. The last line may lack its end.
-    """
+    """The lines of ``block`` from ``first`` on that were sent to an agent, newest first, with their places."""
     found: list[tuple[int, bytes]] = []
+    # Python searches faster forwards. The last line may lack its end.
     mark = block.find(_MARK_OF_SENT, first)
     while mark >= 0:
         start, newline = block.rfind(b"\n", first, mark) + 1 or first, block.find(b"\n", mark)
@@ -125,7 +112,7 @@ def _messages_of_agent(line: bytes, run: Run) -> list[NewMessage]:
         return []
     try:
         return list(_messages_in(entry))
-    except ValueError:  # no time
+    except ValueError:  # the line has no valid time
         return []
 
 
@@ -134,7 +121,7 @@ def _begins_turn(message: NewMessage) -> bool:
 
 
 def _whole_lines(parts: Iterable[bytes]) -> Iterator[bytes]:
-    """Each line that is whole, empty if it is too long; one that is being written is none."""
+    """Each whole line, empty if it is too long. A line that is still being written is left out."""
     is_rest = False
     for part in parts:
         is_end = part.endswith(b"\n")

@@ -1,8 +1,4 @@
-"""Claude Code's task notifications: prompts that nobody typed, by which the main agent learns how a task ended.
-
-Owns how such a prompt is read; imported only for one. The agent's own words stand in it too, and may look like a tag,
-so everything that identifies the task is read from the part before them. Must never read a prompt that a person typed.
-"""
+"""Claude Code's task notifications: prompts that nobody typed, by which the main agent learns how a task ended."""
 
 from __future__ import annotations
 
@@ -21,16 +17,18 @@ if TYPE_CHECKING:
 
 _BY_USER = "was stopped by user"
 _LOST_AGENT, _LOST = 'Background agent "', '" was running when the previous Claude Code process exited'
-"""What 2.1.197 says, with the status of a failure, after ``--continue`` of an agent that ended with its client."""
+"""What 2.1.197 says, as a failure, after ``--continue`` about an agent that ended with its client."""
 
 _WAITS = '" is waiting on its own background work'
-"""How the summary of an agent ends that ended only its turn (2.1.332): the client wakes it when that work is over."""
+"""The end of the summary if an agent ended only its turn (2.1.332): the client wakes it after its own work."""
 
 _OUTCOMES = {"completed": COMPLETED, "failed": FAILED, "killed": ABANDONED, "stopped": ABANDONED}
 
 
 def events_of(payload: HookPayload, prompt: str) -> list[Event]:
-    """The end of the task that ``prompt`` is about; for a workflow, the ends of its agents before its own."""
+    """The end of the task in ``prompt``; for a workflow, the ends of its agents before its own."""
+    # The agent's own words are in the prompt too, and may look like a tag. So what identifies the task is read from the
+    # part before them.
     head, _, rest = prompt.partition("<summary>")
     agent, tool_use_id = element_in(head, "task-id"), element_in(head, "tool-use-id")
     outcome = _OUTCOMES.get(element_in(head, "status") or "")
@@ -55,7 +53,7 @@ def events_of(payload: HookPayload, prompt: str) -> list[Event]:
 
 
 def _interruption(payload: HookPayload, outcome: str, agent: str | None, summary: str) -> dict[str, object]:
-    """What the event says of an interruption: by the user, by the end of the client, or by a limit that is named."""
+    """What the event says of an interruption: by the user, by the end of the client, or by a named limit."""
     if is_abandoned(outcome):
         return {"interruption": STOPPED_BY_USER} if _BY_USER in summary else {}
     if not is_failure(outcome):

@@ -1,8 +1,5 @@
-"""What a sub-agent of Claude Code waits for when it ends a turn: what it began in the background, which wakes it.
-
-The client lists what runs in the background of the whole conversation, and names no owner. The agent's own transcript
-does: there the answer to the call that began a task has its ID. Seen in runs of 2.1.332. Imported only for a stop that
-names such tasks.
+"""What a sub-agent of Claude Code waits for when it ends a turn: work that it began in the background, which wakes it.
+As seen in runs of 2.1.332.
 """
 
 from __future__ import annotations
@@ -26,7 +23,7 @@ if TYPE_CHECKING:
 
 _KINDS = {"shell": "command", "monitor": "monitor", "subagent": "agent"}
 _WAKING = ("command", "monitor")
-"""What wakes an agent. An agent that it started was not seen to: the client said that it had finished."""
+"""What wakes an agent. No agent was seen to wake the agent that started it: the client said that it had finished."""
 
 _RUNNING = ("running", "pending")
 
@@ -38,24 +35,26 @@ _SECONDS_TO_READ = 0.5
 
 _ANSWER = b'"tool_result"'
 _WORDS_OF_CLIENT = ("Command ", "Monitor started ", "agentId: ")
-"""How the line of an answer begins by which the client says what it left running; an agent may read others."""
+"""The beginning of a line in which the client says what it left running. An agent may read other such lines."""
 
 _ID_STANDS_WITHIN = 200
 _AROUND_ID = str.maketrans("(),.:;'\"", "        ")
 _TASK_KEYS = ("backgroundTaskId", "taskId")
 _LAUNCHED, _LAUNCHED_IN_WORDS = "async_launched", "Async agent launched"
-"""What the answer to a call says of an agent that was only launched; of one that came back it has the ID as well."""
+"""What an answer says of an agent that was only launched. The answer of a returned agent has its ID too."""
 
 _ENDS_WITH_AGENT, _IN_WORDS = "backgroundEndsWithFinalResponse", "terminated when you give your final response"
-"""What the client adds for an agent in the foreground, whose commands end with its report."""
+"""What the client adds for an agent in the foreground: its commands end with its report."""
 
 
 class _CannotTell(Exception):
-    """The transcript is not there as a whole, or is too long to be read while a client waits."""
+    """The transcript is incomplete, or too long to read while a client waits."""
 
 
 def of_stop(payload: HookPayload, agent: str) -> OwnWork | None:
-    """What the agent waits for, if it stopped only until that is over; None for a stop for good."""
+    """What the agent waits for, if it stopped only until that is over; None for a final stop."""
+    # The client lists the background work of the whole conversation, without owners. The agent's own transcript has
+    # the ID of each task that the agent began, in the answer to the call.
     listed = _running(payload.raw.get("background_tasks"))
     if listed.pop(agent, None) is None or not listed:  # an agent in the foreground is not listed
         return None
@@ -74,7 +73,7 @@ def of_stop(payload: HookPayload, agent: str) -> OwnWork | None:
 
 
 def _running(tasks: Json) -> dict[str, str]:
-    """The kind of each task that is listed and goes on, by its ID."""
+    """The kind of each listed task that is still running, by its ID."""
     listed = islice(tasks, MOST_RUNNING) if isinstance(tasks, list) else ()
     going_on = (task for task in listed if isinstance(task, dict) and task.get("status") in _RUNNING)
     named = {key: text_in(task, "type") for task in going_on if (key := key_in(task, "id"))}
@@ -82,13 +81,11 @@ def _running(tasks: Json) -> dict[str, str]:
 
 
 def _begun_by(agent: str, transcript: Json, running: dict[str, str], *, are_all: bool) -> list[str]:
-    """Those of ``running`` that the agent began and that outlive its turn, by its transcript.
-
-    Once one is found it does not matter whether the transcript is there as a whole. are_all: false if more goes on.
-    """
+    """Those of ``running`` that the agent began and that outlive its turn, by its transcript."""
     marks = [key.encode("utf-8", "surrogatepass") for key in running]
     until, left, answers = monotonic() + _SECONDS_TO_READ, _MOST_BYTES, 0
     found: dict[str, None] = {}
+    # If one is found, it does not matter whether the transcript is complete.
     is_whole, is_cut = False, not are_all
     for number, line in enumerate(lines(CLAUDE_CODE, transcript)):
         left -= len(line)

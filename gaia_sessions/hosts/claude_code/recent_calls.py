@@ -1,7 +1,5 @@
-"""The latest calls of an agent of Claude Code, from the end of its transcript. Imported only to look for loops.
-
-As seen in runs of 2.1.197, 2.1.330 and 2.1.332. 2.1.330 notes beside a result that a hook
-refused the call; no tool can write there. 2.1.197 does not, so there our own words decide.
+"""The latest calls of an agent of Claude Code, from the end of its transcript, to find loops.
+As seen in runs of 2.1.197, 2.1.330 and 2.1.332.
 """
 
 from __future__ import annotations
@@ -24,11 +22,11 @@ if TYPE_CHECKING:
     from gaia_sessions.jsonio.strict import Json
 
     Result = tuple[str, str, bool]
-    """When a result was written, what it shows, and whether a hook refused the call."""
+    """When a result was written, its text, and whether a hook refused the call."""
 
 
 _LAST_BYTES = (REFUSED_AFTER + 1) * LONGEST_LINE
-"""Of a row of the longest results all that are counted; reading ends with the row, so it is seldom so much."""
+"""Enough for a row of the longest results that count. Reading ends with the row, so it is seldom so much."""
 
 _SECONDS_TO_READ = 0.5
 """An agent may write anything into its own transcript, and a hook has three seconds."""
@@ -38,25 +36,22 @@ _KEPT_AT_WORK = "Stop hook feedback:"
 _DECISION = "permissionDecision"
 _READERS = ("TaskOutput", "BashOutput", "AgentOutputTool")
 _TASKS, _OUTPUT = "/tasks/", ".output"
-"""Where the client keeps what runs in the background: a file for each, below a folder of the conversation."""
+"""The client's files for background work: one for each task, below a folder of the conversation."""
 
 _PERSISTED, _SAVED_TO = "<persisted-output>", "saved to: "
 
 
 def recent_calls(path: str, agent: str) -> Iterator[PastCall]:
-    """The calls of ``agent`` in the file at ``path``, the newest first, back to what it was told last.
-
-    It ends at a line that cannot be read, or is too long, since nobody knows what was called there. Raises ``OSError``,
-    also where reading it takes too long.
-    """
+    """The calls of ``agent`` in a file, newest first, back to what the agent was last told, or ``OSError``."""
     results: dict[str, Result] = {}
     until = monotonic() + _SECONDS_TO_READ
     for line in lines_backwards(CLAUDE_CODE, path, _LAST_BYTES):
         if monotonic() > until:
-            raise TimeoutError(errno.ETIMEDOUT, "it is too long to be read while a client waits")
+            raise TimeoutError(errno.ETIMEDOUT, "it is too long to read while the client waits")
         if len(line) <= LONGEST_LINE and not any(mark in line for mark in _MARKS):
             continue
         entry = object_in_bytes(line, LONGEST_LINE)
+        # A line that cannot be read may have any call, so reading ends here.
         if not entry:
             return
         if entry.get("agentId") != agent:
@@ -88,7 +83,7 @@ def _calls_in(entry: Payload, results: dict[str, Result]) -> Iterator[PastCall]:
 
 
 def _call_text(tool: str, tool_input: Payload) -> str:
-    """The call as a text: the order of its keys does not count, nor what the agent says of a command."""
+    """The call as a text. The order of its keys does not count, nor the description of a command."""
     counted = {key: value for key, value in tool_input.items() if tool != "Bash" or key != "description"}
     return json.dumps([tool, counted], sort_keys=True)
 
@@ -97,6 +92,8 @@ def _results_in(entry: Payload) -> Iterator[tuple[str, Result]]:
     decision = object_in(entry, _DECISION)
     for part in parts_in(object_in(entry, "message"), "tool_result"):
         content, failed = _shown(part.get("content")), part.get("is_error") is True
+        # 2.1.330 notes beside a result that a hook refused the call; no tool can write there. 2.1.197 does not note it,
+        # so our own words decide.
         if _DECISION in entry:
             was_refused = decision.get("source") == "hook" and decision.get("decision") == "reject"
         else:
@@ -106,7 +103,7 @@ def _results_in(entry: Payload) -> Iterator[tuple[str, Result]]:
 
 
 def _shown(content: Json) -> Json:
-    """What the agent was shown, without the name of the file that the client keeps a long result in."""
+    """What the agent saw, without the name of the client's file for a long result."""
     if not isinstance(content, str) or not content.startswith(_PERSISTED):
         return content
     before, _, rest = content.partition(_SAVED_TO)
@@ -114,7 +111,7 @@ def _shown(content: Json) -> Json:
 
 
 def _seconds(start: str, end: str) -> float:
-    """From ``start`` to ``end``; 0 without an end, and without end if the times mean nothing."""
+    """Seconds from ``start`` to ``end``; 0 without an end, infinite if the times are invalid."""
     try:
         return seconds_between(parse_time(start), parse_time(end)) if end else 0.0
     except ValueError:
@@ -122,11 +119,9 @@ def _seconds(start: str, end: str) -> float:
 
 
 def _is_told(entry: Payload) -> bool:
-    """Whether the agent is told something new here, in a line without results.
-
-    By who delegated to it, also while it works; by its own background work; by a hook that keeps it at work; or by a
-    summary of what it did so far. What the client says beside a result, of a skill or of a picture, is nothing new.
-    """
+    """Whether this line without results tells the agent something new."""
+    # News comes from the agent that delegated, also while this agent works; from its own background work; from a hook
+    # that keeps it at work; from a summary. What the client says beside a result, of a skill or a picture, is no news.
     if entry.get("type") == "attachment":
         return object_in(entry, "attachment").get("type") == "queued_command"
     said = text_in(object_in(entry, "message"), "content")

@@ -1,8 +1,5 @@
-"""What Claude Code tells of the cost of an agent when it is done, as fields of an event.
-
-Owns what the client calls each figure, as seen in runs of 2.1.197 and 2.1.330. The tokens are those of the agent's last
-request; ``transcripts`` adds up all of them. Imported only for such a report. Everything in it is untrusted: what is no
-figure counts as not told.
+"""What Claude Code reports of the cost of an agent when it is done, as fields of an event (2.1.197, 2.1.330).
+The tokens are those of the agent's last request; ``transcripts`` adds up all of them. Everything is untrusted.
 """
 
 from __future__ import annotations
@@ -19,7 +16,7 @@ REQUEST_FIGURES = {
     "cache_read_tokens": "cache_read_input_tokens",
     "cache_creation_tokens": "cache_creation_input_tokens",
 }
-"""What the API calls the tokens of one request."""
+"""The API's names for the tokens of one request."""
 
 _RETURN_FIGURES = {"total_tokens": "totalTokens", "tool_uses": "totalToolUseCount", "duration_ms": "totalDurationMs"}
 _NOTIFICATION_FIGURES = {"total_tokens": "subagent_tokens", "tool_uses": "tool_uses", "duration_ms": "duration_ms"}
@@ -27,17 +24,15 @@ _PROGRESS_FIGURES = {"total_tokens": "tokens", "tool_uses": "toolCalls", "durati
 
 
 def figures_of_return(response: Payload) -> dict[str, object]:
-    """What the response of the tool ``Agent`` tells."""
+    """The figures in the response of the tool ``Agent``."""
     usage = figures_in(object_in(response, "usage"), REQUEST_FIGURES) | figures_in(response, _RETURN_FIGURES)
     worktree = _worktree(key_in(response, "worktreePath"), key_in(response, "worktreeBranch"))
     return _fields(usage=usage, model=key_in(response, "resolvedModel"), worktree=worktree)
 
 
 def figures_of_notification(text: str) -> dict[str, object]:
-    """What a task notification tells in its part behind the summary.
-
-    The agent's own words stand before the figures, and may look like them: only what follows the last of them counts.
-    """
+    """The figures in a task notification, after its summary."""
+    # The agent's own words are before the figures, and may look like them. So only what follows the last result counts.
     figures = text.rpartition("</result>")[2]
     usage = _last_element(figures, "usage")
     digits = {name: element_in(usage, name) or "" for name in _NOTIFICATION_FIGURES.values()}
@@ -48,7 +43,7 @@ def figures_of_notification(text: str) -> dict[str, object]:
 
 
 def figures_of_progress(entry: Payload) -> dict[str, object]:
-    """What the file of a workflow tells of one of its agents."""
+    """The figures of one agent in the file of a workflow."""
     return _fields(usage=figures_in(entry, _PROGRESS_FIGURES), model=key_in(entry, "model"))
 
 

@@ -1,14 +1,6 @@
-"""How Claude Code goes on with what was stopped: the command that a person types, by what is still on disk.
-
-Owns those words, as real clients obeyed them (2.1.330 and 2.1.197, also after SIGKILL, after an error of the API or at
-a limit of turns, and for nested agents): a client that resumes the conversation wakes an agent by its ID with
-SendMessage, also one that it had started in the foreground, and runs a workflow again with ``resumeFromRunId``, which
-asks for no finished work a second time. 2.1.197 finds a conversation only from its own folder, and the project's hooks
-are read from there. Loaded only when a person asks. Everything in the files is untrusted.
-
-    {projects}/{folder}/{conversation}.jsonl                        {"cwd"} in most lines
-    {projects}/{folder}/{conversation}/subagents/agent-{id}.jsonl   the transcript of an agent
-    {projects}/{folder}/{conversation}/workflows/scripts/{name}-{run_id}.js
+"""How a person resumes stopped work in Claude Code: the command to type, by what is still on disk. Files are untrusted.
+{projects}/{folder}/{conversation}.jsonl has {"cwd"} in most lines, {conversation}/subagents/agent-{id}.jsonl is the
+transcript of an agent, and {conversation}/workflows/scripts/{name}-{run_id}.js a script.
 """
 
 from __future__ import annotations
@@ -40,26 +32,28 @@ _MOST_SCRIPTS = 10
 _LONGEST_NAME = 60
 _NAME = re.compile(r"[A-Za-z0-9_.-]+")
 _TYPE = re.compile(r"[A-Za-z0-9_.:-]+")
-"""What an ID may be that stands in a prompt: words would be read as part of it."""
+"""What an ID in a prompt can be: words would be read as part of the prompt."""
 
 
 def resumption(run: Run, work: Work) -> HostResumption | None:
-    """How a client goes on with ``run``, the cheapest way first; None for a workflow that is no longer on disk."""
+    """How a client resumes ``run``, the cheapest way first; None for a workflow that is no longer on disk."""
     if "workflow" in run:
         return _workflow(run)
     return _message(run) or _repeated_delegation(run, work) or _delegation(work)
 
 
 def _message(run: Run) -> HostResumption | None:
-    """The agent goes on with all that it knows, while it and its conversation are on disk."""
+    """The agent resumes with all that it knows, if it and its conversation are on disk."""
     agent = run.get("host_agent_id", "")
     for conversation in _conversations(run):
         path = conversation + _TRANSCRIPT
         transcript = agent_files.transcript_of(path, agent) if agent else None
         if transcript and _is_file(path) and _is_file(transcript):
+            # Real clients (2.1.197, 2.1.330) wake an agent by its ID, also one that was in the foreground, and also
+            # after SIGKILL, after an error of the API, at a limit of turns, and for nested agents.
             prompt = (
-                f"Use SendMessage to tell the agent {agent} to go on where it stopped, and to look first at what it "
-                "has done already. Do not do its work yourself, and do not delegate it again."
+                f"Use SendMessage to tell the agent {agent} to resume its work, and to check first what it has done "
+                "already. Do not do its work yourself, and do not delegate it again."
             )
             return _resumed("message", conversation, prompt)
     return None
@@ -68,14 +62,15 @@ def _message(run: Run) -> HostResumption | None:
 def _delegation(work: Work) -> HostResumption:
     """A new agent with a briefing."""
     prompt = (
-        f"Delegate {_to_type(work['agent_name'])}to go on with unfinished work. "
-        f"Put this line in its prompt, once, on its own line, not quoted: {resume_line(work['agent_id'])}"
+        f"Delegate {_to_type(work['agent_name'])}to resume unfinished work. "
+        f"Put this line in the prompt once, on its own line, not quoted: {resume_line(work['agent_id'])}"
     )
     return _resumption("delegation", [_PROGRAM, prompt], work["project"])
 
 
 def _repeated_delegation(run: Run, work: Work) -> HostResumption | None:
-    """The delegation again, if its agent never started: only the conversation, while it is on disk, has its prompt."""
+    """The delegation again, if its agent never started."""
+    # Only the conversation has the prompt, as long as it is on disk.
     name, project = run.get("host_session_id", ""), work["project"]
     if not was_only_delegated(run) or project is None or not is_conversation_id(name):
         return None
@@ -85,15 +80,15 @@ def _repeated_delegation(run: Run, work: Work) -> HostResumption | None:
     if conversation is None:
         return None
     prompt = (
-        f"Your last delegation {_to_type(work['agent_name'])}was cut off before its agent started. Delegate it again, "
-        "with the same prompt, and with this line in it, once, on its own line, not quoted: "
+        f"Your last delegation {_to_type(work['agent_name'])}ended before its agent started. Delegate it again with "
+        "the same prompt. Add this line to the prompt once, on its own line, not quoted: "
         f"{resume_line(work['agent_id'])}"
     )
     return _resumed("delegation", conversation, prompt)
 
 
 def _to_type(name: str) -> str:
-    """The words for the type of agent; none for a name that would be read as part of the prompt."""
+    """The words for the type of agent; none if the name would be read as part of the prompt."""
     return f"to the agent type {name} " if _TYPE.fullmatch(name) and len(name) <= _LONGEST_NAME else ""
 
 
@@ -103,6 +98,7 @@ def _workflow(run: Run) -> HostResumption | None:
     script = _script(os.path.join(conversation, "workflows", "scripts"), run_id) if found else None
     if script is None or not _NAME.fullmatch(run_id) or not _is_file(conversation + _TRANSCRIPT):
         return None
+    # ``resumeFromRunId`` runs a workflow again without repeating finished work.
     prompt = f"Call the Workflow tool with scriptPath {script} and resumeFromRunId {run_id}, and with nothing else."
     return _resumed("workflow", conversation, prompt)
 
@@ -125,7 +121,7 @@ def _conversations(run: Run) -> Iterator[str]:
 
 
 def _resumed(means: str, conversation: str, prompt: str) -> HostResumption | None:
-    """The resumption by ``prompt`` in a conversation; None for an ID that no client gives one."""
+    """The resumption by ``prompt`` in a conversation; None if no client gives such an ID to a conversation."""
     name = os.path.basename(conversation)
     if not is_conversation_id(name):
         return None
@@ -134,6 +130,7 @@ def _resumed(means: str, conversation: str, prompt: str) -> HostResumption | Non
 
 def _resumption(means: str, words: list[str], directory: str | None) -> HostResumption:
     command = shlex.join(words)
+    # 2.1.197 finds a conversation only from the folder where it began, and the project's hooks are read from there.
     if directory is not None and _may_be_shown(directory):
         command = f"cd {shlex.quote(directory)} && {command}"
     return {"means": means, "command": command, "prompt": words[-1]}
@@ -144,7 +141,7 @@ def _is_file(path: str) -> bool:
 
 
 def _working_directory(conversation: str) -> str | None:
-    """The folder in which the conversation was begun: the one that the name of its own folder was made of."""
+    """The folder in which the conversation began: the name of the conversation's folder is made of it."""
     folder = os.path.basename(os.path.dirname(conversation))
     with suppress(OSError):
         for line in islice(agent_files.lines(CLAUDE_CODE, conversation + _TRANSCRIPT), _MOST_LINES):
@@ -155,10 +152,10 @@ def _working_directory(conversation: str) -> str | None:
 
 
 def _name_of_folder(directory: str) -> str:
-    """What the client calls the folder for conversations that were begun in ``directory``."""
+    """The client's name of the folder for conversations that began in ``directory``."""
     return re.sub(r"[^A-Za-z0-9]", "-", directory)
 
 
 def _may_be_shown(directory: str) -> bool:
-    """Whether no terminal obeys the name of ``directory``, and no shell takes it for something else."""
+    """Whether terminals and shells take the name of ``directory`` only as a name."""
     return directory.isprintable() and os.path.isabs(directory)

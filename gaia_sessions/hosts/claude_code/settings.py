@@ -1,9 +1,5 @@
 """Claude Code's settings, as seen in runs of 2.1.197 and 2.1.330. Only ``install`` imports this module.
-
-Both versions obey ``args``, refuse comments, take a byte order mark, and pass over the whole file without a message
-when it cannot be parsed. Both start a hook with ``async`` and go on at once, and take a matcher that is no list of
-names for a regular expression, in which ``(?!...)`` excludes. What a hook that nobody waits for prints would reach the
-model later: ours print nothing for these events.
+Both versions refuse comments, take a byte order mark, and ignore a file that they cannot parse, without a message.
 """
 
 from __future__ import annotations
@@ -27,7 +23,10 @@ SETTINGS = HostSettings(
         "SessionEnd": None,
     },
     delegation=("Agent", "Task"),
+    # Both versions start a hook with ``async`` and go on at once. Its output would reach the model later, so our hook
+    # prints nothing for these events.
     unawaited={"PermissionRequest": None},
+    # Both versions read a matcher that is no list of names as a regular expression, in which ``(?!...)`` excludes.
     enforced={"PreToolUse": "^(?!(Agent|Task|Workflow|SendMessage)$)"},
-    exec_form=True,
+    exec_form=True,  # both versions obey ``args``
 )

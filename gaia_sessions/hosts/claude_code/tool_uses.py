@@ -1,4 +1,4 @@
-"""Claude Code: the uses of tools by its sub-agents that a person is asked about, and what such a use is known by."""
+"""The requests of Claude Code's sub-agents to use a tool, and what identifies such a use."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 MAX_TOOL_NAME_LENGTH = 64
 _LONGEST_INPUT = 1 << 30
-"""Bytes: more than what any payload or line of a transcript that is read can become."""
+"""Bytes: more than any payload or line of a transcript can become."""
 
 
 def permission_requests(payload: HookPayload, agent: str) -> list[Event]:
-    """The event that a person is asked whether a sub-agent may use a tool; none if it does not say which tool."""
+    """The request to use a tool that a person must permit; none if the payload names no tool."""
     name = name_of_tool(payload.text("tool_name"))
     if not name:
         return []
@@ -37,11 +37,11 @@ def permission_requests(payload: HookPayload, agent: str) -> list[Event]:
 
 
 def name_of_tool(name: str) -> str:
-    """The name of a tool as events have it."""
+    """The name of a tool, as events have it."""
     return one_line(name, MAX_TOOL_NAME_LENGTH)
 
 
 def digest_of_use(tool: str, tool_input: Payload) -> str:
-    """What a request, a use and a call in a transcript have in common if they are about the same."""
+    """A digest that a request, a use and a call in a transcript share if they are about the same."""
     given = dump_line(dict(sorted(tool_input.items())), _LONGEST_INPUT)
     return quick_digest(f"{tool} {given.decode()}")

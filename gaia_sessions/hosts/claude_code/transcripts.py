@@ -1,11 +1,6 @@
-"""What an agent of Claude Code used in all, added up from its transcript.
-
-Owns how a transcript is read, as seen in runs of 2.1.197 and 2.1.330: a line for each block of a message, each with the
-usage of the whole message, so that each message counts once, by its last line. The last message is there when the
-delegation has returned or its notification comes, but not yet at the agent's stop. A transcript may have many MB, so it
-is read line by line, and given up when the time is over. Everything in it is untrusted.
-
-    {"type": "assistant", "timestamp": T, "message": {"id", "model", "usage": {...}, "content": [{"type", "id"}]}}
+"""What an agent of Claude Code used in all, from its transcript, as seen in runs of 2.1.197 and 2.1.330.
+{"type": "assistant", "timestamp": T, "message": {"id", "model", "usage": {...}, "content": [{"type", "id"}]}}
+The file is untrusted. It may have many MB, so it is read line by line, until ``is_late``.
 """
 
 from __future__ import annotations
@@ -27,18 +22,16 @@ if TYPE_CHECKING:
 
 _MILLISECONDS = len("2026-01-08T18:05:30.123")
 NO_MODEL = "<synthetic>"
-"""What stands for the model of a message that the client made itself, such as an error."""
+"""The model of a message that the client itself made, such as an error."""
 
 
 def consumption(run: Run, since: str | None, until: str | None, is_late: Callable[[], bool]) -> Run | None:
-    """What the agent of ``run`` used from ``since`` to ``until``, and its model, as fields of the run.
-
-    None if nothing can be read, if there was no request, if one of them is too long to be read, or if ``is_late``
-    became true before the end.
-    """
+    """What the agent of ``run`` used from ``since`` to ``until``, and its model; None if that is unknown or late."""
     if is_workflow_itself(run):
         return None
     try:
+        # The last message is in the file when the delegation has returned or its notification comes, but not yet at the
+        # agent's stop.
         return _used_in(run.get("transcript_path"), since, until, is_late)
     except OSError:
         return None
@@ -72,6 +65,7 @@ class _Used:
         if not message_id or not model or model == NO_MODEL:
             return
         figures = figures_in(object_in(message, "usage"), REQUEST_FIGURES)
+        # Each block of a message has a line, and each line has the usage of the whole message. So the last line counts.
         self.usage_by_message.setdefault(message_id, {}).update(figures)  # type: ignore[typeddict-item]  # it has their names
         self.model = model
         content = message.get("content")
@@ -86,7 +80,7 @@ class _Used:
 
 
 def _is_within(timestamp: object, since: str | None, until: str | None) -> bool:
-    """Whether ``timestamp`` is from ``since`` to ``until``; both are in one form, and milliseconds are compared."""
+    """Whether ``timestamp`` is from ``since`` to ``until``, compared as texts up to the milliseconds."""
     if not isinstance(timestamp, str):
         return since is None
     moment = timestamp[:_MILLISECONDS]

@@ -1,11 +1,5 @@
-"""What an agent of Claude Code did so far in its run, from its transcript, for the limits. Imported only for these.
-
-Owns how that is found without parsing whole lines, which may have many MB. A line says that it is the user's before its
-message, and an error of the API says its kind there too; the agent's own lines say it behind. The input of a call is no
-text, so its keys look like those of the line: of a message the first ID counts, which stands before the content, and
-the last usage. What has ended are the messages with a result behind them, but for the one that the call belongs to. At
-the hook before a use the line of that call, and of the rounds right before it, may not be written yet: with 2.1.197 and
-2.1.330 it came within 60 ms.
+"""What an agent of Claude Code did so far in its run, from its transcript, for the limits.
+Lines are not parsed as a whole: they may have many MB.
 """
 
 from __future__ import annotations
@@ -38,10 +32,7 @@ _SECONDS_TO_READ = 1.0
 
 
 def work_so_far(paths: Collection[str], since: str | None, call: str) -> WorkSoFar:
-    """What was done in the transcripts at ``paths`` from ``since`` on, before the ``call``; a message counts once.
-
-    Raises ``OSError``, also where reading them takes too long.
-    """
+    """What was done in the transcripts from ``since`` on, before ``call``, or ``OSError``, also if reading is slow."""
     began, own = (since or "")[:_MILLISECONDS].encode(), f'"{call}"'.encode()
     usages: dict[bytes, bytes] = {}
     ended: set[bytes] = set()
@@ -49,19 +40,25 @@ def work_so_far(paths: Collection[str], since: str | None, call: str) -> WorkSoF
     failed: list[str] = []
     own_message = None
     until = monotonic() + _SECONDS_TO_READ
+    # At the hook before a use of a tool, the line of that call, and of the rounds right before it, may not be written
+    # yet: with 2.1.197 and 2.1.330 it came within 60 ms.
     for line in _lines_in(paths):
         if monotonic() > until:
-            raise TimeoutError(errno.ETIMEDOUT, "it is too long to be read while a client waits")
+            raise TimeoutError(errno.ETIMEDOUT, "it is too long to read while the client waits")
         start = line.find(_MESSAGE)
         head = line[: max(start, 0)]
+        # A line of the user has its type before its message, as an error of the API has. The agent's own lines have it
+        # after their message.
         is_users = b'"type":"user"' in head
-        # A result may have a time within itself, behind that of its line; so may the input of a call, before it.
+        # A result may contain a time after the time of its line. The input of a call may contain one before it.
         end = line.find(_TIME, start) if is_users else line.rfind(_TIME)
         if start < 0 or end < start or line[end + len(_TIME) :][:_MILLISECONDS] < began:
             continue
         if not is_users:
             if b'"type":"assistant"' in head or line.rfind(b'"type":"assistant"', start, end) < 0:
                 continue
+            # The input of a call is JSON, so its keys look like keys of the line. The first ID counts, which is before
+            # the content, and the last usage. A message counts once.
             message = _text_behind(line, _ID, start)
             usages[message] = line[line.rfind(_USAGE, start, end) + len(_USAGE) - 1 :][:_LONGEST_USAGE]
             without_result.add(message)
@@ -72,11 +69,12 @@ def work_so_far(paths: Collection[str], since: str | None, call: str) -> WorkSoF
             if line.find(b'"is_error":true', start, end) >= 0:
                 failed += _failed_calls(line[start + len(_MESSAGE) - 1 :])
     tokens = sum(map(_tokens, usages.values()))
+    # A message has ended if a result follows it, except the message of this call.
     return WorkSoFar(len(ended - {own_message}), tokens, failed, has_call=own_message is not None)
 
 
 def _lines_in(paths: Iterable[str]) -> Iterator[bytes]:
-    """The lines of those files that are there; raises ``FileNotFoundError`` if none is."""
+    """The lines of the existing files; raises ``FileNotFoundError`` if there is none."""
     missing, is_there = None, False
     for path in paths:
         try:
@@ -89,13 +87,13 @@ def _lines_in(paths: Iterable[str]) -> Iterator[bytes]:
 
 
 def _text_behind(line: bytes, key: bytes, start: int) -> bytes:
-    """The text right behind the first ``key`` from ``start`` on; empty if that is not there."""
+    """The text right after the first ``key`` from ``start`` on; empty if there is none."""
     at = line.find(key, start)
     return line[at + len(key) : line.find(b'"', at + len(key))] if at >= 0 else b""
 
 
 def _failed_calls(data: bytes) -> list[str]:
-    """The keys of the calls whose results, in the message that ``data`` begins with, are errors."""
+    """The keys of the calls whose results are errors, in the message at the beginning of ``data``."""
     try:
         message, _ = _FIRST_JSON.raw_decode(data.decode(errors="replace"))
         calls = [block["tool_use_id"] for block in message["content"] if block.get("is_error") is True]
@@ -105,7 +103,7 @@ def _failed_calls(data: bytes) -> list[str]:
 
 
 def _tokens(usage: bytes) -> int:
-    """The tokens that count against a budget, of a message whose usage ``usage`` begins with."""
+    """The tokens of a message that count against a budget, by the usage at the beginning of ``usage``."""
     try:
         figures, _ = _FIRST_JSON.raw_decode(usage.decode(errors="replace"))
     except (ValueError, RecursionError):

@@ -1,12 +1,6 @@
-"""Claude Code's workflows: scripts that start agents, and what the client writes about them on disk.
-
-Owns the files of a workflow, as seen in runs of 2.1.197 and 2.1.330. An event about one of its agents does not name the
-workflow; the journal does, from before the agent's start on, and how each agent ended stands in the workflow's own file
-when it is over. Imported only where a workflow is concerned. Everything in the files is untrusted.
-
-    {conversation}/subagents/workflows/{run_id}/journal.jsonl       {"type": "started", "key", "agentId"[, "label"]} ...
-    {conversation}/subagents/workflows/{run_id}/agent-{id}.jsonl    the transcript of an agent
-    {conversation}/workflows/{run_id}.json                          at the end: {"taskId", "workflowProgress": [...]}
+"""Claude Code's workflows: scripts that start agents, and the client's untrusted files about them (2.1.197, 2.1.330).
+{conversation}/subagents/workflows/{run_id}/journal.jsonl has {"type": "started", "key", "agentId"[, "label"]} ...,
+and {conversation}/workflows/{run_id}.json is written at the end: {"taskId", "workflowProgress": [...]}.
 """
 
 from __future__ import annotations
@@ -38,7 +32,7 @@ AGENT_NAME = "workflow"
 _JOURNAL = "journal.jsonl"
 _LARGEST_FILE = 64 << 20
 _MOST_DECODED = 8 << 20
-"""Bytes of JSON, as many as a payload may have; a short line counts as one of 1 KiB, since it takes about as long."""
+"""Bytes of JSON, as many as a payload may have. A short line counts as 1 KiB: it takes about as long."""
 
 _SHORT_LINE = 1 << 10
 _COARSENESS = timedelta(seconds=2)
@@ -59,7 +53,7 @@ _WORKFLOW_ENDS: dict[str, ReportedEnd] = {
 
 
 def delegation(payload: HookPayload, host_process: object) -> Event:
-    """The main agent, or another one, calls the tool; a workflow run that is resumed keeps its id."""
+    """An agent calls the tool. A workflow run that is resumed keeps its ID."""
     run_id = key_in(payload.tool_input, "resumeFromRunId")
     return payload.event(
         host_events.DELEGATE,
@@ -74,7 +68,7 @@ def delegation(payload: HookPayload, host_process: object) -> Event:
 
 
 def launch(payload: HookPayload) -> list[Event]:
-    """The workflow was launched: only now its ids are known."""
+    """The workflow was launched. Only this event has its IDs."""
     response = object_in(payload.raw, "tool_response")
     task, run_id = key_in(response, "taskId"), key_in(response, "runId")
     if not task or not run_id:
@@ -99,10 +93,9 @@ def launch(payload: HookPayload) -> list[Event]:
 def agent_keys(
     payload: HookPayload, folder: str, host_agent_id: str, since: datetime | None = None
 ) -> dict[str, object]:
-    """The workflow of an agent, its key in it, its label as the purpose, and its transcript; empty if it has none.
-
-    folder: that in which each workflow run has a folder. since: older journals are not read.
-    """
+    """The workflow of an agent, its key, its label as purpose, and its transcript; empty if it has no workflow."""
+    # An event about an agent does not name its workflow. The journal does, from before the agent's start on. ``folder``
+    # has a folder for each workflow run.
     for run_id, entry in _entries_about(host_agent_id, _newest_files(folder, _JOURNAL, since)):
         key, label = key_in(entry, "key"), entry.get("label")
         if key and entry.get("type") == "started":
@@ -115,11 +108,9 @@ def agent_keys(
 
 
 def notification_events(payload: HookPayload, notification: Event, folder: str, text: str) -> list[Event]:
-    """The ends of a workflow's agents, as its own file has them, and then the end of the workflow itself.
-
-    folder: that of the conversation's workflows. text: the notification's part behind the summary. For the task of an
-    agent, which has no such file, the list is ``notification`` alone.
-    """
+    """The ends of a workflow's agents, and then its own end; for the task of an agent, ``notification`` alone."""
+    # How each agent ended is in the workflow's own file, once the workflow is over. ``text`` is what follows the
+    # summary in the notification.
     document = _workflow_file(folder, notification.get("host_agent_id", ""))
     if not document:
         return [notification]
@@ -140,14 +131,12 @@ def agents_in(document: Payload) -> list[Payload]:
 
 
 def end_in_files(run: Run) -> ReportedEnd | None:
-    """How a workflow ended, by its own file, or one of its agents, by the journal; None if they do not say.
-
-    The transcript of a workflow's run is its journal.
-    """
+    """How a workflow or one of its agents ended, by its own file or the journal; None if they do not say."""
     folder, name = os.path.split(run.get("transcript_path", ""))
     agent = run.get("host_agent_id")
     if not os.path.isabs(folder) or agent is None:
         return None
+    # The transcript of the run of a workflow itself is its journal.
     if "key" in run["workflow"]:
         ends = (_journal_end(entry) for _, entry in _entries_about(agent, [("", _read(folder, _JOURNAL))]))
         return next(filter(None, ends), None)
@@ -183,7 +172,7 @@ def _agent_end(payload: HookPayload, entry: Payload) -> Event | None:
 
 
 def _described(tool_input: Payload) -> str | None:
-    """The description in the head of the script that is handed over, else the name of a stored one."""
+    """The description in the head of the given script, else the name of a stored script."""
     import re  # one call in a conversation
 
     script = tool_input.get("script")
@@ -192,11 +181,9 @@ def _described(tool_input: Payload) -> str | None:
 
 
 def _newest_files(folder: str, name: str = "", since: datetime | None = None) -> Iterator[tuple[str, bytes]]:
-    """The newest entries of ``folder``, each with its content, or that of the file ``name`` in it.
-
-    Without those that were not written ``since`` a moment. No more is read than one file may have: an agent that starts
-    is not waited for while all others are looked through.
-    """
+    """The newest entries of ``folder``, each with its content or the content of its file ``name``."""
+    # Entries that were not written after ``since`` are skipped, and only as much is read as one file may have: a
+    # starting agent must not wait until all files are read.
     left = _LARGEST_FILE
     for entry in newest_names(CLAUDE_CODE, folder, _MOST_STRETCHES):
         if left > 0 and is_key(entry) and entry.isprintable() and _is_written(os.path.join(folder, entry, name), since):
@@ -215,13 +202,11 @@ def _is_written(path: str, since: datetime | None) -> bool:
 
 
 def _entries_about(host_agent_id: str, journals: Iterable[tuple[str, bytes]]) -> Iterator[tuple[str, Payload]]:
-    """The entries of journals that name this agent, each with the name of its journal; no other line is decoded.
-
-    A line that is longer than one of a transcript may be is passed over, and no more is decoded than there is time for.
-    """
+    """The entries of journals that name this agent, each with the name of its journal."""
     left = _MOST_DECODED
     for name, data in journals:
         for line in _lines_with(host_agent_id.encode(), data):
+            # Too long lines are skipped, and no more is decoded than there is time for.
             left -= max(len(line), _SHORT_LINE)
             if left < 0:
                 return
@@ -231,7 +216,7 @@ def _entries_about(host_agent_id: str, journals: Iterable[tuple[str, bytes]]) ->
 
 
 def _lines_with(text: bytes, data: bytes) -> Iterator[bytes]:
-    """The lines of ``data`` that hold ``text``, and are not too long; the others are not even taken apart."""
+    """The lines of ``data`` that have ``text`` and are not too long; no other line is split off."""
     end = 0
     while (found := data.find(text, end)) >= 0:
         start, end = data.rfind(b"\n", 0, found) + 1, data.find(b"\n", found)

@@ -1,10 +1,5 @@
-"""Codex: its hook JSON as events, as seen in runs of 0.169.0.
-
-The tool that starts a sub-agent is ``spawn_agent``, bare or with its namespace in front. It returns at once with the
-agent's id, which joins the agent to its delegation. Every agent works in the background: only ``wait_agent`` reports
-how one failed, and only the prompt that an agent gets reports that it works again. With the feature ``multi_agent_v2``
-the tool returns a path, which is also in the agent's own transcript, and ``wait_agent`` reports about no agent. No
-event of its own says that ``interrupt_agent`` stopped an agent. Everything in a payload is untrusted.
+"""Codex: its hook JSON as events, as seen in runs of 0.169.0. Everything in a payload is untrusted.
+Every agent works in the background: ``spawn_agent`` returns at once.
 """
 
 from __future__ import annotations
@@ -36,20 +31,22 @@ if TYPE_CHECKING:
 GENERAL = "default"
 
 _PROGRAMS = ("codex",)
+# A tool's name comes bare, or with its namespace in front.
 _NAMESPACES = ("", "multi_agent_v1", "collaboration")
 _SPAWN, _WAIT, _CLOSE, _INTERRUPT, _WRITE = (
     frozenset(f"{namespace}{tool}" for namespace in _NAMESPACES)
     for tool in ("spawn_agent", "wait_agent", "close_agent", "interrupt_agent", "send_input")
 )
 _MAIN_AGENT = "/root"
-"""The path of the main agent, where agents have one."""
+"""The path of the main agent, if agents have paths."""
 
 _MOST_AGENTS = 64
 _LONGEST_RESPONSE = 1 << 20
 
 
 def rewrite_prompt(tool_input: Payload, addition: str) -> dict[str, object]:
-    """The reply that adds ``addition`` to the prompt of a delegation; seen to have no effect without the decision."""
+    """The reply that adds ``addition`` to the prompt of a delegation."""
+    # Without the decision, the addition had no effect.
     return {"permissionDecision": "allow", "updatedInput": with_addition(tool_input, "message", addition)}
 
 
@@ -79,6 +76,8 @@ def _spawn_returned(payload: HookPayload, response: Payload) -> list[Event]:
     tool_use_id = payload.key("tool_use_id")
     if not tool_use_id:
         return []
+    # The returned ID joins the agent to its delegation. With the feature ``multi_agent_v2`` the tool returns a path
+    # instead, which is also in the agent's own transcript.
     agent = key_in(response, "agent_id") or key_in(response, "task_name")
     keys = {"tool_use_id": tool_use_id, "agent_name": _agent_name(payload)}
     if agent:
@@ -88,6 +87,7 @@ def _spawn_returned(payload: HookPayload, response: Payload) -> list[Event]:
 
 
 def _wait_returned(payload: HookPayload, response: Payload) -> list[Event]:
+    # Only ``wait_agent`` reports how an agent failed. With ``multi_agent_v2`` it reports about no agent.
     states = list(object_in(response, "status").items())[:_MOST_AGENTS]
     return [event for agent, state in states if is_key(agent) for event in _agent_outcome(payload, agent, state)]
 
@@ -115,6 +115,7 @@ def _interrupt_returned(payload: HookPayload, response: Payload) -> list[Event]:
     agent = _agent_meant(payload)
     if not agent or response.get("previous_status") != "running":
         return []
+    # No other event says that ``interrupt_agent`` stopped an agent.
     return [_interruption(payload, agent, "interrupted by another agent")]
 
 
@@ -124,7 +125,7 @@ def _interruption(payload: HookPayload, agent: str, how: str) -> Event:
 
 
 def _agent_meant(payload: HookPayload) -> str | None:
-    """The agent that a tool is to act on: by its ID, its path, or its name below the agent that uses the tool."""
+    """The agent that a tool acts on: its ID, its path, or its name below the agent that uses the tool."""
     target = key_in(payload.tool_input, "target")
     if not target or target.startswith("/"):
         return target
@@ -145,10 +146,10 @@ _RETURN_READERS: tuple[tuple[frozenset[str], Callable[[HookPayload, Payload], li
 
 
 def _start(payload: HookPayload) -> list[Event]:
-    """Also an agent that works again: only its prompt reports that, so its new run gets every key from here."""
     agent = _agent(payload, "transcript_path")
     if not agent:
         return []
+    # Only the prompt that an agent gets reports that it works again. So a start from a prompt has every key too.
     keys = {"host_agent_id": agent, "agent_name": payload.key("agent_type"), "host_process": host_process(_PROGRAMS)}
     return [payload.event(host_events.START, **keys, transcript_path=payload.text("transcript_path") or None)]
 
@@ -187,18 +188,19 @@ def _agent_name(payload: HookPayload) -> str:
 
 
 def _agent(payload: HookPayload, transcript: str) -> str | None:
-    """The agent's path, where it has one (then ``spawn_agent`` returned nothing else), or else its id."""
+    """The agent's path, if it has one, else its ID."""
     agent = payload.key("agent_id")
     if not agent:
         return None
     from gaia_sessions.hosts.agent_files import first_transcript_line
 
+    # If agents have paths, ``spawn_agent`` returned only the path.
     path = first_transcript_line(CODEX, payload.raw.get(transcript)).partition('"agent_path":"')[2].partition('"')[0]
     return path or agent
 
 
 def _response(payload: HookPayload) -> Payload:
-    """The object that a tool returned, which this host reports as text; empty if it is not an object."""
+    """The object that a tool returned, which this host reports as text; empty if it is no object."""
     from gaia_sessions.errors import InvalidInput
     from gaia_sessions.jsonio import strict
 

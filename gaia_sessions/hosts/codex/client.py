@@ -1,9 +1,4 @@
-"""Codex as a command: ``codex exec --json``, as seen in runs of 0.169.0.
-
-It is told its input on stdin, to the end of it. What was used stands in its rollout file, for each request, as the sum
-over the whole conversation; on stdout only at the end of the turn, which is all there is with ``--ephemeral``. The
-input includes what was read from a cache.
-"""
+"""Codex as a command: ``codex exec --json``, as seen in runs of 0.169.0."""
 
 from __future__ import annotations
 
@@ -31,7 +26,7 @@ _EXEC = ("exec", "e")
 _LONGEST_CALL = 100
 _LONGEST_ENTRY = 1 << 20
 _LONGEST_PART = 16 << 20
-"""Bytes of a rollout file that are read at once: of what came before them only the sum would be of use."""
+"""Bytes of a rollout file that are read at once. Of older lines only the sum would matter, and newer lines have it."""
 
 _FIGURES = {
     "input_tokens": "input_tokens",
@@ -57,9 +52,9 @@ _OPTIONS = Options(
 class Codex:
     """One process of the client: see ``hosts.clients.Client``."""
 
-    is_told_all = True
+    is_told_all = True  # it reads its input from stdin, until the end of stdin
     must_be_killed = False
-    may_report = False  # SIGINT is all that it obeys
+    may_report = False  # it obeys only SIGINT
 
     def __init__(self, text: str, environment: Mapping[str, str], conversation_id: str | None) -> None:
         self.conversation_id = conversation_id
@@ -92,16 +87,16 @@ class Codex:
         return self._resumed is not None and not self._has_spoken and not self._rollout.is_there
 
     @staticmethod
-    def with_tools(words: Sequence[str], allowed: Sequence[str] | None, blocked: Sequence[str]) -> list[str]:  # noqa: ARG004  # it has no names for what it might be denied
+    def with_tools(words: Sequence[str], allowed: Sequence[str] | None, blocked: Sequence[str]) -> list[str]:  # noqa: ARG004  # it has no names for tools
         if allowed is not None:
             raise UsageError(
-                f"{PRESET} cannot be limited to tools, and this agent may use only: {', '.join(allowed) or 'none'}",
-                "run another client; `gaia-sessions tool check ID NAME` says whose list it is",
+                f"{PRESET} cannot limit tools, but this agent may use only: {', '.join(allowed) or 'none'}",
+                "use another client; to see whose list this is: gaia-sessions tool check ID NAME",
             )
         return [*words]
 
     def words(self, words: Sequence[str]) -> list[str]:
-        # An option may take any number of values, but no other option: so ``--json`` stands behind them.
+        # An option may take any number of values, but no other option. So ``--json`` comes after them.
         going_on = [] if self._resumed is None else ["resume", self._resumed, "-"]
         return [words[0], "exec", *_arguments(words), "--json", *going_on]
 
@@ -117,7 +112,7 @@ class Codex:
             elif not line.startswith(b"{"):  # it does not belong to the protocol
                 yield 1, line + b"\n"
 
-    def asks_to_end(self, *, is_out_of_tokens: bool) -> bool:  # noqa: ARG002  # SIGINT is all that it obeys
+    def asks_to_end(self, *, is_out_of_tokens: bool) -> bool:  # noqa: ARG002  # it obeys only SIGINT
         return False
 
     def figures(self) -> Run:
@@ -125,18 +120,21 @@ class Codex:
         if not total:
             return {}
         used = add_usage({}, total, self._before)
+        # The host's input tokens include the tokens read from a cache.
         fresh = used.get("input_tokens", 0) - used.get("cache_read_tokens", 0)
         return {
             "consumed": {**with_total_tokens({**used, "input_tokens": max(0, fresh)}), "tool_uses": len(self._calls)}
         }
 
     def _total(self) -> Usage:
-        """What all requests of its conversation used so far: by its file, and as it has told itself."""
+        """What all requests of its conversation used so far, by its file and by its stdout."""
+        # The rollout file has a sum over the whole conversation for each request. Stdout has it only at the end
+        # of the turn, and with ``--ephemeral`` there is no file.
         in_file, told = self._rollout.total(self.conversation_id), self._told
         return {name: max(in_file.get(name, 0), told.get(name, 0)) for name in {**in_file, **told}}  # type: ignore[call-overload, return-value]  # both have its names
 
     def tokens_of_agents(self) -> int:
-        return 0  # its sub-agents are conversations of their own, of which it tells nothing here
+        return 0  # its sub-agents have their own conversations, and this process reports nothing about them
 
     def _heard(self, told: Payload) -> Iterator[tuple[int, bytes]]:
         kind, item = told.get("type"), object_in(told, "item")
@@ -164,7 +162,7 @@ CLIENT = Codex
 
 
 class _Rollout:
-    """The file of a conversation, which is read further each time."""
+    """The file of a conversation. Each call reads what is new."""
 
     def __init__(self, folder: str) -> None:
         self._folder = folder
@@ -177,7 +175,7 @@ class _Rollout:
         return self._path is not None
 
     def total(self, conversation_id: str | None) -> Usage:
-        """What all requests of the conversation used so far, by our names; the input with what a cache had."""
+        """What all requests of the conversation used so far, under our names. The input includes cached tokens."""
         if conversation_id is not None and self._path is None:
             days = os.path.join(glob.escape(self._folder), "*", "*", "*")
             pattern = os.path.join(days, f"rollout-*-{conversation_id}.jsonl")
@@ -204,12 +202,12 @@ class _Rollout:
 
 
 def _arguments(words: Sequence[str]) -> Sequence[str]:
-    """The arguments of ``exec``, whether that is typed or not."""
+    """The arguments of ``exec``, with or without the word ``exec`` in ``words``."""
     found = words[2:] if words[1:2] and words[1] in _EXEC else words[1:]
     return found[:-1] if found[-1:] == ["--"] else found
 
 
 def _call_line(item: Payload) -> str:
-    """A call of a tool in a line: its kind, and what it is given."""
+    """A line for a call of a tool: its kind, and its first argument."""
     given = next((item[key] for key in ("command", "query", "tool") if isinstance(item.get(key), str)), "")
     return f"  {visible_line(text_in(item, 'type'), _LONGEST_CALL)}: {visible_line(str(given), _LONGEST_CALL)}\n"

@@ -1,10 +1,6 @@
-"""Whether the latest turn of an agent of Codex was aborted, by the file of its conversation.
-
-Loaded only by ``reconcile``. Everything in the file is untrusted, and of a long one only the end is read.
-
-    {"timestamp", "type": "turn_context", ...}                              a turn begins
-    {"timestamp", "type": "event_msg", "payload": {"type": "task_started" | "user_message" | "task_complete"}}
-    {"timestamp", "type": "event_msg", "payload": {"type": "turn_aborted", "reason": "interrupted"}}
+"""Whether the latest turn of an agent of Codex was aborted, by the file of its conversation, which is untrusted.
+Lines: {"timestamp", "type": "turn_context", ...}: a turn begins. {"timestamp", "type": "event_msg", "payload":
+{"type": "task_started" | "user_message" | "task_complete"}} or {"type": "turn_aborted", "reason": "interrupted"}.
 """
 
 from __future__ import annotations
@@ -41,7 +37,7 @@ def end_in_rollout(run: Run) -> ReportedEnd | None:
 
 
 def _entry(line: bytes) -> Payload:
-    """The entry in ``line``; empty for one that tells of no turn, which may be long."""
+    """The entry in ``line``; empty without parsing if the line says nothing about turns, since it may be long."""
     return object_in_bytes(line) if any(name.encode() in line for name in (*_OF_TURNS, _TURN_BEGINS)) else {}
 
 

@@ -1,8 +1,4 @@
-"""Codex's settings, as seen in runs of 0.169.0. Only ``install`` imports this module.
-
-A bare name does not match a tool with its namespace in front (``multi_agent_v1wait_agent``,
-``collaborationspawn_agent``); a regular expression does.
-"""
+"""Codex's settings, as seen in runs of 0.169.0. Only ``install`` imports this module."""
 
 from __future__ import annotations
 
@@ -15,6 +11,8 @@ SETTINGS = HostSettings(
     {
         "SessionStart": None,
         "SessionEnd": None,
+        # A bare name does not match a tool with its namespace in front (``multi_agent_v1wait_agent``,
+        # ``collaborationspawn_agent``). A regular expression does.
         "PreToolUse": "^.*(spawn_agent|send_input)$",
         "PostToolUse": "^.*(spawn_agent|wait_agent|close_agent|interrupt_agent)$",
         "SubagentStart": None,

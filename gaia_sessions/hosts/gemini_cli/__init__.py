@@ -1,9 +1,5 @@
-"""Gemini CLI: its hook JSON as events, as seen in runs of 0.61.0.
-
-This host has no events of sub-agents and no ids at all. The tool that starts a sub-agent is ``invoke_agent``, and a
-delegation is known only by the agent's name and the prompt. The same words again are another delegation once the first
-one has ended; the same words twice at once count as one. An agent's use of tools looks like the main agent's.
-Everything in a payload is untrusted.
+"""Gemini CLI: its hook JSON as events, as seen in runs of 0.61.0. Everything in a payload is untrusted.
+This host has no events of sub-agents and no IDs: agent name and prompt identify a delegation.
 """
 
 from __future__ import annotations
@@ -33,7 +29,8 @@ def rewrite_prompt(tool_input: Payload, addition: str) -> dict[str, object]:
 
 
 def _keys(payload: HookPayload) -> dict[str, object]:
-    """The keys of the delegation that ``payload`` is about; empty if it is about another tool."""
+    """The keys of the delegation in ``payload``; empty for another tool."""
+    # The use of a tool by a sub-agent looks like the main agent's. Only ``invoke_agent`` starts a sub-agent.
     agent_name, prompt = key_in(payload.tool_input, "agent_name"), payload.tool_input.get("prompt")
     if payload.raw.get("tool_name") != _TOOL or not agent_name or not isinstance(prompt, str):
         return {}
@@ -41,10 +38,9 @@ def _keys(payload: HookPayload) -> dict[str, object]:
 
 
 def content_key(agent_name: str, prompt: str) -> str:
-    """What stands for the id of a delegation, since the host gives none: equal for equal words.
-
-    What our hooks add to the end of a prompt does not count: a host may report the return with the rewritten prompt.
-    """
+    """What replaces the ID of a delegation: equal for equal words."""
+    # The same words are another delegation after the first one has ended. The same words twice at once count as one.
+    # Our hooks' additions do not count: the host may report the return with the rewritten prompt.
     content = "\0".join((agent_name, _without_additions(prompt)))
     return f"content-{short_digest(content.encode())}"
 
@@ -56,7 +52,7 @@ def _without_additions(prompt: str) -> str:
 
 
 def _without_last_addition(prompt: str) -> str:
-    """An addition ends the prompt and is complete; the same words elsewhere are part of the prompt."""
+    """Removes one complete addition at the end. The same words elsewhere are part of the prompt."""
     if prompt.endswith(f"\n\n{NOTE}"):
         return prompt.removesuffix(f"\n\n{NOTE}")
     if not prompt.endswith(f"\n{END_OF_DATA}"):

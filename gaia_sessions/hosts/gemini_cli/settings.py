@@ -1,7 +1,4 @@
-"""Gemini CLI's settings, as seen in runs of 0.61.0. Only ``install`` imports this module.
-
-It removes comments before it parses.
-"""
+"""Gemini CLI's settings, as seen in runs of 0.61.0. Only ``install`` imports this module."""
 
 from __future__ import annotations
 
@@ -21,5 +18,5 @@ SETTINGS = HostSettings(
     delegation=("invoke_agent",),
     delegates="BeforeTool",
     per_second=1000,
-    comments=True,
+    comments=True,  # the client removes comments before it parses
 )

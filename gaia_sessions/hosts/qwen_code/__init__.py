@@ -1,10 +1,5 @@
-"""Qwen Code: its hook JSON as events, as seen in runs of 0.15.10 and 0.24.4.
-
-The tool that starts a sub-agent is ``agent``. The event after it also says how the agent ended and what it said last,
-or that it works on in the background, as it does by default in 0.24.4. There ``tool_call_id`` leads from the agent's
-own events to its delegation. In 0.15.10 the events before and after the tool share nothing but a ``tool_use_id``, which
-the agent's own events do not have, and there is no background. A refused delegation is not reported.
-Everything in a payload is untrusted.
+"""Qwen Code: its hook JSON as events, as seen in runs of 0.15.10 and 0.24.4. Everything in a payload is untrusted.
+The tool ``agent`` starts a sub-agent. A refused delegation is not reported.
 """
 
 from __future__ import annotations
@@ -37,7 +32,9 @@ _FIGURES = {
 
 
 def _keys(payload: HookPayload) -> dict[str, object]:
-    """The keys of the delegation that ``payload`` is about; empty if it is about another tool."""
+    """The keys of the delegation in ``payload``; empty for another tool."""
+    # In 0.24.4 ``tool_call_id`` leads from the agent's own events to its delegation. In 0.15.10 only the events before
+    # and after the tool share an ID, ``tool_use_id``, and the agent's own events do not have it.
     tool_use_id = payload.key(_CALL) or payload.key("tool_use_id")
     if payload.raw.get("tool_name") != _TOOL or not tool_use_id or not payload.tool_input:
         return {}
@@ -72,6 +69,7 @@ def _post_tool_use(payload: HookPayload) -> list[Event]:
     keys = _keys(payload)
     display = object_in(object_in(payload.raw, "tool_response"), "returnDisplay")
     status, reason = display.get("status"), key_in(display, "terminateReason") or ""
+    # In 0.24.4 agents work in the background by default. In 0.15.10 there is no background.
     if keys and status == "background" and payload.key(_CALL):
         from . import agents
 
@@ -79,6 +77,7 @@ def _post_tool_use(payload: HookPayload) -> list[Event]:
     if not keys or status not in ("completed", "failed", "cancelled"):
         return []
     keys |= _figures(display)
+    # The event after the tool says how the agent ended and what it said last.
     if status == "completed":
         return report_events(payload, text_in(display, "result"), **keys)
     if reason in _LIMITS:
@@ -87,15 +86,15 @@ def _post_tool_use(payload: HookPayload) -> list[Event]:
 
 
 def _figures(display: Payload) -> dict[str, object]:
-    """What the agent used: the host adds up all its requests, so it is also what the run consumed."""
+    """What the agent used. The host adds up all its requests, so this is also what the run consumed."""
     usage = figures_in(object_in(display, "executionSummary"), _FIGURES)
     return {"usage": usage, "consumed": usage} if usage else {}
 
 
 def _post_tool_use_failure(payload: HookPayload) -> list[Event]:
-    """Where starts are reported, one that was not says that the agent never ran."""
     keys, interrupted = _keys(payload), payload.raw.get("is_interrupt") is True
     if keys and payload.key(_CALL):
+        # In this version starts are reported. So if no start was reported, the agent never ran.
         return [payload.failure(payload.text("error"), **keys, interrupted=interrupted or None)]
     return failure_events(payload, payload.text("error"), keys, interrupted=interrupted) if keys else []
 
@@ -110,7 +109,7 @@ def _stop(payload: HookPayload) -> list[Event]:
 
 
 def _stop_failure(payload: HookPayload) -> list[Event]:
-    """In 0.24.4, known by its mode, agents in the background may be at work, and this event does not name them."""
+    # In 0.24.4, which sends its mode, agents in the background may be at work, and this event does not name them.
     return [] if "permission_mode" in payload.raw else [payload.event(host_events.MAIN_STOP)]
 
 

@@ -1,9 +1,5 @@
-"""Qwen Code's events about a sub-agent itself, as seen in runs of 0.24.4: it is delegated to, starts, stops, has ended.
-
-That version names each call of a tool by the model's id for it, and runs no call whose id came before. The id of an
-agent is its type and that id, so every event leads to its delegation. 0.15.10 has no such key: its events about agents
-are passed over. Owns how those keys are read, and what the host's list of its tasks means. Must never read the return
-of a delegation in the foreground.
+"""Qwen Code's events about a sub-agent itself, as seen in runs of 0.24.4. 0.15.10 has no such keys, so its events about
+agents are ignored. Never read the return of a foreground delegation here.
 """
 
 from __future__ import annotations
@@ -38,6 +34,7 @@ def launch(payload: HookPayload, keys: dict[str, object], agent_name: str | None
     """The delegation returned at once, and its agent works on in the background."""
     if not agent_name:
         return []
+    # The ID of an agent is its type and the ID of the call that started it. No two calls that run have the same ID.
     agent = f"{agent_name}-{keys['tool_use_id']}"
     return [payload.event(host_events.START, **keys, host_agent_id=agent, launch=True, background=True)]
 
@@ -51,12 +48,10 @@ def start(payload: HookPayload, programs: tuple[str, ...]) -> list[Event]:
 
 
 def stop(payload: HookPayload) -> list[Event]:
-    """An agent in the background stopped.
-
-    One in the foreground has no transcript of its own. It is passed over: the return of its delegation says the same,
-    and whether it did its work or reached a limit, too.
-    """
+    """An agent in the background stopped."""
     keys, transcript = _keys(payload), payload.text("agent_transcript_path")
+    # An agent in the foreground has no transcript of its own. Its stop is ignored: the return of its delegation says
+    # the same, and whether the agent reached a limit.
     if not keys or "background_tasks" not in payload.raw or transcript == payload.text("transcript_path"):
         return []
     end: dict[str, object] = {
@@ -68,7 +63,7 @@ def stop(payload: HookPayload) -> list[Event]:
 
 
 def main_stop(payload: HookPayload, tasks: list[Json]) -> list[Event]:
-    """The main agent's turn ended: ``tasks`` are all that the conversation has had, those that have ended too."""
+    """The main agent's turn ended. ``tasks`` are all tasks of the conversation, those that have ended too."""
     listed = [task for task in tasks[-host_events.MOST_RUNNING :] if isinstance(task, dict) and key_in(task, "id")]
     running = [key_in(task, "id") for task in listed if task.get("status") == "running"]
     ends = [event for task in listed for event in _ends(payload, task)]
@@ -76,7 +71,8 @@ def main_stop(payload: HookPayload, tasks: list[Json]) -> list[Event]:
 
 
 def _ends(payload: HookPayload, task: Payload) -> list[Event]:
-    """The failure of an agent in the background is told nowhere else; of one that did its work, a stop says more."""
+    """The end of a background agent, by its task."""
+    # Nothing else reports the failure of a background agent. If the agent did its work, its stop says more.
     outcome = _OUTCOMES.get(key_in(task, "status") or "")
     if not outcome:
         return []
@@ -85,7 +81,7 @@ def _ends(payload: HookPayload, task: Payload) -> list[Event]:
 
 
 def _keys(payload: HookPayload) -> dict[str, object]:
-    """The agent and its delegation; empty for an id that is not made of the agent's type and a call."""
+    """The agent and its delegation; empty if the ID is not made of the agent's type and a call."""
     agent, name = payload.key("agent_id"), payload.key("agent_type")
     if not agent or not name or not agent.startswith(f"{name}-"):
         return {}

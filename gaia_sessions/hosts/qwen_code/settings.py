@@ -1,7 +1,4 @@
-"""Qwen Code's settings, as seen in runs of 0.15.10 and 0.24.4. Only ``install`` imports this module.
-
-It removes comments before it parses.
-"""
+"""Qwen Code's settings, as seen in runs of 0.15.10 and 0.24.4. Only ``install`` imports this module."""
 
 from __future__ import annotations
 
@@ -24,5 +21,5 @@ SETTINGS = HostSettings(
     },
     delegation=("agent",),
     per_second=1000,
-    comments=True,
+    comments=True,  # the client removes comments before it parses
 )
