@@ -1,8 +1,5 @@
-"""What hosts report, applied to the records: delegations, starts, ends, turns, the use of tools.
-
-``dispatch`` sends each kind of event to its module; ``join`` finds the session and the run it belongs to; ``deferred``
-tries again what had to wait. Owns what each of them returns: what was done with an event, for the log and for the reply
-to the host.
+"""Applies what hosts report to the records. ``dispatch`` sends each event to its module, ``join`` finds its session and
+run, and ``deferred`` tries waiting events again. Here are their results.
 """
 
 from __future__ import annotations
@@ -19,31 +16,31 @@ if TYPE_CHECKING:
     from gaia_sessions.store.port import Store
 
     Handler = Callable[[Store, Event, "Terms"], "EventResult"]
-    """What applies the events of one kind."""
+    """Applies the events of one kind."""
 
 NOT_JOINED = "not_joined"
-"""The event has a key that no session has yet: it may have come too early."""
+"""No session has the key of the event yet: the event may be early."""
 
 BUSY = "busy"
-"""A lock was held by another process, or the store could not be written."""
+"""Another process held a lock, or the store could not be written."""
 
 WAITS_FOR_APPROVAL = "waits_for_approval"
-"""An end without a stated outcome left a session in ``approval`` as it was."""
+"""An end without a stated outcome left a session in ``approval`` unchanged."""
 
 NO_KEY = "no_key"
-"""The event has no key by which its run could be found."""
+"""The event has no key that leads to a run."""
 
 KEYS_DISAGREE = "keys_disagree"
-"""The keys of the event lead to runs of different agents or delegations, so nothing was changed."""
+"""The keys of the event lead to runs of different agents or delegations, so nothing changed."""
 
 KNOWN = "known"
-"""The record says already what the event reports."""
+"""The record has already what the event reports."""
 
 AT_ONCE = 8
-"""What changes more runs, or has more events, may take long: it is in the inbox before the first of them."""
+"""An event that changes more runs, or has more events, may take long: it is put into the inbox first."""
 
 MAX_MENTIONED = 5
-"""How many of the sessions that a delegation names are stored with its run, and told of beside its report."""
+"""How many of the sessions that a delegation names are stored with its run, and shown beside its report."""
 
 EARLY = "early"
 """One of several events waits for its session, or for a key."""
@@ -52,20 +49,14 @@ APPLIED = "applied"
 """Each of several events was applied."""
 
 REFUSED = "refused"
-"""The delegation is to be denied, and nothing was begun for it."""
+"""The delegation must be denied. Nothing was begun for it."""
 
 DEFERRED = "deferred"
 """The event waits in the inbox."""
 
 
 class EventResult:
-    """``word`` says what was done; ``record`` is the session afterwards.
-
-    resumed: the session whose work this delegation continues, as it was before; or in which an agent was woken that has
-    to be told what was answered. reason: why that session could not be
-    resumed itself. refused: why a requested resume was refused. is_cancelled: whether the session was cancelled when
-    ``record`` was written; None if nobody had to know.
-    """
+    """What was done with an event (``word``), and the session afterwards (``record``)."""
 
     __slots__ = ("agent_id", "is_cancelled", "reason", "record", "refused", "resumed", "word")
 
@@ -83,21 +74,18 @@ class EventResult:
         self.word = word
         self.agent_id = record["agent_id"] if record else agent_id
         self.record = record
+        # The session that the delegation continues, as it was; or the session of a woken agent that lacks an answer.
         self.resumed = resumed
+        # Why ``resumed`` itself could not be resumed.
         self.reason = reason
+        # Why a requested resume was refused.
         self.refused = refused
+        # Whether the session was cancelled when ``record`` was written; None if nobody looked.
         self.is_cancelled = is_cancelled
 
 
 class Terms:
-    """What a handler is given beside the store and the event.
-
-    now: the time that the event counts for. config: its limits load the policy, which few handlers need. timeout: how
-    many seconds a lock is waited for at most. should_stop: whether the time of the call is over; without it, an event
-    is applied to its last run. hold: keeps the event that is handled in the inbox until it is applied; for one that may
-    take long, called before anything is written. is_waiting: whether the event is in the inbox already. may_refuse:
-    whether a delegation may be refused, since its host waits for the reply and obeys.
-    """
+    """What a handler gets beside the store and the event."""
 
     __slots__ = ("config", "hold", "is_waiting", "may_refuse", "now", "should_stop", "timeout")
 
@@ -111,21 +99,26 @@ class Terms:
         is_waiting: bool = False,
         may_refuse: bool = False,
     ) -> None:
+        # The time of the event.
         self.now = now
+        # Its limits load the policy, which few handlers need.
         self.config = config
+        # The longest wait for a lock, in seconds.
         self.timeout = timeout
+        # Whether the time of the call is over.
         self.should_stop = should_stop
+        # Puts the event into the inbox until it is applied. Long handlers call this before their first write.
         self.hold: Callable[[], None] = lambda: None
+        # Whether the event is already in the inbox.
         self.is_waiting = is_waiting
+        # Whether a delegation may be refused: its host waits for the reply and obeys it.
         self.may_refuse = may_refuse
 
 
 def id_bytes(event: Event) -> RandomBytes:
-    """What the id of a session that ``event`` begins is made of: whoever foresees it sees the id that it will have.
-
-    What its host notes later of the event is not in it.
-    """
+    """The random part of the ID of a session that ``event`` begins: equal for equal events, so it can be foreseen."""
     from gaia_sessions.session.ids import bytes_made_of  # few events begin a session
 
+    # Only keys that the event has from the beginning: its host may note others later.
     keys = ("at", "host_session_id", "host_agent_id" if "host_agent_id" in event else "tool_use_id", "kind")
     return bytes_made_of(" ".join(str(event.get(key)) for key in keys))

@@ -1,7 +1,5 @@
-"""A sub-agent is at work: for the first time, or again because a message woke it.
-
-Owns what the waking of an agent means: a new run if its session is still open, a new session that continues the old one
-if not. A start that is reported late belongs to the run that has ended since.
+"""A sub-agent is at work: for the first time, or again because a message woke it. A late start belongs to the run that
+has ended since.
 """
 
 from __future__ import annotations
@@ -35,7 +33,7 @@ _AGENT_FIELDS = (
 
 
 def start(store: Store, event: Event, terms: Terms) -> EventResult:
-    """``started``, in a run that was found or in a new one; ``continued`` in a new session; else as ``change_run``."""
+    """``started``, in a run that was found or in a new run; ``continued`` in a new session; else as ``change_run``."""
     joined = find_run(store, event)
     if isinstance(joined, EventResult):
         return joined
@@ -51,7 +49,7 @@ def start(store: Store, event: Event, terms: Terms) -> EventResult:
 
 
 def _start_in_session(store: Store, event: Event, joined: JoinedRun, terms: Terms) -> EventResult | None:
-    """The start in the session that was found; None if the agent woke for a new one, because that one is final."""
+    """The start in the session that was found; None if that session is final and the agent woke for a new one."""
     record, run = joined
     if _is_wake(run, event, terms.now) and is_final(record["phase"]):
         return None
@@ -62,7 +60,7 @@ def _start_in_session(store: Store, event: Event, joined: JoinedRun, terms: Term
 
 
 def _change(store: Store, event: Event, joined: JoinedRun, terms: Terms) -> EventResult:
-    """Applies the start to the run that was found, and gives the session its parent if that was not known."""
+    """Applies the start to the run that was found, and gives the session its parent if that was unknown."""
     record, run = joined
     if "continues" in record and run["run"] == 1 and not (runs.has_started(run) or runs.has_ended(run)):
         from .delegate import end_continued  # most work continues nothing
@@ -88,16 +86,17 @@ def _change(store: Store, event: Event, joined: JoinedRun, terms: Terms) -> Even
 
 
 class _StartRule:
-    """The rule for one start. answered: the record before it, if an answer was given that its agent was not told."""
+    """The rule for one start."""
 
     def __init__(self, event: Event, terms: Terms) -> None:
         self.event = event
         self.now = terms.now
         self.decides = terms.config.approvals != "explicit"
+        # The record before the start, if it has an answer that its agent did not get.
         self.answered: Record | None = None
 
     def rule(self, record: Record, run: Run) -> Record:
-        is_briefed = "claimed_at" in run and not runs.has_started(run)  # with the prompt of its delegation
+        is_briefed = "claimed_at" in run and not runs.has_started(run)  # the prompt of its delegation has the answer
         self.answered = record if runs.untold_answers(record) and not is_briefed else None
         if self._is_of_gone_host(record, run):
             from gaia_sessions.session.run_ends import with_end_of_gone_host
@@ -126,7 +125,7 @@ class _StartRule:
         return with_agent_woken(record, run, self.now, decides=self.decides)
 
     def _with_agent_alive(self, record: Record, run: Run) -> Record:
-        """With ``run`` in the conversation of the event, and without an end that the start disproves."""
+        """Puts ``run`` into the conversation of the event, without an end that the start disproves."""
         from gaia_sessions.session.concluded_ends import with_agent_in_conversation, without_concluded_end
 
         if run.get("end") == DENIED:
@@ -141,20 +140,20 @@ class _StartRule:
         return self._with_start(record, run, self._start_fields(run))
 
     def _start_fields(self, run: Run) -> Run:
-        """What the start adds to ``run``; its first time of start stays."""
+        """What the start adds to ``run``. Its first time of start stays."""
         fields = _agent_fields(self.event)
-        if "host_session_id" in run:  # it is part of the delegation's key; the present conversation has its own field
+        if "host_session_id" in run:  # part of the delegation's key; the current conversation has its own field
             del fields["host_session_id"]
         return {**_time_of_start(self.event, self.now), **fields} if "started_at" not in run else fields
 
     def _is_of_gone_host(self, record: Record, run: Run) -> bool:
-        """Whether the host that ran ``run`` is gone, and the start comes in the same conversation of its successor."""
+        """Whether the host of ``run`` is gone, and its successor starts the agent in the same conversation."""
         in_own_conversation = runs.conversation_of(run) == self.event["host_session_id"]
         return in_own_conversation and runs.has_started(run) and run["run"] in gone_runs(record)
 
 
 def with_question_held(record: Record) -> Record:
-    """With what was asked in a marker as the question of the work itself, if its agent was woken with that."""
+    """With the question of a marker as the question of the work itself, if the question is still open."""
     if not runs.holds_question(record) or "question" in record:
         return record
     from gaia_sessions.hosts.marker import read_why
@@ -171,12 +170,12 @@ def _is_wake(run: Run, event: Event, now: datetime) -> bool:
     if "own_work" in run:  # it only seemed to have ended
         return False
     if run.get("end") == ENDED_WITH_HOST and runs.conversation_of(run) != event["host_session_id"]:
-        return False  # only its conversation ended, and it works on in another one
+        return False  # only its conversation ended; the agent works in another one
     return runs.has_ended(run) and run["end"] != DENIED and now >= parse_time(run["ended_at"])
 
 
 def _has_live_run(record: Record) -> bool:
-    """Whether an agent of a host or a command is at work on the session; a send keeps none from waking."""
+    """Whether an agent or a command is at work on the session. A send does not keep an agent from waking."""
     gone = gone_runs(record)
     return any(runs.is_live(run) and not runs.is_send(run) and run["run"] not in gone for run in record["runs"])
 
@@ -186,14 +185,14 @@ def _continue_in_new_session(store: Store, event: Event, earlier: Record, terms:
 
     event = {**event, "agent_name": earlier["agent_name"], "purpose": earlier["purpose"]}
     begun = first_start(first_fields(event, terms.now), terms.now)
-    # whoever started the agent is above its later work too, and can cancel it
+    # The session that started the agent is above its later work too, and can cancel it.
     above = read_or_none(store, earlier["parent_id"]) if "parent_id" in earlier else None
     kept = begin_session(store, event, terms, begun, above=above, earlier=earlier)
     return EventResult("continued", record=kept, resumed=earlier if runs.untold_answers(earlier) else None)
 
 
 def first_start(fields: Run, now: datetime) -> Callable[[Record], Record]:
-    """What gives a new session its first run, which has ``fields``: its agent is at work."""
+    """A function that gives a new session its first run, with ``fields``: its agent is at work."""
     return lambda new: runs.with_start({**new, "runs": [{"run": 1}]}, {"run": 1}, fields, now)
 
 
@@ -203,7 +202,7 @@ def first_fields(event: Event, now: datetime) -> Run:
 
 
 def _time_of_start(event: Event, now: datetime) -> Run:
-    """When the agent started; empty if it was at work before it was heard of."""
+    """When the agent started; empty if it was at work before its first event."""
     return {} if "was_running" in event else {"started_at": format_time(now)}
 
 

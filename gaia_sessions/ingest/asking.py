@@ -1,7 +1,5 @@
-"""What a sub-agent asks a person to permit.
-
-Owns what such an event does to the session that has the agent by the host's own id. There may be many of these events,
-so none is deferred: one that meets a held lock, or an agent that no session has, is dropped. They come in any order.
+"""What a sub-agent asks a person to permit. There may be many of these events, in any order, so none waits:
+an event that meets a held lock, or whose agent has no session, is dropped.
 """
 
 from __future__ import annotations
@@ -28,11 +26,7 @@ if TYPE_CHECKING:
 
 
 def permission_request(store: Store, event: Event, terms: Terms) -> EventResult:
-    """The host asks a person whether a sub-agent may use a tool.
-
-    ``noted``; ``known``; ``no_key`` if no session has the agent; ``full`` if the record has no room for it. Raises
-    ``LockTimeout``.
-    """
+    """``noted``; ``known``; ``no_key`` if no session has the agent; ``full`` if the record has no room for it."""
     record = newest_of_agent(store, event.get("host"), event["host_session_id"], event["host_agent_id"])
     if record is None:
         return EventResult(NO_KEY)
@@ -40,7 +34,7 @@ def permission_request(store: Store, event: Event, terms: Terms) -> EventResult:
         with store.open(record["agent_id"], timeout=terms.timeout) as session:
             return _note_request(session, event, terms.now)
     except (SessionNotFound, CorruptSession, errors.NewerSchema):
-        # the index was outdated, or the session cannot be changed
+        # The index was outdated, or the session cannot be changed.
         return EventResult(NO_KEY)
     except errors.TooLarge:  # the rest is reserved for the end
         return EventResult("full", record["agent_id"])
@@ -61,8 +55,8 @@ def _note_request(session: OpenSession, event: Event, now: datetime) -> EventRes
 
 
 def _calls_seen(run: Run) -> SeenCalls | None:
-    """What the transcript of an agent says that has asked for something; few have."""
-    if "waiting" not in run:
+    """The calls in the transcript of an agent that has asked for something."""
+    if "waiting" not in run:  # few agents ask
         return None
     from gaia_sessions.hosts import calls_seen
 

@@ -1,7 +1,5 @@
-"""What a run used in all, taken from the files of its host once the run has ended.
-
-Owns when a run is counted, and that its record gets the sum. It is a write of its own: the end of a run never waits
-for it, and whoever has no time leaves it to the next ``reconcile``. Counting twice changes nothing.
+"""What a run used in all, from the files of its host, once the run has ended. This is a separate write:
+no end of a run waits for it. If a call has no time, the next ``reconcile`` counts. Counting twice changes nothing.
 """
 
 from __future__ import annotations
@@ -35,36 +33,31 @@ if TYPE_CHECKING:
 
 
 _MOST_COUNTED = 9
-"""So many runs are looked at when one has ended: of those that cannot be counted, each call tries again."""
+"""How many runs are looked at after an end: runs that cannot be counted are tried again at each call."""
 
 
 def count_run_of_event(
     store: Store, event: Event, result: EventResult, is_late: Callable[[], bool], timeout: float
 ) -> None:
-    """Counts the run that ``event`` ended, if it is the latest; what had been counted before, only for news.
-
-    Then those of the runs before it that nobody has counted, as after a crash. A lock is waited for no longer than
-    ``timeout`` seconds.
-    """
+    """Counts the run that ``event`` ended, if it is the latest, and earlier runs that nobody has counted."""
     record = result.record
     if not record or not record.get("runs"):
         return
     *earlier, run = record["runs"][-_MOST_COUNTED:]
+    # A run that was counted is counted again only for news.
     if event["kind"] not in (DELEGATE, START) and has_ended(run) and not ("consumed" in run and result.word == KNOWN):
         since, _ = span_of(record, run)
         counted = consumption(run, since, event["at"], is_late)
         if counted:
             _store_counted(store, record["agent_id"], run["run"], counted, timeout)
+    # After a crash, earlier runs may not be counted.
     for other in earlier:
         if not is_late() and has_ended(other) and "consumed" not in other:
             count_run(store, record, other, timeout, is_late)
 
 
 def count_ended_runs(store: Store) -> list[CountedRun]:
-    """Counts every run that has ended and was not counted; returns those of which it is known now what they used.
-
-    Sessions that cannot be written are left out: a later call counts.
-    """
+    """Counts every ended run that was not counted; returns the runs whose usage is known now."""
     counted_runs: list[CountedRun] = []
     for agent_id, record in store.scan():
         if isinstance(record, SessionsError) or has_newer_schema(record):
@@ -78,10 +71,7 @@ def count_ended_runs(store: Store) -> list[CountedRun]:
 def count_run(
     store: Store, record: Record, run: Run, timeout: float = 0, is_late: Callable[[], bool] = lambda: False
 ) -> bool:
-    """Whether ``record`` has now what ``run`` used, by the files of its host as they are now.
-
-    A lock is waited for no longer than ``timeout`` seconds.
-    """
+    """Whether ``record`` now has what ``run`` used, by its host's files. ``timeout`` is for the lock."""
     counted = consumption(run, *span_of(record, run), is_late) if "transcript_path" in run else None
     return counted is not None and _store_counted(store, record["agent_id"], run["run"], counted, timeout)
 

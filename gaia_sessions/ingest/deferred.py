@@ -1,8 +1,5 @@
 """The events that wait in the inbox: which of them a call tries to apply, and which are dropped.
-
-Owns how long an event waits, how many a hook tries, and which sessions an event concerns where it does not name them.
-An event is dismissed only after it is safely in its record, because applying it twice changes nothing. How an event is
-applied is in ``dispatch``.
+An event leaves the inbox only after it is safely in its record: applying it twice changes nothing.
 """
 
 from __future__ import annotations
@@ -37,15 +34,15 @@ MAX_WAIT = timedelta(hours=24)
 """How long an event waits for its session before it is dropped."""
 
 MAX_WAIT_FOR_KEY = timedelta(minutes=10)
-"""How long an event waits for its host to write its key to a file, which was measured to take a fifth of a second."""
+"""How long an event waits for its key in a host's file. Measured: a fifth of a second."""
 
 REFUSALS = frozenset([BUSY, LockTimeout.code, StoreFailure.code, "lock_unsupported", "durability_unknown"])
-"""An event that found its session, and was refused by whoever holds it or by the system, is never dropped."""
+"""An event that found its session, but met a lock or a refusal of the system, is never dropped."""
 
 _SPELLED_WAITS = {MAX_WAIT: "a day", MAX_WAIT_FOR_KEY: "ten minutes"}
 
 TRY_ALL_LIMIT = 8
-"""Up to this many waiting events are all tried by each call of a hook."""
+"""Each call of a hook tries up to this many waiting events."""
 
 OTHERS_PER_CALL = 3
 """If more wait, a call tries those that concern its own events, and at most this many others."""
@@ -60,20 +57,15 @@ def apply_deferred(
     waiting: list[WaitingEvent] | None = None,
     new_events: Sequence[Event] = (),
 ) -> list[str]:
-    """Applies the events of the inbox that can be applied without waiting for a lock; a line on each that was tried.
-
-    With ``waiting``, which a hook has listed, only events that concern the same sessions as its ``new_events`` and a
-    few others are tried; the rest is left to other calls. An event that can never be applied is dropped, as is one that
-    has waited too long.
-    An inbox that cannot be read raises nothing. Once ``should_stop`` returns true, the rest waits for the next call.
-    """
+    """Applies the events of the inbox without waiting for locks; returns a line about each event that was tried."""
     outcomes: list[str] = []
     try:
         if waiting is None:
             names = [name for name, _ in store.waiting()]
-            if names:  # without an index, to look for a key is to look at all sessions
+            if names:  # without an index, each key means a look at all sessions
                 store.ensure_index()
         else:
+            # A hook tries only events of the sessions of its ``new_events``, and a few others. Other calls try more.
             names = _names_to_try(store, waiting, new_events)
         if not names:
             return outcomes
@@ -124,10 +116,7 @@ def _apply_one(
 
 
 def has_waited_too_long(event: Mapping[str, object], now: datetime, word: str | None = None) -> bool:
-    """Whether a waiting ``event`` is dropped if it still cannot be applied.
-
-    word: why it could not be applied; None if it was not tried. Raises ``ValueError`` if the event has no valid time.
-    """
+    """Whether a waiting ``event`` is dropped; ``word`` says why it was not applied, None if it was not tried."""
     return now - parse_time(event.get("at")) >= _max_wait(word)
 
 
@@ -144,13 +133,13 @@ def try_to_apply(store: Store, event: Event, config: Config, should_stop: Callab
         return False, error.code
     except SessionsError:
         raise
-    except Exception as error:  # noqa: BLE001  # one event that fails unexpectedly must not hold up all others
+    except Exception as error:  # noqa: BLE001  # one event must not block all others
         return False, f"{type(error).__name__}: {error}"
     return result.word not in (BUSY, EARLY) and not may_join_later(event, result), result.word
 
 
 def checked_event(event: Mapping[str, object] | SessionsError) -> Event:
-    """``event``, if it was read and is one; raises ``InvalidInput``, or the error that its reading raised."""
+    """``event``, if it was read and is valid; otherwise raises why not."""
     if isinstance(event, SessionsError):
         raise event
     check_event(event, "")
@@ -158,7 +147,7 @@ def checked_event(event: Mapping[str, object] | SessionsError) -> Event:
     if missing:
         raise InvalidInput("missing", missing)
     checked: Event = event  # type: ignore[assignment]  # just checked
-    checked.get("host_process", {}).pop("lock", None)  # a host holds none of ours
+    checked.get("host_process", {}).pop("lock", None)  # a host holds none of our locks
     for key in ("running", "commands"):
         del checked.get(key, [])[MOST_RUNNING:]  # type: ignore[attr-defined]  # just checked
     if "own_work" in checked:
@@ -167,7 +156,7 @@ def checked_event(event: Mapping[str, object] | SessionsError) -> Event:
 
 
 def _keys_in_records(store: Store, events: Sequence[Event]) -> set[str]:
-    """The inbox keys of the sessions that ``events`` are about, looked up in their records."""
+    """The inbox keys of the sessions of ``events``, from their records."""
     from gaia_sessions.store import inbox_keys
 
     return {

@@ -1,8 +1,5 @@
 """A delegation begins: it gets a new session, or claims a run in the session that it asks to resume.
-
-Owns the join of a delegation by its exact key, and the claim. Look-up and creation run under a lock on that key, so a
-delegation that is reported twice, even at the same time, has one session. A delegation is never refused: where the
-policy forbids a resume, it gets a new session.
+Look-up and creation run under a lock on its key, so a delegation that is reported twice has one session.
 """
 
 from __future__ import annotations
@@ -44,49 +41,47 @@ _RUN_FIELDS = (
 )
 
 CLAIM_YIELD_AGE = timedelta(seconds=10)
-"""A claim older than this gives way to a new request of the same main session; a younger one holds."""
+"""An older claim gives way to a new request of the same main session. A younger claim holds."""
 
 _MOST_LOOKED_AT = 40
-"""How many of the sessions that a delegation names are looked at: of two texts, each as many as are read of it."""
+"""How many of the sessions that a delegation names are looked at: as many as are read of two texts."""
 
 SEVERAL_REQUESTS = "several_requests"
 
 CONTINUE_REASONS = frozenset(["phase_not_resumable", "not_ready", "clock_skew", "expired", "too_many_errors"])
-"""Reasons for which the work continues in a new session; with any other reason the delegation is an ordinary one."""
+"""For these reasons the work continues in a new session. For any other reason the delegation is an ordinary one."""
 
 
 def delegate(store: Store, event: Event, terms: Terms) -> EventResult:
-    """``created``, ``continued`` or ``claimed``; ``known`` if this delegation was reported before.
-
-    Raises ``LockTimeout`` if another process holds a lock for the whole timeout.
-    """
+    """``created``, ``continued`` or ``claimed``; ``known`` if this delegation was reported before."""
     key = (event["host_session_id"], event["tool_use_id"])
     with store.lock_key(("delegation", *key), terms.timeout):
         existing = session_of_delegation(store, event)
         if existing and not _is_reused_id(existing, event):
             return _repeated_result(store, _with_late_parent(store, existing, event, terms), key, terms)
         requested_ids = event.get("resume", [])
-        if len(requested_ids) == 1:  # a request is consent, so it must be unambiguous
+        if len(requested_ids) == 1:  # a request is consent, so there must be only one
             return _resume(store, event, terms, requested_ids[0])
         return create_session(store, event, terms, refused=SEVERAL_REQUESTS if requested_ids else None)
 
 
 def session_of_delegation(store: Store, event: Event) -> Record | None:
-    """The session that has a run for exactly this delegation; the index may be outdated, so its record decides."""
+    """The session with a run for exactly this delegation."""
     key = (event["host_session_id"], event["tool_use_id"])
+    # The index may be outdated, so the record decides.
     record = store.find(runs.delegation_alias(*key))
     run = runs.run_of_delegation(record, *key) if record else None
     return record if run and may_be_of_host(run, event) else None
 
 
 def _is_reused_id(record: Record, event: Event) -> bool:
-    """Whether the host reuses ids, and the delegation that had this one before is over."""
+    """Whether the host reuses IDs, and the earlier delegation with this ID is over."""
     run = runs.run_of_delegation(record, event["host_session_id"], event["tool_use_id"])
     return "reused_id" in event and run is not None and runs.has_ended(run)
 
 
 def _with_late_parent(store: Store, record: Record, event: Event, terms: Terms) -> Record:
-    """The session below whoever delegated, if its agent was heard of before the delegation: only that names them."""
+    """Puts the session below the delegating agent, if its own agent was reported before the delegation."""
     if "parent_host_agent_id" not in event:
         return record
     from .parent_session import KeptParent, parent_of, with_parent_known, with_purpose
@@ -111,11 +106,9 @@ def _with_late_parent(store: Store, record: Record, event: Event, terms: Terms) 
 
 
 def _repeated_result(store: Store, record: Record, key: tuple[str, str], terms: Terms) -> EventResult:
-    """The result of a delegation that was reported before, equal to that of the first time.
-
-    In a resumed session its run is not the first; a session that continues another one names that.
-    """
+    """The result of a delegation that was reported before, equal to the first result."""
     run = runs.run_of_delegation(record, *key)
+    # In a resumed session, the run of the delegation is not the first run.
     if run and run["run"] > 1:
         return EventResult(KNOWN, record=record, resumed=_record_before(record, run))
     earlier = read_or_none(store, record["continues"]) if "continues" in record else None
@@ -130,7 +123,7 @@ def _repeated_result(store: Store, record: Record, key: tuple[str, str], terms: 
 
 def _decide(record: Record, cancellation: Cancellation | None, now: datetime, limits: Limits) -> Decision:
     from gaia_sessions.hosts.evidence import evidence_of
-    from gaia_sessions.session import policy  # only a resume needs the policy
+    from gaia_sessions.session import policy  # only a resume needs it
 
     return policy.decide(record["agent_id"], record, now, limits, cancellation=cancellation, **evidence_of(record))
 
@@ -140,7 +133,7 @@ def _resume(store: Store, event: Event, terms: Terms, requested_id: str) -> Even
         with store.open(requested_id, timeout=terms.timeout) as session:
             record, reason = _claimed(store, session, event, terms)
     except (SessionNotFound, CorruptSession, LockTimeout, errors.NewerSchema, errors.TooLarge) as error:
-        # a delegation cannot wait
+        # A delegation cannot wait: it gets a new session.
         return create_session(store, event, terms, refused=error.code)
     if reason == NOT_APPROVED_REASON and terms.may_refuse and terms.config.approvals == "explicit":
         return EventResult(REFUSED, record=record, refused=reason)
@@ -154,10 +147,7 @@ def _resume(store: Store, event: Event, terms: Terms, requested_id: str) -> Even
 
 
 def end_continued(store: Store, agent_id: str, new_id: str, terms: Terms) -> None:
-    """Ends work that rested for an approval, once an agent goes on with it in ``new_id``: it asks nobody any more.
-
-    Told again, this changes nothing. What cannot be read or written hinders no agent.
-    """
+    """Ends work that waited for an approval once ``new_id`` continues it: nobody has to answer any more."""
     from gaia_sessions.system import gone_runs
 
     decides = terms.config.approvals != "explicit"
@@ -166,16 +156,17 @@ def end_continued(store: Store, agent_id: str, new_id: str, terms: Terms) -> Non
         record = runs.with_work_continued(before, new_id, terms.now, gone_runs(before), decides=decides)
         return Change(record, answer_entries(before, record))
 
+    # Applied again, this changes nothing.
     earlier = read_or_none(store, agent_id)
     if earlier is not None and waits_for_approval(earlier["phase"]):
         try:
             store.change(agent_id, rule, timeout=terms.timeout)
-        except (SessionNotFound, CorruptSession, errors.TooLarge):
+        except (SessionNotFound, CorruptSession, errors.TooLarge):  # this must not stop the agent
             return
 
 
 def _claimed(store: Store, session: OpenSession, event: Event, terms: Terms) -> tuple[Record, str | None]:
-    """The record, with a run for the resume if the policy allows it, else as it is; and the reason if it does not."""
+    """The record, with a run for the resume if the policy allows it, else unchanged and with the reason."""
     now = terms.now
     freed_record, entries = _with_stale_runs_ended(store, session.record, event, now)
     decision = _decide(freed_record, session.cancellation(), now, terms.config.limits)
@@ -190,10 +181,7 @@ def _claimed(store: Store, session: OpenSession, event: Event, terms: Terms) -> 
 
 
 def _may_approve(store: Store, event: Event, record: Record) -> bool:
-    """Whether whoever delegates may go on with work that waits: a main agent, or for what it began itself another one.
-
-    A sub-agent approves neither its own work nor that above or beside it.
-    """
+    """Whether the delegating agent may resume work that waits: the main agent, or an agent above that work."""
     if "parent_host_agent_id" not in event and "parent_id" not in event:
         return True
     from gaia_sessions.store.above import Above
@@ -201,14 +189,12 @@ def _may_approve(store: Store, event: Event, record: Record) -> bool:
     from .parent_session import parent_of
 
     parent = parent_of(store, event)
+    # A sub-agent approves neither its own work nor work above or beside it.
     return parent is not None and Above(store).is_below(record, parent["agent_id"])
 
 
 def _with_stale_runs_ended(store: Store, before: Record, event: Event, now: datetime) -> tuple[Record, list[Entry]]:
-    """With an end for the runs of processes that are gone, and for old claims of the same main session.
-
-    The entries say what became of those that no host ran.
-    """
+    """Ends the runs of processes that are gone and old claims of this main session; entries for our own runs."""
     from gaia_sessions.hosts.evidence import written_at
     from gaia_sessions.session.run_ends import with_end, with_end_of_gone_host
     from gaia_sessions.system import gone_runs
@@ -217,7 +203,7 @@ def _with_stale_runs_ended(store: Store, before: Record, event: Event, now: date
     for run in [run for run in record.get("runs", ()) if run["run"] in gone]:
         record = with_end_of_gone_host(record, run, now, written_at(run))
         if runs.is_own_run(run):
-            from gaia_sessions.store import subagent_events  # most runs are those of hosts
+            from gaia_sessions.store import subagent_events  # most runs belong to hosts
 
             entries.append(subagent_events.lost(store, before, record, run, now))
     for run in [run for run in record.get("runs", ()) if _is_old_claim(run, event, now)]:
@@ -231,7 +217,7 @@ def _is_old_claim(run: Run, event: Event, now: datetime) -> bool:
 
 
 def _is_only_claimed(run: Run, now: datetime) -> bool:
-    """Whether nothing but the delegation of ``run`` is known, and its claim would prevent a resume."""
+    """Whether only the delegation of ``run`` is known, and its claim would prevent a resume."""
     if not run.get("unannounced"):
         return runs.is_claimed(run, now)
     return "claimed_at" in run and not (runs.has_started(run) or runs.has_ended(run))
@@ -240,10 +226,10 @@ def _is_only_claimed(run: Run, now: datetime) -> bool:
 def create_session(
     store: Store, event: Event, terms: Terms, *, earlier: Record | None = None, refused: str | None = None
 ) -> EventResult:
-    """A new session for the delegation; ``earlier`` is the one whose work it continues."""
+    """A new session for the delegation; ``earlier`` is the session that it continues."""
     fields: Run = {**run_fields_of(event), **({} if earlier else _mentioned_fields(store, event))}
     above = None
-    if "parent_host_agent_id" in event or "parent_id" in event:  # rarely: a main agent has no session
+    if "parent_host_agent_id" in event or "parent_id" in event:  # rare: a main agent has no session
         from .parent_session import parent_of
 
         above = parent_of(store, event)
@@ -263,13 +249,10 @@ def begin_session(
     above: Record | None = None,
     earlier: Record | None = None,
 ) -> Record:
-    """Stores a session of the agent and for the purpose that ``event`` names, with its first run, and returns it.
-
-    ``above`` is its parent's; it continues the work of ``earlier``. Raises ``LockTimeout``.
-    """
+    """Stores a new session for ``event`` with its first run, below ``above`` and continuing ``earlier``."""
     new = new_record(new_agent_id(terms.now, id_bytes(event)), event["agent_name"], event["purpose"], {}, terms.now)
     if earlier:
-        from gaia_sessions.store.above import continuing_anyway  # most agents go on with nothing
+        from gaia_sessions.store.above import continuing_anyway  # most agents continue nothing
 
         new |= continuing_anyway(store, earlier)
     if above is None:
@@ -298,7 +281,7 @@ def _record_before(record: Record, run: Run) -> Record:
 
 
 def _mentioned_fields(store: Store, event: Event) -> Run:
-    """The sessions that the delegation names, as its run stores them: those it asked for, and others that are open."""
+    """The sessions that the delegation names and its run stores: requested sessions, and other open sessions."""
     requested_ids, other_ids = event.get("resume", []), event.get("mentioned", [])
     named = islice(filter(is_agent_id, dict.fromkeys([*requested_ids, *other_ids])), _MOST_LOOKED_AT)
     asked_or_open = (agent_id for agent_id in named if agent_id in requested_ids or _is_open(store, agent_id))

@@ -1,8 +1,4 @@
-"""The entry to this package: each event goes to the handler for its kind, or to the inbox if that must be later.
-
-Owns which handler applies each kind of event, and which events wait: those that meet a held lock, and those that come
-before their session. How waiting events are applied is in ``deferred``.
-"""
+"""The entry to this package: each event goes to the handler of its kind, or to the inbox if it must wait."""
 
 from __future__ import annotations
 
@@ -40,24 +36,19 @@ if TYPE_CHECKING:
 
 
 def handle_event(store: Store, event: Event, terms: Terms) -> EventResult:
-    """Applies ``event`` and returns what was done; an event that cannot be applied yet is ``deferred``, durably.
-
-    The use of a tool that meets a held lock is not recorded, since more uses follow; any other event is deferred, as is
-    an end that does not fit into its record. One that concerns many runs is in the inbox before the first is changed,
-    and stays there if the time of the call is over before the last.
-    Raises what the handlers raise, but never ``LockTimeout``, and ``StoreFailure`` only if deferring is
-    impossible too.
-    """
+    """Applies ``event``, or defers it durably if it cannot be applied yet."""
+    # An event that concerns many runs is in the inbox before the first one changes, and stays there if time runs out.
     held = _HeldEvent(store, event, terms.now)
     terms.hold = held.hold
     try:
         result = apply_event(store, event, terms)
     except (errors.LockTimeout, errors.StoreFailure):
         result = EventResult(BUSY, event.get("agent_id"))
-    except errors.TooLarge:  # the record may get smaller
+    except errors.TooLarge:  # an end waits, since the record may get smaller
         if event["kind"] not in _END_KINDS:
             raise
         result = EventResult(BUSY)
+    # A request for permission that meets a held lock is dropped, since more uses of tools follow.
     if event["kind"] == PERMISSION_REQUEST or (result.word != BUSY and not may_join_later(event, result)):
         held.release()
         return result
@@ -66,14 +57,14 @@ def handle_event(store: Store, event: Event, terms: Terms) -> EventResult:
 
 
 class _HeldEvent:
-    """An event that is applied, and is in the inbox under ``name`` meanwhile if that may take long."""
+    """An event that is applied, and that is in the inbox under ``name`` meanwhile if that may take long."""
 
     def __init__(self, store: Store, event: Event, now: datetime) -> None:
         self.store, self.event, self.now = store, event, now
         self.name: str | None = None
 
     def hold(self) -> None:
-        """Puts the event into the inbox; if that fails, as much of it is applied as there is time for."""
+        """Puts the event into the inbox. If that fails, as much of the event is applied as there is time for."""
         try:
             self.keep()
         except (errors.StoreFailure, errors.DurabilityUnknown, errors.TooLarge):
@@ -89,14 +80,14 @@ class _HeldEvent:
 
 
 def may_join_later(event: Event, result: EventResult) -> bool:
-    """Whether ``event`` may only be too early: before its session, or before its host wrote its key to a file."""
+    """Whether ``event`` may only be early: before its session, or before its host wrote its key to a file."""
     is_key_pending = "key_file" in event or "key_pending" in event
     is_early = result.word == NOT_JOINED or (result.word == NO_KEY and is_key_pending)
     return is_early and event["kind"] in EARLY_KINDS
 
 
 def apply_event(store: Store, event: Event, terms: Terms) -> EventResult:
-    """Applies ``event`` at once, or raises what prevents it. Imports the one module that its kind needs."""
+    """Applies ``event`` at once, or raises what prevents it. Imports only the module of its kind."""
     handlers = WORKFLOW_HANDLERS if "workflow" in event else HANDLERS
     module, name = handlers[event["kind"]]
     handler: Handler = getattr(__import__(f"{__package__}.{module}", fromlist=[name]), name)
@@ -114,10 +105,7 @@ def apply_event(store: Store, event: Event, terms: Terms) -> EventResult:
 
 
 def _with_orphans_adopted(store: Store, parent: Record, event: Event, terms: Terms, result: EventResult) -> EventResult:
-    """The result, once ``parent``, the session of the agent of ``event``, is that of what the agent began before.
-
-    ``busy`` if that takes too long.
-    """
+    """Puts what the agent of ``event`` began before under its session; ``busy`` if that takes too long."""
     from gaia_sessions.session.runs import orphan_alias
 
     alias = orphan_alias(event["host_session_id"], event["host_agent_id"], event.get("host"))
@@ -138,7 +126,7 @@ def _with_orphans_adopted(store: Store, parent: Record, event: Event, terms: Ter
 
 
 def with_key(event: Event) -> Event:
-    """``event`` with the key of its delegation, if its host has written that to a file by now."""
+    """``event`` with the key of its delegation, if its host has written the key to a file by now."""
     if "tool_use_id" in event or "key_file" not in event:
         return event
     from gaia_sessions.hosts.agent_files import noted_delegation
@@ -148,13 +136,14 @@ def with_key(event: Event) -> Event:
 
 
 def session_start(store: Store, event: Event, terms: Terms) -> EventResult:  # noqa: ARG001  # as every handler
-    """It changes no session, but is the first event after a reboot, which invalidates the index."""
+    """Changes no session. But it is the first event after a reboot, which invalidates the index."""
     store.ensure_index()
     return EventResult("conversation_started")
 
 
 def finalize(store: Store, event: Event, terms: Terms) -> EventResult:
-    """``finalized``, or ``waits_for_approval``. Texts that do not fit are shortened: a hook is not asked again."""
+    """``finalized`` or ``waits_for_approval``."""
+    # Texts that do not fit are shortened: a hook gets no second chance.
     for max_length in _TEXT_LIMITS:
         try:
             return _finalize_with_texts(store, event, terms, max_length)
@@ -173,7 +162,7 @@ def _finalize_with_texts(store: Store, event: Event, terms: Terms, max_length: i
     stated_ends.check_ending(outcome, summary, error)
 
     def rule(record: Record) -> Record:
-        if is_assumed and waits_for_approval(record["phase"]):  # nobody stated the outcome, so it goes on waiting
+        if is_assumed and waits_for_approval(record["phase"]):  # nobody stated the outcome, so it still waits
             return record
         return stated_ends.with_ending(record, outcome, terms.now, summary, error)
 
@@ -199,16 +188,16 @@ HANDLERS = {
     PERMISSION_REQUEST: ("asking", "permission_request"),
     SEVERAL: ("several", "several"),
 }
-"""The module and the name of the handler for each kind of event; a call imports no more than the one it needs."""
+"""The module and the name of the handler for each kind of event. A call imports only the module that it needs."""
 
 WORKFLOW_HANDLERS = HANDLERS | {DELEGATE: ("workflow", "delegate"), START: ("workflow", "start")}
-"""The same for an event that names a workflow; the others find the runs of workflows and their agents by their keys."""
+"""The same for an event that names a workflow. Other events find such runs by their keys."""
 
 _TEXT_LIMITS = (None, MAX_MESSAGE_LENGTH, 200)
-"""How many characters of each text of an end are tried in turn where all of it does not fit."""
+"""How many characters of each text of an end are tried in turn if the whole text does not fit."""
 
 EARLY_KINDS = frozenset([START, STOP, FAIL, RETURNED])
 """Events whose delegation may itself still wait in the inbox."""
 
 _END_KINDS = frozenset([STOP, FAIL, RETURNED, DELEGATION_CLOSED, NOTIFICATION, MAIN_STOP, SESSION_END, SESSION_LEFT])
-"""Events that a host sends once about the end of work: they wait if the record has no room for them."""
+"""Events that a host sends once about the end of work. They wait if the record has no room for them."""

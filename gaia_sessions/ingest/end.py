@@ -1,8 +1,4 @@
-"""A run ends: which end each kind of event is evidence of.
-
-Owns the rules that turn an event into an end. What an end does to a session is in ``session.run_ends``; which run the
-event belongs to is in ``join``.
-"""
+"""How each kind of event ends a run. ``session.run_ends`` says what an end does to a session."""
 
 from __future__ import annotations
 
@@ -51,12 +47,12 @@ _MESSAGE_FIELDS = ("last_message", "transcript_path")
 
 
 def stop(store: Store, event: Event, terms: Terms) -> EventResult:
-    """``paused``, ``finalized``; ``joined`` for a stop without a last message, which leaves the run open."""
+    """``paused`` or ``finalized``; ``joined`` for a stop without a last message, which leaves the run open."""
     return change_joined_run(store, event, terms.timeout, _EndRules(event, terms.now).stop, _word_for)
 
 
 def fail(store: Store, event: Event, terms: Terms) -> EventResult:
-    """``broken_off``, ``finalized``; a delegation that failed before its agent started was denied."""
+    """``broken_off`` or ``finalized``. A delegation that failed before its agent started was denied."""
     return _change_with_agents(store, event, find_run(store, event), terms, _EndRules(event, terms.now).fail)
 
 
@@ -66,12 +62,12 @@ def returned(store: Store, event: Event, terms: Terms) -> EventResult:
 
 
 def delegation_closed(store: Store, event: Event, terms: Terms) -> EventResult:
-    """A delegation that is over and never started was denied; any other stays as it is."""
+    """A delegation that is over and never started was denied. Any other delegation stays as it is."""
     return change_joined_run(store, event, terms.timeout, _EndRules(event, terms.now).delegation_closed, _word_for)
 
 
 def notification(store: Store, event: Event, terms: Terms) -> EventResult:
-    """The host informs the main agent what became of an agent in the background, or of a workflow."""
+    """The host tells the main agent what became of a background agent or a workflow."""
     keyed, joined = _find_notified(store, event)
     rules = _EndRules(event, terms.now)
     return _change_with_agents(
@@ -80,12 +76,9 @@ def notification(store: Store, event: Event, terms: Terms) -> EventResult:
 
 
 def _find_notified(store: Store, event: Event) -> tuple[Event, JoinedRun | EventResult]:
-    """The run of a notification, and the event with the keys that hold for it.
-
-    The agent may have been woken since, so the delegation decides which run is meant. If no run has the key of the
-    delegation, it is that of what woke the agent, and the latest run is meant; or that of a dropped run, which needs no
-    change.
-    """
+    """The run of a notification, and the event with the keys that lead to it."""
+    # The agent may have been woken since, so the delegation comes first. If no run has the key of the delegation, it is
+    # the key of what woke the agent, and the latest run counts; or the key of a dropped run, and nothing changes.
     by_delegation, by_agent = _without_key(event, "host_agent_id"), _without_key(event, "tool_use_id")
     joined = find_run(store, by_delegation)
     if not isinstance(joined, EventResult):
@@ -102,7 +95,7 @@ def _find_notified(store: Store, event: Event) -> tuple[Event, JoinedRun | Event
 def _change_with_agents(
     store: Store, event: Event, joined: JoinedRun | EventResult, terms: Terms, rule: RunRule
 ) -> EventResult:
-    """Applies ``rule`` to the run that was found; if that kills a workflow, its agents end first."""
+    """Applies ``rule`` to the run that was found. If that kills a workflow, its agents end first."""
     if isinstance(joined, EventResult):
         return joined
     if runs.is_workflow_itself(joined[1]):
@@ -138,7 +131,7 @@ class _EndRules:
         has_begun = runs.has_started(run)
         if "interruption" in self.event and has_begun:
             return self._with_interruption(record, run)
-        if self.event.get("interrupted") and (has_begun or has_created(record, run)):  # a mere claim is denied below
+        if self.event.get("interrupted") and (has_begun or has_created(record, run)):  # a bare claim is denied below
             return with_end(record, run, KILLED, self._detail("interrupted"), self.now)
         if not has_begun:
             return with_end(record, run, DENIED, self._detail("never started"), self.now)
@@ -171,7 +164,7 @@ class _EndRules:
             return with_end(record, run, RUN_FAILED, self._detail("failed"), self.now)
         if self.event.get("has_message") is False:
             return with_end(record, run, STOPPED, {"detail": SILENT_STOP_DETAIL}, self.now)
-        if "workflow" in run:  # the host states the outcome of each agent of a workflow, and no stop is missing
+        if "workflow" in run:  # the host states the outcome of its agents, so no stop is missing
             return with_end(record, run, STOPPED, self._message_fields() | self._failures(), self.now)
         record = self.returned(record, run)
         return with_settled_return(record, runs.updated_run(record, run), self.now)
@@ -190,7 +183,7 @@ class _EndRules:
         return with_purpose(record, self.event)
 
     def _is_last(self, run: Run) -> bool:
-        """Whether the agent stopped for good whatever it left running: it gave up, or was said to have finished."""
+        """Whether the agent stopped for good, whatever it left running: it gave up, or its delegation returned."""
         return is_failure(self.event.get("marker_phase")) or run.get("end") == RUN_RETURNED
 
     def _with_wait(self, record: Record, run: Run) -> Record:
@@ -206,8 +199,8 @@ class _EndRules:
         return {"detail": self.event["error"]} if "error" in self.event else {}
 
     def _with_interruption(self, record: Record, run: Run) -> Record:
-        """With the run interrupted, and the session paused until its limit is reset, if the event says when that is."""
-        by_user = self.event["interruption"] == schema.STOPPED_BY_USER  # as an ending host says of its agents too
+        """Interrupts the run, and pauses the session until its limit is reset, if the event says when."""
+        by_user = self.event["interruption"] == schema.STOPPED_BY_USER  # a host that ends says this of its agents too
         if (by_user and run.get("end") == schema.ENDED_WITH_HOST) or is_before(self.event.get("interrupted_at"), run):
             return record
         fields = self._detail("interrupted") | {"interruption": self.event["interruption"]}
@@ -219,19 +212,19 @@ class _EndRules:
         return {**changed, "paused_until": self.event["paused_until"]} if runs.is_latest(changed, run) else changed
 
     def _with_own_words(self, record: Record, run: Run, fields: Run) -> Record:
-        """With the agent's own description of an interruption that is known, in place of another."""
+        """The agent's own description of a known interruption replaces another description."""
         is_better = self.event.get("has_message") and run.get("interruption") == fields["interruption"]
         return runs.with_run(record, {**run, **fields}) if is_better and not fields.items() <= run.items() else record
 
     def _replaces_stop(self, run: Run) -> bool:
-        """Whether the agent has now sent a message: a hook kept it going after the stop, or its words were missing."""
+        """Whether the agent now sent a message: a hook kept it working, or its last words were missing."""
         if not self.event.get("has_message") or not runs.has_ended(run) or "own_work" in run:
             return False
         is_after_block = self.event.get("after_block") and self.now >= parse_time(run["ended_at"])
         return is_after_block or run.get("detail") == SILENT_STOP_DETAIL
 
     def _with_start(self, record: Record, run: Run) -> tuple[Record, Run]:
-        """With the start of ``run`` if the event shows it: it names the agent, or says that the agent was at work."""
+        """Starts ``run`` if the event shows its start: it names the agent, or says that the agent was at work."""
         start_fields = self._start_of(run)
         if not start_fields:
             return record, run
@@ -244,11 +237,12 @@ class _EndRules:
         return record, runs.updated_run(record, run)
 
     def _start_of(self, run: Run) -> Run:
-        """What the event adds to the start of ``run``; a start that is not reported is that of the delegation."""
+        """What the event adds to the start of ``run``."""
         if "host_agent_id" in self.event:
             return {} if "host_agent_id" in run else {"host_agent_id": self.event["host_agent_id"]}
         if "was_running" not in self.event or runs.has_started(run):
             return {}
+        # A start that is not reported is the delegation.
         return {"started_at": run.get("claimed_at") or format_time(self.now)}
 
     def _message_fields(self) -> Run:

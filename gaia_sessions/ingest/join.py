@@ -1,7 +1,5 @@
-"""Which session, and which of its runs, an event belongs to.
-
-Owns the join by exact keys, in this order: the agent's own id, its delegation, the id in the marker, the id in the
-agent's first message. Nothing is guessed by order, name or prompt, and keys that disagree join nothing.
+"""Finds the session and the run of an event by exact keys: the agent's own ID, its delegation, the ID in the marker,
+the ID in the agent's first message. Nothing is guessed, and keys that disagree change nothing.
 """
 
 from __future__ import annotations
@@ -27,9 +25,9 @@ if TYPE_CHECKING:
     from gaia_sessions.store.port import Entry, Store
 
     RunRule = Callable[[Record, Run], Record]
-    """The new record, made of a record and the run of it to which an event belongs."""
+    """Makes the new record from a record and the run of the event."""
     JoinedRun = tuple[Record, Run]
-    """The record of a session, and that of its runs to which an event belongs."""
+    """A record, and the run of the event in it."""
 
 _RUN_KEYS = ("host_agent_id", "tool_use_id")
 _FIGURE_KEYS = frozenset(["usage", "consumed", "model", "worktree"])
@@ -42,11 +40,7 @@ _EVIDENCE_FIELDS = (
 def change_joined_run(
     store: Store, event: Event, timeout: float, rule: RunRule, word_for: Callable[[Record], str]
 ) -> EventResult:
-    """Applies ``rule`` to the record and the run that ``event`` belongs to, under the session's lock.
-
-    The word of the result is ``known`` if the rule left the record as it was, else that of ``word_for``;
-    ``not_joined``, ``no_key`` or ``keys_disagree`` if no such run is found. Raises ``LockTimeout``.
-    """
+    """Applies ``rule`` to the record and the run of ``event`` under the session's lock; ``known`` if unchanged."""
     joined = find_run(store, event)
     return joined if isinstance(joined, EventResult) else change_run(store, event, joined, timeout, rule, word_for)
 
@@ -58,7 +52,7 @@ def change_run(
     with store.open(joined[0]["agent_id"], timeout=timeout) as session:
         record = session.record
         run = runs.run_by_number(record, joined[1]["run"])
-        if run is None or runs.is_own_run(run):  # dropped since it was found, or nothing that a host can tell of
+        if run is None or runs.is_own_run(run):  # dropped since it was found, or a run of ours
             return EventResult(not_joined_result(event).word, record=record)
         if not may_be_of_agent(run, event):  # another agent has joined it since it was found
             return EventResult(KEYS_DISAGREE, record=record)
@@ -75,21 +69,16 @@ def change_run(
 
 
 def _in_conversation_of_event(record: Record, run: Run, event: Event) -> tuple[Record, Run]:
-    """The record and the run with the agent alive in the conversation of ``event``, if that is another one.
-
-    In the run's own conversation the event itself decides about an end that came with the conversation's; and a start
-    decides for itself, because it may belong to another run.
-    """
+    """The record and the run with the agent alive in the conversation of ``event``, if that is another one."""
+    # In the run's own conversation, the event itself decides about an end that came with the conversation's end.
+    # A start decides for itself, because it may belong to another run.
     if "host_agent_id" not in event or event["kind"] == START or runs.conversation_of(run) == event["host_session_id"]:
         return record, run
     return alive_in_conversation(record, run, event["host_session_id"], parse_time(event["at"]))
 
 
 def alive_in_conversation(record: Record, run: Run, host_session_id: str, now: datetime) -> tuple[Record, Run]:
-    """The record and the run with the agent alive in this conversation, and without a process that is gone.
-
-    After "Move to background" another process continues the agent, and its start there may be reported afterwards.
-    """
+    """The record and the run with the agent alive in this conversation, without a process that is gone."""
     from gaia_sessions.session.concluded_ends import with_agent_in_conversation  # few agents outlive their conversation
 
     changed = with_agent_in_conversation(record, run, host_session_id, now)
@@ -98,6 +87,7 @@ def alive_in_conversation(record: Record, run: Run, host_session_id: str, now: d
         return changed, changed_run
     from gaia_sessions.system.processes import is_gone
 
+    # After "Move to background", another process continues the agent, and its start there may be reported later.
     if not is_gone(changed_run["host_process"]):
         return changed, changed_run
     changed_run = runs.without_keys(changed_run, "host_process")
@@ -105,14 +95,12 @@ def alive_in_conversation(record: Record, run: Run, host_session_id: str, now: d
 
 
 def find_run(store: Store, event: Event) -> JoinedRun | EventResult:
-    """The record and the run that ``event`` belongs to, read without a lock, or the result that says why none is found.
-
-    A message wakes an agent for a new session while its delegation still leads to the first one: that is no
-    contradiction, because both runs are of the same agent, and the session found by the agent's own id comes first.
-    """
+    """The record and the run of ``event``, read without a lock, or the result that says why none is found."""
     joined = list(_runs_by_key(store, event))
     if not joined:
         return not_joined_result(event)
+    # If a message woke an agent for a new session, its delegation still leads to the first session. Both runs are of
+    # the same agent, so the keys do not disagree, and the session found by the agent's own ID comes first.
     of_other_agents = [run for _, run in joined if not _is_of_agent(run, event)]
     if (len(joined) > 1 and of_other_agents) or any(_is_of_other_delegation(run, event) for run in of_other_agents):
         return EventResult(KEYS_DISAGREE)
@@ -130,7 +118,7 @@ def newest_of_agent(store: Store, host: str | None, host_session_id: str, host_a
 
 
 def find_run_by_both_keys(store: Store, event: Event) -> JoinedRun | None:
-    """The run of exactly this agent for exactly this delegation, in whichever conversation it was delegated."""
+    """The run of exactly this agent for exactly this delegation, in any conversation."""
     if "host_agent_id" not in event or "tool_use_id" not in event:
         return None
     record = newest_of_agent(store, event.get("host"), event["host_session_id"], event["host_agent_id"])
@@ -142,7 +130,7 @@ def find_run_by_both_keys(store: Store, event: Event) -> JoinedRun | None:
 
 
 def session_of_agent(store: Store, host_session_id: str, host_agent_id: str) -> Record:
-    """The session that exactly this agent of a host works on, or worked on last. Raises ``SessionNotFound``."""
+    """The session that exactly this agent of a host works on, or worked on last."""
     hosts = (None, *runs.HOSTS_WITH_UNIQUE_AGENTS)
     records = (newest_of_agent(store, host, host_session_id, host_agent_id) for host in hosts)
     record = next(filter(None, records), None)
@@ -152,7 +140,7 @@ def session_of_agent(store: Store, host_session_id: str, host_agent_id: str) -> 
 
 
 def read_or_none(store: Store, agent_id: str) -> Record | None:
-    """The session's record; None if it is missing, corrupt or of a newer schema, or if the id is impossible."""
+    """The session's record; None if it is missing, corrupt or of a newer schema, or if the ID is impossible."""
     try:
         record = store.read(agent_id)
     except (errors.SessionNotFound, errors.CorruptSession, errors.InvalidId):
@@ -166,7 +154,7 @@ def entry_of_event(event: Event, record: Record, run: Run, revision: int) -> Ent
 
 
 def changed_run_entry(event: Event, changed: Record, run: Run) -> Entry:
-    """The journal entry of a change: ``changed`` is the record it made, which has ``run`` or a later state of it."""
+    """The journal entry of a change that made ``changed``, which has ``run`` or a later state of it."""
     evidence, revision = _evidence_of(event), changed["revision"] + 1
     return event_entry(event["at"], event["kind"], runs.updated_run(changed, run), changed, revision, evidence)
 
@@ -197,10 +185,8 @@ def _run_of_event(store: Store, record: Record, event: Event) -> Run | None:
 
 
 def is_of_dropped_run(store: Store, record: Record, event: Event, *keys: str) -> bool:
-    """Whether one of ``keys`` of ``event`` is that of a run that ``record`` has dropped, by the session's journal.
-
-    Such an event says nothing about the runs that are left, even if another key leads to them.
-    """
+    """Whether a key of ``event`` belongs to a run that ``record`` has dropped, by the session's journal."""
+    # An event of a dropped run says nothing about the runs that are left, even if another key leads to them.
     if "runs_dropped" not in record:
         return False
     event_keys = {(key, event[key]) for key in keys if key in event}  # type: ignore[literal-required]
@@ -218,7 +204,7 @@ def _is_of_agent(run: Run, event: Event) -> bool:
 
 
 def _is_of_other_delegation(run: Run, event: Event) -> bool:
-    """Whether ``run``, which was found by another key, is known to belong to another delegation."""
+    """Whether ``run``, which another key found, is known to belong to another delegation."""
     tool_use_id = run.get("tool_use_id")
     return tool_use_id is not None and event.get("tool_use_id", tool_use_id) != tool_use_id
 
@@ -237,12 +223,12 @@ def _candidates(store: Store, event: Event) -> Iterable[Record]:
 
 
 def may_be_of_host(run: Run, event: Event) -> bool:
-    """Whether both may be of one host, whose ids are unique only within it; no host says how a command is doing."""
+    """Whether both may be of one host: IDs are unique only within a host, and no host reports our own runs."""
     return not runs.is_own_run(run) and ("host" not in run or event.get("host", run["host"]) == run["host"])
 
 
 def may_be_of_agent(run: Run, event: Event) -> bool:
-    """Whether ``run`` may be that of the agent that ``event`` names, if it names one."""
+    """Whether ``run`` may be of the agent that ``event`` names, if it names one."""
     if "host_agent_id" not in event:
         return True
     return run.get("host_agent_id", event["host_agent_id"]) == event["host_agent_id"]

@@ -1,8 +1,4 @@
-"""The end of the main agent's turn or conversation, and what it says about the agents that it started.
-
-Owns which runs are concerned: those of the conversation, and those whose agents the host names. How many runs are
-changed is in ``many_runs``.
-"""
+"""The end of the main agent's turn or conversation, and what it says about the agents that it started."""
 
 from __future__ import annotations
 
@@ -30,12 +26,10 @@ if TYPE_CHECKING:
 
 
 def main_stop(store: Store, event: Event, terms: Terms) -> EventResult:
-    """The delegations of this turn are over: those that never started were denied, those that returned are settled.
-
-    An agent that the host names is alive in this conversation, and so are those that it started. Any other that has not
-    ended was interrupted, and any delegation that neither launched nor is named was denied, in the background too. If
-    the host says nothing of its agents, those in the background and those that others started go on.
-    """
+    """Settles the delegations of the turn: those that never started were denied."""
+    # An agent that the host names is alive in this conversation, and so are the agents that it started. Any other agent
+    # without an end was interrupted. A delegation that was neither launched nor named was denied. If the host says
+    # nothing about its agents, background agents and agents that others started stay at work.
     live = _LiveAgents(store, event, terms)
     rule = _rule_by_live_agents(store, event, live, terms) if "running" in event else _rule_without_live_agents(terms)
     if terms.should_stop():  # then not all agents were looked up
@@ -44,14 +38,14 @@ def main_stop(store: Store, event: Event, terms: Terms) -> EventResult:
 
 
 class _LiveAgents:
-    """The agents that the host names as alive, each with its session, in whichever conversation that began."""
+    """The agents that the host names as alive, each with its session, whichever conversation began it."""
 
     def __init__(self, store: Store, event: Event, terms: Terms) -> None:
         self.event = event
         named = takewhile(lambda _: not terms.should_stop(), event.get("running", ()))
         sessions = {agent: self._session(store, agent) for agent in named}
         self.has_unknown = None in sessions.values()
-        """Whether an agent is alive that no session has yet: it may be that of any delegation."""
+        """Whether an agent is alive that no session has yet: it may belong to any delegation."""
         self.records = [(agent, record) for agent, record in sessions.items() if record]
 
     def _session(self, store: Store, agent: str) -> Record | None:
@@ -65,13 +59,11 @@ class _LiveAgents:
                 yield record, run
 
     def workflow_ids(self) -> Iterator[str]:
-        """The host's ids of the workflows among them, also those from before it resumed them.
-
-        The agents of a resumed workflow start again one by one, each in its turn. Until then nothing is known of the
-        earlier run of an agent; its start ends that run.
-        """
+        """The host's IDs of the workflows among them, also their IDs from before the host resumed them."""
         for _, record in self.records:
             for run in record.get("runs", ()):
+                # The agents of a resumed workflow start again one by one. Until an agent starts, nothing is known of
+                # its earlier run. Its start ends that run.
                 if "workflow" in run and "host_agent_id" in run:
                     yield run["host_agent_id"]
 
@@ -101,7 +93,7 @@ def _rule_by_live_agents(store: Store, event: Event, live: _LiveAgents, terms: T
 
 
 def _with_end_of_wait(record: Record, run: Run, going_on: Collection[str], now: datetime) -> Record:
-    """An agent that waits is not woken once that is over: its client is gone, or it was stopped, or it had finished."""
+    """Ends the wait of an agent that nobody wakes: its client is gone, or it was stopped, or it had finished."""
     from gaia_sessions.session.own_work import is_wait_over, with_end_of_wait
 
     if not is_wait_over(run, going_on, now):
@@ -131,7 +123,7 @@ def _rule_without_live_agents(terms: Terms) -> RunRule:
 
 
 def _with_end_before_start(record: Record, run: Run, terms: Terms, detail: str) -> Record:
-    """A delegation that never started was denied, unless its client is gone, and another one tells of this turn."""
+    """A delegation that never started was denied, unless its client is gone and another client reports this turn."""
     if run["run"] == 1 and "host_process" in run and not runs.has_ended(run) and not terms.is_waiting:
         from gaia_sessions.system import gone_runs  # few delegations never start
 
@@ -141,7 +133,7 @@ def _with_end_before_start(record: Record, run: Run, terms: Terms, detail: str) 
 
 
 def _is_of_unknown_workflow(run: Run) -> bool:
-    """Whether ``run`` is of an agent of a workflow whose launch was not reported yet: the host names only that."""
+    """Whether ``run`` is of an agent of a workflow whose launch is unreported: the host names only the workflow."""
     return "key" in run.get("workflow", ()) and "parent_host_agent_id" not in run
 
 
@@ -153,7 +145,7 @@ def _in_background(record: Record, run: Run) -> Record:
 
 
 def session_end(store: Store, event: Event, terms: Terms) -> EventResult:
-    """The conversation is over, and so is every agent of it, whether its start was reported or not."""
+    """The conversation is over, and so is every agent of it, also those whose start was not reported."""
 
     def rule(record: Record, run: Run) -> Record:
         return _end_with_conversation(record, run, terms)
@@ -162,7 +154,7 @@ def session_end(store: Store, event: Event, terms: Terms) -> EventResult:
 
 
 def session_left(store: Store, event: Event, terms: Terms) -> EventResult:
-    """The conversation is over; its process continues with another one, as do the agents in the background."""
+    """The conversation is over. Its process and its background agents continue in another conversation."""
     background_agents = _with_those_they_started(store, event, terms, lambda run: run.get("background"))
 
     def rule(record: Record, run: Run) -> Record:
@@ -173,10 +165,8 @@ def session_left(store: Store, event: Event, terms: Terms) -> EventResult:
 
 
 def _with_those_they_started(store: Store, event: Event, terms: Terms, is_chosen: Callable[[Run], object]) -> set[str]:
-    """The agents at work in this conversation whose runs are chosen, and all that were started by those.
-
-    Some are missing if the time of the call ends before; then no run is changed.
-    """
+    """The agents at work here whose runs are chosen, and all agents that those started."""
+    # If the time of the call ends too early, some are missing. Then no run changes.
     parents: dict[str, str | None] = {}
     found: set[str] = set()
     for _, run in runs_of_conversation(store, event, terms.now):

@@ -1,8 +1,5 @@
-"""The runs of a conversation, and an event that changes many of them.
-
-The runs of one session are changed in one write: a record may have thousands. A session that cannot be written does not
-keep the others from being changed. An event that changes many runs is in the inbox before the first of them is changed,
-and a call whose time is over leaves the rest to the next one.
+"""The runs of a conversation, and events that change many of them.
+The runs of one session change in one write: a record may have thousands. Sessions that cannot be written are skipped.
 """
 
 from __future__ import annotations
@@ -37,14 +34,12 @@ if TYPE_CHECKING:
 def change_each_run(
     store: Store, event: Event, terms: Terms, rule: RunRule, joined_runs: Iterable[JoinedRun]
 ) -> EventResult:
-    """``settled`` if any session changed, ``busy`` if one that should could not be written, else ``known``.
-
-    ``busy`` too if the time of the call was over before the last; then the next call finds those that are left.
-    """
+    """``settled`` if a session changed, ``busy`` if a change could not be made or time ran out, else ``known``."""
     words = {KNOWN}
     failed: SessionsError | None = None
     to_change = _runs_to_change(terms, rule, joined_runs)
     first = list(islice(to_change, AT_ONCE + 1))
+    # The event is in the inbox before the first of many runs changes. The next call changes what this call leaves.
     if len(first) > AT_ONCE:
         terms.hold()
     for agent_id, run_refs in groupby(chain(first, to_change), lambda run_ref: None if run_ref is None else run_ref[0]):
@@ -56,7 +51,7 @@ def change_each_run(
             _change_runs(store, event, terms.timeout, rule, agent_id, numbers)
             words.add("settled")
         except (LockTimeout, StoreFailure, errors.DurabilityUnknown):
-            words.add(BUSY)  # the event is deferred, and applying it twice changes nothing
+            words.add(BUSY)  # the event is deferred; applying it twice changes nothing
         except (SessionNotFound, CorruptSession, errors.NewerSchema):
             continue  # no run can be changed
         except SessionsError as error:
@@ -67,14 +62,14 @@ def change_each_run(
 
 
 def _runs_to_change(terms: Terms, rule: RunRule, joined_runs: Iterable[JoinedRun]) -> Iterator[RunRef | None]:
-    """Each run that ``rule`` changes, once; None in place of those that are left when the time of the call is over."""
+    """Each run that ``rule`` changes, once; None as the last if the time of the call is over before the end."""
     found: set[RunRef] = set()
     record: Record | None = None
     for read, run in joined_runs:
         if terms.should_stop():
             yield None
             return
-        if runs.is_own_run(run):  # of which no host can tell
+        if runs.is_own_run(run):  # no host knows about our own runs
             continue
         before = record if record and record["agent_id"] == read["agent_id"] else read  # another run of one session
         record = rule(before, runs.updated_run(before, run))
@@ -99,7 +94,7 @@ def _change_runs(
 
 
 def records_of_conversation(store: Store, host_session_id: str) -> Iterator[Record]:
-    """The open sessions that this conversation concerns, apart from those that only a later version understands."""
+    """The open sessions of this conversation, without those that only a later version understands."""
     for _, record in store.scan(active_only=True, host_session_id=host_session_id):
         if isinstance(record, SessionsError) or has_newer_schema(record):
             continue
@@ -108,19 +103,17 @@ def records_of_conversation(store: Store, host_session_id: str) -> Iterator[Reco
 
 
 def runs_of_conversation(store: Store, event: Event, now: datetime) -> Iterator[JoinedRun]:
-    """The open runs and the latest run of each session of this conversation, but none that began after the event.
-
-    An event may have waited, and says nothing about what began since.
-    """
+    """The open runs and the latest run of each session of this conversation, if they began before the event."""
     for record in records_of_conversation(store, event["host_session_id"]):
         for run in record["runs"]:
             is_open_or_latest = not runs.has_ended(run) or runs.is_latest(record, run)
             in_conversation = runs.conversation_of(run) == event["host_session_id"]
+            # An event that has waited says nothing about what began since.
             if is_open_or_latest and in_conversation and not began_after(run, now):
                 yield record, run
 
 
 def began_after(run: Run, now: datetime) -> bool:
-    """Whether an event of the time ``now`` says nothing of ``run``, since that began after it."""
+    """Whether ``run`` began after ``now``: then an event of that time says nothing about it."""
     began = runs.started_or_claimed_at(run)
     return began is not None and began > now

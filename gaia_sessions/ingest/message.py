@@ -1,7 +1,5 @@
-"""Somebody sends a message to a sub-agent.
-
-Owns the note of it in the journal of the session, once for each call of the tool. If the message wakes the agent, its
-host reports a start.
+"""A message to a sub-agent: noted in the session's journal, once for each call.
+If the message wakes the agent, its host reports a start.
 """
 
 from __future__ import annotations
@@ -22,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def message_sent(store: Store, event: Event, terms: Terms) -> EventResult:
-    """Somebody sent a message to the agent: noted in the journal, once. If it wakes the agent, a start follows."""
+    """Notes in the journal that somebody sent a message to the agent."""
     joined = find_run(store, event)
     if isinstance(joined, EventResult):
         return joined

@@ -1,8 +1,5 @@
-"""A delegation that was not reported: the hooks were installed, or installed again, while its agent was at work.
-
-Owns which news of an agent is enough to record it: the agent's own id and its type, on hosts whose agents have unique
-ids. Whatever else is heard later joins the session by the same keys. Must never record an agent twice: the look-up and
-the creation run under the lock of its delegation.
+"""A delegation that was not reported, because the hooks were installed while its agent was at work.
+Look-up and creation run under the lock of the delegation, so no agent is recorded twice.
 """
 
 from __future__ import annotations
@@ -35,16 +32,17 @@ _RUN_FIELDS = (
 
 
 def may_be_missed(event: Event) -> bool:
-    """Whether ``event`` is enough to record its agent: one whose delegation may still be noted must wait."""
+    """Whether ``event`` is enough to record its agent: on hosts with unique agents, its ID, its type and a key."""
     if event["kind"] not in _KINDS or event.get("host") not in runs.HOSTS_WITH_UNIQUE_AGENTS:
         return False
+    # An event whose delegation may still be noted must wait.
     is_named = "host_agent_id" in event and "agent_name" in event
     return is_named and ("tool_use_id" in event or "key" in event.get("workflow", ()))
 
 
 def record_agent(store: Store, event: Event, terms: Terms) -> None:
-    """Creates the session of the agent of ``event``, unless another process has done so meanwhile."""
-    if "workflow" in event:  # its journal did not have it yet when it started
+    """Creates the session of the agent of ``event``, unless another process has done that meanwhile."""
+    if "workflow" in event:  # the journal did not have the agent yet when the agent started
         from . import workflow
 
         workflow.start(store, {**event, "kind": START}, terms)
@@ -63,7 +61,7 @@ def record_agent(store: Store, event: Event, terms: Terms) -> None:
 
 
 def _session_delegated_elsewhere(store: Store, event: Event) -> str | None:
-    """The open session of the delegation of ``event`` in another conversation, before its agent was heard of."""
+    """The open session of this delegation in another conversation, from before its agent was reported."""
     for agent_id, record in store.scan(active_only=True):
         if not isinstance(record, SessionsError) and not has_newer_schema(record) and _run_of(record, event):
             return agent_id
@@ -77,7 +75,7 @@ def _run_of(record: Record, event: Event) -> Run | None:
 
 
 def _join(store: Store, agent_id: str, event: Event, terms: Terms) -> None:
-    """With the agent of ``event`` in the run of its delegation, alive in the conversation in which it was heard of."""
+    """Puts the agent of ``event`` into the run of its delegation, alive in the conversation that reported it."""
 
     def join(record: Record) -> Record | Change:
         run = _run_of(record, event)

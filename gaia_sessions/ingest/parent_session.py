@@ -1,6 +1,5 @@
-"""What an event says about where its agent belongs: the agent or the workflow that started it.
-
-The parent's session is found by exact keys only, never guessed, and nobody removes it while a session is put below it.
+"""What an event says about the agent or workflow that started its agent. Exact keys find the parent's session; nobody
+guesses. Nobody removes the parent while a session is put below it.
 """
 
 from __future__ import annotations
@@ -20,28 +19,24 @@ if TYPE_CHECKING:
 
 
 def parent_of(store: Store, event: Event, run: Run | None = None) -> Record | None:
-    """The session of whoever started the agent of ``event``, or of its ``run``.
-
-    For the main agent of a host it is the session for which that host works, if this store has it, else None.
-    """
+    """The session of the agent or workflow that started the agent of ``event``, or of its ``run``."""
     if "workflow" in event:
         return session_of_workflow(store, event["host"], event["workflow"]["run_id"])
     agent = event.get("parent_host_agent_id") or (run or {}).get("parent_host_agent_id")
     if agent is None:
+        # The main agent of a host is below the session for which the host works, if this store has that session.
         return read_or_none(store, event["parent_id"]) if "parent_id" in event else None
     return newest_of_agent(store, event.get("host"), event["host_session_id"], agent)
 
 
 class KeptParent:
-    """A block in which nobody removes ``parent``: it gives that as it is then, None if it is gone.
-
-    Whoever removes it hands on what cancels it, and must not miss a session that is put below it at that moment.
-    ``agent_id`` is the session that is changed in the block: its lock is not taken. Raises ``LockTimeout``.
-    """
+    """A block in which nobody removes ``parent``: gives ``parent`` as it is now, None if it is gone."""
 
     def __init__(self, store: Store, parent: Record | None, timeout: float, agent_id: str | None = None) -> None:
         self._store, self._parent = store, parent
         self._session: OpenSession | None = None
+        # Removing a session hands its cancellation to its children, and must not miss a child. The session ``agent_id``
+        # changes in the block, so its lock is not taken here.
         if parent is not None and parent["agent_id"] != agent_id:
             self._session = store.open(parent["agent_id"], timeout=timeout)
 
@@ -65,7 +60,7 @@ class KeptParent:
 
 
 def with_parent_known(store: Store, record: Record, parent: Record | None) -> Record:
-    """``record`` below ``parent``, unless it is above that."""
+    """``record`` below ``parent``, unless ``record`` is above ``parent``."""
     return record if parent is None else with_parent(record, parent, store.ancestors(parent))
 
 
@@ -75,7 +70,7 @@ def session_of_workflow(store: Store, host: str, run_id: str, key: str | None = 
 
 
 def with_purpose(record: Record, event: Event) -> Record:
-    """With the purpose that ``event`` reports, if none was known before."""
+    """``record`` with the purpose in ``event``, if no purpose was known before."""
     if record["purpose"] != NO_PURPOSE or event.get("purpose", NO_PURPOSE) == NO_PURPOSE:
         return record
     return {**record, "purpose": event["purpose"]}

@@ -1,7 +1,6 @@
 """Many events that a host reported at once, such as the ends of all agents of a workflow.
-
-They are in the inbox, a few hundred to a file, before the first of them is applied. Applying one twice changes nothing,
-so a file whose last event was not reached is applied again from its first.
+They are in the inbox, a few hundred to a file, before the first one is applied. If the time is over before the last
+event of a file, the whole file is applied again: applying an event twice changes nothing.
 """
 
 from __future__ import annotations
@@ -26,11 +25,11 @@ if TYPE_CHECKING:
     from . import Terms
 
 IN_ONE_FILE = 500
-"""A hook has time to see of so many events that they were applied before, and goes on behind them."""
+"""A hook has time to see that so many events were applied before, and to apply more after them."""
 
 
 def hold(store: Store, events: list[Event], now: datetime) -> list[str]:
-    """Puts ``events`` into the inbox, and returns their names there; none if that fails."""
+    """Puts ``events`` into the inbox and returns their names there; none if that fails."""
     try:
         return list(_hold(store, events, IN_ONE_FILE, _moments_from(now)))
     except (StoreFailure, errors.DurabilityUnknown, errors.TooLarge):
@@ -38,10 +37,7 @@ def hold(store: Store, events: list[Event], now: datetime) -> list[str]:
 
 
 def several(store: Store, event: Event, terms: Terms) -> EventResult:
-    """``applied``, ``busy`` if one was refused, ``early`` if one still waits for what it is about.
-
-    What can never be applied is passed over.
-    """
+    """``applied``; ``busy`` if one event was refused; ``early`` if one event still waits."""
     from .deferred import REFUSALS, checked_event, try_to_apply
 
     words = {APPLIED}
@@ -50,14 +46,14 @@ def several(store: Store, event: Event, terms: Terms) -> EventResult:
             return EventResult(BUSY)
         try:
             applied, word = try_to_apply(store, checked_event(one), terms.config, terms.should_stop)
-        except SessionsError:
+        except SessionsError:  # it can never be applied
             continue
         words.add(APPLIED if applied else BUSY if word in REFUSALS else EARLY)
     return EventResult(next(word for word in (BUSY, EARLY, APPLIED) if word in words))
 
 
 def _hold(store: Store, events: list[Event], most: int, moments: Iterator[datetime]) -> Iterator[str]:
-    """Puts ``events`` into the inbox, in their order: at most so many to a file, and fewer where they do not fit."""
+    """Puts ``events`` into the inbox in order: at most ``most`` to a file, and fewer if they do not fit."""
     for start in range(0, len(events), most):
         part = events[start : start + most]
         try:
@@ -69,5 +65,5 @@ def _hold(store: Store, events: list[Event], most: int, moments: Iterator[dateti
 
 
 def _moments_from(now: datetime) -> Iterator[datetime]:
-    """The moments by which files are named: the order of the names is that of the moments."""
+    """Moments for the names of the files, so that the names have the order of the events."""
     return (now + timedelta(microseconds=number) for number in count())

@@ -1,8 +1,5 @@
 """A workflow of a host, and the agents that it starts: a session for the workflow, and one below it for each agent.
-
-Owns how an agent finds its session: by the host's id of the workflow run and its own key in it, which stay the same
-when the host resumes the workflow, whereas the agent's id does not. Every change runs under a lock on the workflow run,
-since the launch of a workflow and the starts of its first agents come in any order.
+Every change runs under a lock on the workflow run: its launch and the starts of its first agents come in any order.
 """
 
 from __future__ import annotations
@@ -36,20 +33,18 @@ if TYPE_CHECKING:
     from .join import JoinedRun
 
 _RESUMED_DETAIL = "its host resumed the work"
-"""Why the runs before are lost: a host resumes work only when nobody is at work on it any more."""
+"""Why earlier runs are lost: a host resumes work only if nobody works on it any more."""
 
 _STOPPED_DETAIL = "stopped with its workflow"
 
 
 def delegate(store: Store, event: Event, terms: Terms) -> EventResult:
-    """The host resumes a workflow: a new run of its session while that is open, else a session that continues it.
-
-    ``known`` if this was reported before. No policy is asked: the host has decided to resume.
-    """
+    """The host resumes a workflow: a new run if its session is open, else a session that continues it."""
     with store.lock_key(_lock_key(event), terms.timeout):
         if delegations.session_of_delegation(store, event):
             return EventResult(KNOWN)
         earlier = session_of_workflow(store, event["host"], event["workflow"]["run_id"])
+        # No policy is asked: the host has decided to resume.
         if earlier and not is_final(earlier["phase"]):
             return EventResult("claimed", record=_with_resumed_run(store, event, earlier, terms))
         result = delegations.create_session(store, event, terms, earlier=earlier)
@@ -68,13 +63,12 @@ def start(store: Store, event: Event, terms: Terms) -> EventResult:
 
 
 def end_agents(store: Store, event: Event, terms: Terms, workflow: Record) -> bool:
-    """Ends the agents of ``workflow``, if that was killed: its host says nothing of them. Whether none is left.
-
-    If the workflow was only interrupted, so were they: its host resumes it with them.
-    """
+    """Whether all agents of ``workflow`` have ended, after ending them if it was killed."""
     workflow_run = workflow["runs"][-1]
     if workflow_run.get("end") != KILLED:
         return True
+    # The host says nothing about these agents. If the workflow was only interrupted, so were they: the host resumes
+    # them with it.
     fields: Run = {"detail": _STOPPED_DETAIL}
     if "interruption" in workflow_run:
         fields["interruption"] = workflow_run["interruption"]
@@ -87,7 +81,7 @@ def end_agents(store: Store, event: Event, terms: Terms, workflow: Record) -> bo
 
 
 def _agents_at_work(store: Store, event: Event, workflow_id: str, now: datetime) -> Iterator[JoinedRun]:
-    """The runs without an end of agents of this workflow, but none that began after the event."""
+    """The runs without an end of agents of this workflow, if they began before the event."""
     for record in records_of_conversation(store, event["host_session_id"]):
         for run in record["runs"] if record.get("parent_id") == workflow_id else ():
             if "workflow" in run and not runs.has_ended(run) and not began_after(run, now):
@@ -114,6 +108,8 @@ def _start_agent(store: Store, event: Event, terms: Terms) -> EventResult:
     result = starts.start(store, event, terms)
     if result.word != NO_KEY or "agent_name" not in event:
         return result
+    # When the host resumes a workflow, the ID of the workflow run and the agent's key stay the same. The agent's own ID
+    # changes.
     earlier = session_of_workflow(store, event["host"], run_id, key)
     if earlier is None or is_final(earlier["phase"]):
         return _begin_session(store, event, terms, workflow, earlier)
@@ -138,7 +134,7 @@ def _start_agent(store: Store, event: Event, terms: Terms) -> EventResult:
 def _begin_session(
     store: Store, event: Event, terms: Terms, workflow: Record | None, earlier: Record | None
 ) -> EventResult:
-    """A new session for an agent of ``workflow``; ``earlier`` is the final one whose work it continues."""
+    """A new session for an agent of ``workflow``. It continues ``earlier``, whose phase is final."""
     purpose = event.get("purpose") or (earlier["purpose"] if earlier else NO_PURPOSE)
     event, fields = {**event, "purpose": purpose}, starts.first_fields(event, terms.now)
     kept = delegations.begin_session(
@@ -148,13 +144,13 @@ def _begin_session(
 
 
 def _with_parent_agent(event: Event, workflow: Record | None) -> Event:
-    """``event`` with the host's id of the workflow's task as that of the agent that started this one, if known."""
+    """``event`` with the workflow's task as the agent that started this one, if the task is known."""
     task = workflow["runs"][-1].get("host_agent_id") if workflow else None
     return {**event, "parent_host_agent_id": task} if task else event
 
 
 def _adopt_agents(store: Store, workflow: Record, event: Event, timeout: float) -> None:
-    """The agents that started before the launch was reported get their parent."""
+    """Gives their parent to the agents that started before the launch was reported."""
     task = event["host_agent_id"]
     records = records_of_conversation(store, event["host_session_id"])
     others = (record for record in records if record["agent_id"] != workflow["agent_id"])
