@@ -1,7 +1,6 @@
-"""Durable sessions for the sub-agents of coding agents.
+"""Durable sessions for the sub-agents of coding agents. ``gaia_sessions.errors`` has the errors.
 
-The names below are the public API; ``gaia_sessions.errors`` has what they raise. They are imported on first use, and
-importing the package itself must never import anything else: a hook that needs one module pays for no other.
+The names are imported on first use, so a hook that needs one module does not pay for the others.
 """
 
 TYPE_CHECKING = False
@@ -59,5 +58,5 @@ def __getattr__(name: str) -> object:
     return getattr(functions, name)
 
 
-def __dir__() -> "list[str]":  # in quotes for the Pythons that old_python serves
+def __dir__() -> "list[str]":  # in quotes: Python 3.6 runs this file too
     return sorted([*globals(), *__all__])

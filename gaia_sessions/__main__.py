@@ -12,5 +12,5 @@ if __name__ == "__main__":
             del words[: 2 if words[0] in ("--root", "--lock-timeout") else 1]
         if words[:1] != ["hook"] or "--test" in sys.argv or os.isatty(2):
             raise
-        os._exit(0)  # the package is being replaced, and a hook must not stop its host
+        os._exit(0)  # the package is being replaced, and a hook must not disturb its host
     main()

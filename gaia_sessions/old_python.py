@@ -1,4 +1,4 @@
-"""What a hook does under a Python that is too old for everything else: one line in the log, and nothing to the host.
+"""What a hook does under a Python that is too old: it writes one line to the log.
 
 Every Python from 3.6 on can run this module, so it imports nothing of ours.
 """
@@ -13,7 +13,7 @@ _LARGEST_LOG = 1 << 20
 
 
 def main(_hook: str, words: "list[str]") -> int:
-    """Logs why nothing is recorded, and returns the exit code 0; a person who gives --test is told, and gets 1."""
+    """Logs why nothing is recorded, and returns 0; with --test it prints the reason and returns 1."""
     found = ".".join(map(str, sys.version_info[:3]))
     said = f"needs Python 3.11, found {found} at {sys.executable or 'an unknown place'}"
     if "--test" in words or os.isatty(2):
@@ -27,7 +27,7 @@ def main(_hook: str, words: "list[str]") -> int:
 
 
 def _append(line: str) -> None:
-    """Adds ``line`` to the log of the hooks, whose folder is made if need be; raises ``OSError``."""
+    """Adds ``line`` to the log of the hooks, and creates its folder if needed."""
     root = os.environ.get("GAIA_SESSIONS_ROOT", "")
     project = os.environ.get("CLAUDE_PROJECT_DIR") or os.getcwd()
     above, name = (root, ".logs") if os.path.isabs(root) else (os.path.join(project, ".claude"), "logs")
@@ -41,7 +41,7 @@ def _append(line: str) -> None:
 
 
 def _append_to(path: str, line: str) -> None:
-    """Adds ``line`` to a file, which never gets larger than others let it: nobody here makes it an old one."""
+    """Adds ``line`` to a file, unless the file has reached its largest size."""
     flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK
     fd = os.open(path, flags, 0o600)
     try:

@@ -72,7 +72,7 @@ def run_in_shell(home: Path, lines: str, flags: str = "-u") -> subprocess.Comple
     return subprocess.run(words, cwd=home, env=environment, capture_output=True, text=True, check=False)
 
 
-def test_the_conversations_go_on_from_process_to_process_as_they_stand(tmp_path: Path) -> None:
+def test_the_conversation_examples_run_across_processes_as_written(tmp_path: Path) -> None:
     page = "docs/conversations.md"
     (tmp_path / "cleaner.py").write_text(block(page, "python"), encoding="utf-8")
     assert len(block(page, "python").split("\n\n\n")[1].splitlines()) <= 12  # the agent
@@ -81,7 +81,7 @@ def test_the_conversations_go_on_from_process_to_process_as_they_stand(tmp_path:
     first, second, *shown = asked.stdout.splitlines()
     assert (asked.returncode, first) == (0, "Which of the files *.tmp do you mean?")
     assert second == "Deleting old.tmp, of the files *.tmp."
-    assert "\n".join(shown[shown.index("asked last") :][:4]) == f"asked last\n  old.tmp\nanswered last\n  {second}"
+    assert "\n".join(shown[shown.index("last question") :][:4]) == f"last question\n  old.tmp\nlast answer\n  {second}"
 
     counted = run_in_shell(tmp_path, block(page, "sh", 1), "-eu")
     assert (counted.returncode, counted.stdout, counted.stderr) == (0, "2\n4\n", "")
@@ -92,7 +92,7 @@ ANSWERS = {"approve": "completed", "deny": "abandoned", "": "approval"}
 
 
 @pytest.mark.parametrize("answer", ANSWERS)
-def test_the_commands_for_the_shell_carry_out_only_what_was_approved(tmp_path: Path, answer: str) -> None:
+def test_the_shell_example_carries_out_only_approved_work(tmp_path: Path, answer: str) -> None:
     commands, given = block("docs/commands.md", "sh"), "gaia-sessions approve"
     assert given in commands
     commands = commands.replace(given, f"gaia-sessions {answer}" if answer else ":")
@@ -107,8 +107,8 @@ def test_the_commands_for_the_shell_carry_out_only_what_was_approved(tmp_path: P
 
 
 @pytest.mark.parametrize("answer", ANSWERS)
-def test_the_python_example_carries_out_only_what_was_approved(tmp_path: Path, answer: str) -> None:
-    program, given = block("docs/python.md", "python", 1), "sessions.approve("
+def test_the_python_example_carries_out_only_approved_work(tmp_path: Path, answer: str) -> None:
+    program, given = written_examples()[0], "sessions.approve("
     assert given in program
     program = program.replace(given, f"sessions.{answer}(" if answer else "print(end='') or (")
     program += "print(sessions.show(agent_id)['phase'], 'context' in globals())\n"
@@ -117,34 +117,63 @@ def test_the_python_example_carries_out_only_what_was_approved(tmp_path: Path, a
     assert run_python(tmp_path, program) == f"{note}{ANSWERS[answer]} {answer == 'approve'}\n"
 
 
+def written_examples() -> list[str]:
+    """The examples of the page of Python that are in no docstring: each is a whole program."""
+    written = re.sub(r"<!-- (\w+).*? -->\n.*?<!-- end of \1.*? -->", "", text_of("docs/python.md"), flags=re.DOTALL)
+    return re.findall(r"^```python\n(.*?)^```$", written, flags=re.MULTILINE | re.DOTALL)
+
+
 OTHER_EXAMPLES = [
-    (0, "sessions.get(agent_id)['metadata']", "{'findings': ['issue A']}\n"),
-    (3, "[*sessions.list(every_app=True)]", "[]\n"),
-    (4, "[one['turn'] for one in sessions.messages(agent_id)]", "True\nFalse\n[0, 1, 1]\n"),
-    (
-        5,
-        "sessions.get(agent_id)['phase']",
-        "{'user_id': 'u1', 'attempts': 1, 'intent': 'create_domain'}\ninitializing\n",
-    ),
-    (6, "sessions.check_tool(agent_id, 'Read')['allowed']", "False\nTrue\nTrue\n"),
-    (7, "sessions.todos(agent_id)[0]['status']", "2400\ncompleted\n"),
-    (8, "token.is_cancelled", "no longer needed\nTrue\n"),
-    (9, "report['exit_code']", "success done\n\n0\n"),
-    (10, "[*Sessions().list()]", "[]\n[]\n"),
-    (11, "session.report()['status'], session.report()['result']", "success It is fine.\n"),
+    (1, "[*sessions.list(every_app=True)]", "[]\n"),
+    (2, "sessions.check_tool(agent_id, 'Read')['allowed']", "False\nTrue\nTrue\n"),
+    (3, "token.is_cancelled", "no longer needed\nTrue\n"),
+    (4, "session.report()['status'], session.report()['result']", "success It is fine.\n"),
 ]
 
 
 @table(("which", "shown", "expected"), OTHER_EXAMPLES)
-def test_the_other_python_examples_run_as_they_stand(tmp_path: Path, which: int, shown: str, expected: str) -> None:
+def test_the_other_python_examples_run_as_written(tmp_path: Path, which: int, shown: str, expected: str) -> None:
     home = tmp_path / str(which)
     home.mkdir()
-    assert run_python(home, block("docs/python.md", "python", which) + f"print({shown})\n") == expected
+    assert run_python(home, written_examples()[which] + f"print({shown})\n") == expected
 
 
-def test_every_python_example_is_tried() -> None:
-    tried = {1, 2, *(which for which, _, _ in OTHER_EXAMPLES)}  # the one of approvals, and of a program that answers
-    assert tried == {*range(len(blocks("docs/python.md", "python")))}
+def test_every_python_example_is_tested() -> None:
+    assert {0, *(which for which, _, _ in OTHER_EXAMPLES)} == {*range(len(written_examples()))}
+
+
+PRINTED = {
+    "create": "",
+    "update": "",
+    "finalize": "",
+    "pending": "",
+    "approve": "",
+    "deny": "",
+    "should_resume": "[]\n",
+    "explain_resume": "False phase_not_resumable\n",
+    "get": "initializing\n",
+    "list": "ID reviewer new\n",
+    "events": "['approval']\n",
+    "report": "no issue found\n",
+    "wait": "running\n",
+    "messages": "['Review the plan.']\n",
+    "add_turn": "True\nFalse\n",
+    "state": "1\n",
+    "change_state": "{'user_id': 'u1', 'attempts': 1, 'intent': 'create_domain'}\n",
+    "usage": "2400\n",
+    "add_todo": "[{'number': 1, 'description': 'read the diff', 'status': 'completed'}]\n",
+    "cancel": "cancelled\n",
+    "run": "success done\n\n",
+    "cleanup": "[]\n",
+}
+"""What the example in the docstring of each method prints."""
+
+
+@table(("method", "program"), RENDER_DOCS.examples().items())
+def test_the_example_of_a_method_runs_as_written(tmp_path: Path, method: str, program: str) -> None:
+    home = tmp_path / method
+    home.mkdir()
+    assert re.sub(r"agent-[\d-]+-\w+", "ID", run_python(home, program)) == PRINTED[method]
 
 
 @pytest.mark.slow
@@ -169,9 +198,9 @@ def test_the_tutorial_runs_from_its_first_line_to_its_last(tmp_path: Path) -> No
 
 
 @table("subject", RENDER_DOCS.subjects())
-def test_each_subject_of_the_page_of_python_has_an_example(subject: str) -> None:
+def test_each_subject_of_the_python_page_has_an_example(subject: str) -> None:
     _, _, text = text_of("docs/python.md").partition(f"\n### {subject}\n")
-    assert "```python" in text.partition("<!-- ")[0]
+    assert "```python" in re.split(r"^##+ ", text.replace("\n#### ", "\n"), flags=re.MULTILINE)[0]
 
 
 RAISES = """Says ``a``.
@@ -183,14 +212,21 @@ Raises:
 """
 
 
-def test_what_a_method_raises_is_a_list() -> None:
+def test_the_raises_section_becomes_a_list() -> None:
     items = "- `SessionFinal`, `Cancelled`: the session is over, or cancelled.\n- `TooLarge`: the text is too large."
     assert RENDER_DOCS.in_markdown(RAISES) == f"Says `a`.\n\nRaises:\n\n{items}"
 
 
-@table("more", ["    or too large", "\nMore: a paragraph"])
-def test_a_section_of_a_docstring_is_its_last_part_and_has_a_colon_in_each_item(more: str) -> None:
-    with pytest.raises(SystemExit, match=r"Raises: '.*' has no colon"):
+def test_the_args_returns_and_example_sections_become_markdown() -> None:
+    takes, returns = "Args:\n    x, y: two\n        numbers.", "Returns:\n    Their\n    sum."
+    said = f"Says `a`.\n\n{takes}\n\n{returns}\n\nExample:\n    if a:\n        b()"
+    shown = "Says `a`.\n\nArgs:\n\n- `x`, `y`: two numbers.\n\nReturns: Their sum.\n\n```python\nif a:\n    b()\n```"
+    assert RENDER_DOCS.in_markdown(said) == shown
+
+
+@table(("more", "problem"), [("    or too large", "has no colon"), ("\nMore: a paragraph", "has an empty line")])
+def test_an_item_without_a_colon_or_text_after_a_section_is_refused(more: str, problem: str) -> None:
+    with pytest.raises(SystemExit, match=rf"Raises: '.*' {problem}"):
         RENDER_DOCS.in_markdown(RAISES + more)
 
 
@@ -210,7 +246,7 @@ class Answer(TypedDict):
 """
 
 
-def test_the_keys_of_a_dict_are_a_list_and_each_of_them_is_one() -> None:
+def test_the_keys_section_becomes_a_list_and_an_unknown_key_is_refused() -> None:
     known, unknown = (ast.parse(text).body[0] for text in (DICT, DICT.replace("code: what", "cost: what")))
 
     items = "  - `agent_id`\n  - `text`, `code?`: what it said, and how it ended.\n"
@@ -219,7 +255,7 @@ def test_the_keys_of_a_dict_are_a_list_and_each_of_them_is_one() -> None:
         RENDER_DOCS.shape("Answer", unknown)
 
 
-def test_state_is_handed_over_as_the_page_shows(tmp_path: Path) -> None:
+def test_the_shared_state_example_runs_as_written(tmp_path: Path) -> None:
     done = run_in_shell(tmp_path, block("docs/state.md", "sh"), "-eu")
 
     agent_id = done.stdout.partition(":")[0]
@@ -234,7 +270,7 @@ def test_state_is_handed_over_as_the_page_shows(tmp_path: Path) -> None:
     ]
 
 
-def test_agents_of_your_own_are_begun_and_cancelled_as_the_page_shows(tmp_path: Path) -> None:
+def test_the_example_of_your_own_agents_begins_and_cancels_them(tmp_path: Path) -> None:
     done = run_in_shell(tmp_path, block("docs/limits.md", "sh"))
 
     assert done.returncode == 10
@@ -244,7 +280,7 @@ def test_agents_of_your_own_are_begun_and_cancelled_as_the_page_shows(tmp_path: 
     assert "  1  pending      read the diff\n" in done.stderr
 
 
-def test_tools_and_tasks_are_checked_as_the_page_shows(tmp_path: Path) -> None:
+def test_the_example_of_tool_and_task_checks_runs_as_written(tmp_path: Path) -> None:
     done = run_in_shell(tmp_path, block("docs/limits.md", "sh", 1))
 
     assert done.returncode == 0
@@ -252,7 +288,7 @@ def test_tools_and_tasks_are_checked_as_the_page_shows(tmp_path: Path) -> None:
     assert "left out: Bash is not among the tools that are available\n" in done.stderr
 
 
-def test_the_three_lines_for_an_agent_of_your_own_are_commands_that_exist(tmp_path: Path) -> None:
+def test_the_three_install_lines_of_the_readme_are_commands_that_work(tmp_path: Path) -> None:
     """Installing is left to other tests: what is here is the environment of these."""
     pip, install, listing = (line.partition("#")[0].split() for line in block("README.md", "sh").splitlines())
     environment = {**os.environ, "HOME": str(tmp_path)}
@@ -281,7 +317,7 @@ def test_the_changelog_is_narrow() -> None:
     assert [line for line in text_of("CHANGELOG.md").splitlines() if len(line) > WIDEST] == []
 
 
-def test_the_readme_leads_to_every_page() -> None:
+def test_the_readme_links_to_every_page() -> None:
     assert [page.name for page in DOCS if f"](docs/{page.name})" not in text_of("README.md")] == []
 
 
@@ -293,7 +329,7 @@ def test_every_page_begins_with_its_title_and_one_sentence_that_says_who_it_is_f
 
 
 @table("name", COMMANDS)
-def test_the_page_of_commands_leads_to_every_command(name: str) -> None:
+def test_the_commands_page_links_to_every_command(name: str) -> None:
     assert f"[`{name}`](#{name})" in text_of("docs/commands.md")
 
 
@@ -308,7 +344,7 @@ def named_commands() -> list[tuple[str, str]]:
 
 
 @table(("page", "name"), named_commands())
-def test_every_command_that_a_page_shows_is_one(page: str, name: str) -> None:
+def test_every_command_that_a_page_shows_exists(page: str, name: str) -> None:
     assert name in {**COMMANDS, **HIDDEN}, page
 
 
@@ -322,7 +358,7 @@ ON_PAGE = commands_to_type("docs/commands.md", "| I want to | type |")
 
 
 @table("line", sorted(IN_README | ON_PAGE))
-def test_what_a_task_says_to_type_is_a_command_with_its_options(line: str) -> None:
+def test_every_line_of_a_task_table_is_a_command_with_known_options(line: str) -> None:
     program, *words = shlex.split(line.partition(" > ")[0])
     found: click.Command | None = Commands(name=program)
     while isinstance(found, click.Group):
@@ -378,23 +414,23 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Demo:
     return Demo(done.stdout, (folder / "demo.svg").read_text(encoding="utf-8"))
 
 
-def test_the_first_look_shows_what_it_promises(demo: Demo) -> None:
+def test_the_demo_shows_the_question_the_approval_and_the_answer(demo: Demo) -> None:
     wanted = ["may I apply the plan?", "to approve, give this to your agent:", "Both ports are closed."]
     assert [text for text in wanted if text not in demo.text] == []
 
 
-def test_the_first_look_fits_one_screen_with_the_prompt_below_it(demo: Demo) -> None:
+def test_the_demo_fits_one_screen_with_the_prompt_below_it(demo: Demo) -> None:
     lines = demo.text.splitlines()
     assert len(lines) < SCREEN[1]
     assert [line for line in lines if len(line) > SCREEN[0]] == []
 
 
-def test_the_text_in_the_readme_is_what_the_first_look_shows(demo: Demo) -> None:
+def test_the_text_in_the_readme_matches_the_demo(demo: Demo) -> None:
     """To bring both up to date: ``.venv/bin/python scripts/demo docs/demo.svg``, and its text into the README."""
     assert steady(block("README.md", "text")) == steady(demo.text)
 
 
-def test_the_picture_in_the_readme_is_that_of_the_first_look(demo: Demo) -> None:
+def test_the_picture_in_the_readme_matches_the_demo(demo: Demo) -> None:
     """Another version of rich may draw it otherwise: then its text counts."""
     picture = text_of("docs/demo.svg")
     assert steady(words_of(picture)) == steady(demo.text)
@@ -418,7 +454,7 @@ def steady(text: str) -> list[str]:
     return [line.rstrip() for line in text.splitlines() if line.strip()]
 
 
-def test_a_command_in_the_place_of_the_first_look_is_run(tmp_path: Path) -> None:
+def test_the_list_command_finds_no_sessions_in_an_empty_folder(tmp_path: Path) -> None:
     ran = commands.gaia("list", environment={**os.environ, "HOME": str(tmp_path)}, folder=tmp_path)
 
     assert (ran.code, ran.err) == (0, b"")
@@ -585,7 +621,7 @@ def without_schedule(line: str) -> str:
     return f"cd / && {rest.strip()}" if at and minutes.isdecimal() else line
 
 
-def test_every_command_of_the_readme_is_tried_and_the_pages_show_all_that_are_tried() -> None:
+def test_every_readme_command_is_tested_and_every_tested_command_is_on_a_page() -> None:
     [cron] = re.findall(r"^ {4}(\d.*)$", text_of("docs/ci-and-cron.md"), flags=re.MULTILINE)
     cron = cron.replace("/home/you/project/.venv", "VENV").replace("/home/you/project", "PROJECT")
     assert IN_README
@@ -594,7 +630,7 @@ def test_every_command_of_the_readme_is_tried_and_the_pages_show_all_that_are_tr
 
 
 @pytest.mark.parametrize("line", ROWS)
-def test_what_is_typed_for_a_task_does_it(lab: Lab, line: str) -> None:
+def test_a_command_of_a_task_table_does_its_task(lab: Lab, line: str) -> None:
     row = ROWS[line]
     agent_id = lab.ids[row.session]
     if row.then:  # "yesterday" ends at midnight, and not 24 hours ago
@@ -610,7 +646,7 @@ def test_what_is_typed_for_a_task_does_it(lab: Lab, line: str) -> None:
         assert lab.gaia(command, lab.ids[session])[0] == code
 
 
-def test_waiting_ends_when_the_agent_does(lab: Lab) -> None:
+def test_wait_ends_when_the_agent_ends(lab: Lab) -> None:
     with client() as of:
         [agent_id] = lab.live("tui-normal", of, until="SubagentStop")
         with lab.command(WAIT, ID=agent_id) as waiting:
@@ -621,7 +657,7 @@ def test_waiting_ends_when_the_agent_does(lab: Lab) -> None:
     assert out == f"{agent_id}: completed\n  Report of alpha: 42.\n"
 
 
-def test_the_morning_after_a_crash_what_has_expired_is_resumed(lab: Lab) -> None:
+def test_the_lines_of_the_crash_page_resume_an_expired_session(lab: Lab) -> None:
     lab.age(10, "waiting", "crashed")
     crashed = lab.ids["crashed"]
     lines = block("docs/crash.md", "sh").splitlines()
@@ -631,13 +667,13 @@ def test_the_morning_after_a_crash_what_has_expired_is_resumed(lab: Lab) -> None
 
     assert [one.returncode for one in (listed, pending, found, resumed)] == [0, 0, 0, 0]
     assert f"{crashed}  general-purpose: Job alpha  crashed" in listed.stdout
-    assert "expired 9 hours ago; to approve it all the same" in pending.stdout
+    assert "expired 9 hours ago; to approve it" in pending.stdout
     assert f"gaia-sessions approve {lab.ids['waiting']}" in pending.stdout
     assert (crashed in before, crashed in found.stdout, crashed in resumed.stdout) == (False, False, True)
 
 
-def test_a_program_learns_who_waits_and_answers(lab: Lab) -> None:
-    program = shlex.quote(block("docs/python.md", "python", 2))
+def test_the_pending_example_lists_and_approves_waiting_sessions(lab: Lab) -> None:
+    program = shlex.quote(RENDER_DOCS.examples()["pending"].replace('Sessions("work")', "Sessions()"))
 
     done = [lab.run(f"python -c {program}") for _ in range(2)]
 
@@ -645,7 +681,7 @@ def test_a_program_learns_who_waits_and_answers(lab: Lab) -> None:
     assert lab.gaia("list", "--state", "approved", "-q") == (0, f"{lab.ids['waiting']}\n")
 
 
-def test_an_idle_time_for_the_night_keeps_its_work(lab: Lab) -> None:
+def test_a_session_idle_overnight_stays_resumable_with_a_longer_limit(lab: Lab) -> None:
     lab.age(10, "crashed")
     page = text_of("docs/crash.md")
     [setting] = re.findall(r"^With `(.*)` in `.claude/gaia-sessions.toml`", page, flags=re.MULTILINE)
@@ -654,7 +690,7 @@ def test_an_idle_time_for_the_night_keeps_its_work(lab: Lab) -> None:
     assert lab.ids["crashed"] in lab.gaia("resume")[1]
 
 
-def test_the_hosts_in_the_readme_are_those_that_were_tried() -> None:
+def test_the_readme_lists_the_tested_hosts_and_versions() -> None:
     """With all versions, on the page about hosts, and among the captures."""
     rows = re.findall(r"^\| (.*?) \| (\d[\d., ]*) \| ", text_of("README.md"), flags=re.MULTILINE)
     page = re.findall(r"^\| (.*?) \| .*? \| tested \| (.*?) \| ", text_of("docs/hosts.md"), flags=re.MULTILINE)

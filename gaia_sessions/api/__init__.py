@@ -1,1 +1,1 @@
-"""What people ask for, a module for each subject. Programs call ``Sessions``; commands and hooks call the functions."""
+"""What people ask for. Programs call ``Sessions``; commands and hooks call the functions of the modules."""

@@ -1,4 +1,4 @@
-"""Approves or denies what a session waits for; of several answers the last one holds."""
+"""Approves or denies what a session waits for. The last answer counts."""
 
 from __future__ import annotations
 
@@ -21,25 +21,44 @@ _BY_PROGRAM = "python"
 
 
 def approve(at: Writing, agent_id: str, note: str | None = None, *, if_revision: int | None = None) -> Written:
-    """[Approves](approve.md) what a session in ``approval`` asks for, and returns the record.
+    """[Approves](approve.md) what a session in ``approval`` asks for.
 
-    The phase stays ``approval``, and nothing is resumed. Idle time starts anew. To resume the session, delegate with
-    [its resume line](approve.md#the-resume-line); the agent is then told the answer and the ``note``. A later answer
+    The phase stays ``approval``, and nothing is resumed. Idle time starts again. To resume the session, delegate with
+    [its resume line](approve.md#the-resume-line). The agent is then told the answer and the ``note``. A later answer
     replaces this answer.
+
+    Args:
+        if_revision: as in ``update``.
+
+    Returns:
+        The new record.
 
     Raises:
         NothingToAnswer: the session does not wait for an approval.
         AnswerOfAgent: the setting ``approvals`` is ``explicit``, and your program runs in the shell of an agent.
         Cancelled: the session is cancelled.
         RevisionChanged, InvalidInput: as in ``update``.
+
+    Example:
+        agent_id = sessions.create("terraform-architect")
+        sessions.update(agent_id, phase="approval", question="May I apply the plan?")
+        sessions.approve(agent_id, "only in staging")
     """
     return answer(at, agent_id, "approval", note, if_revision, by=_BY_PROGRAM)
 
 
 def deny(at: Writing, agent_id: str, reason: str | None = None, *, if_revision: int | None = None) -> Written:
-    """Denies what a session in ``approval`` asks for, and returns the record.
+    """Denies what a session in ``approval`` asks for.
 
     The resumed agent is told to find another way. Everything else is as in ``approve``.
+
+    Returns:
+        The new record.
+
+    Example:
+        agent_id = sessions.create("terraform-architect")
+        sessions.update(agent_id, phase="approval", question="May I apply the plan?")
+        sessions.deny(agent_id, "too risky")
     """
     return answer(at, agent_id, "denial", reason, if_revision, by=_BY_PROGRAM)
 
@@ -47,10 +66,7 @@ def deny(at: Writing, agent_id: str, reason: str | None = None, *, if_revision: 
 def answer(
     at: Writing, agent_id: str, key: AnswerKey, message: str | None, if_revision: int | None, *, by: str
 ) -> Written:
-    """Answers by the ``key`` that the record gets; ``by`` says how it is given, as ``GivenAnswer`` does.
-
-    Raises what ``approve`` raises, and by the settings ``AnswerOfAgent`` in the shell of an agent.
-    """
+    """Stores an answer as ``key`` of the record; ``by`` says how it was given, as in ``GivenAnswer``."""
     said, shell = checked_answer(message, if_revision), at.shell()
     if shell is not None and at.config.limits.explicit_approvals:
         from gaia_sessions.errors import AnswerOfAgent

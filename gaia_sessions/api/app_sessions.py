@@ -1,6 +1,6 @@
-"""Sessions that an app keeps for its users in its own form: created, found, read, and added to one event at a time.
+"""Sessions that an app keeps for its users: created, found, read, and extended by one event at a time.
 
-Each event is one message, committed together with the state that it changes. The rules are in ``session.app_sessions``.
+Each event is one message, committed together with the state that it changes.
 """
 
 from __future__ import annotations
@@ -43,10 +43,7 @@ if TYPE_CHECKING:
 def create(
     store: Store, now: datetime, random_bytes: RandomBytes, app: str, user: str, app_id: str | None, delta: Delta | None
 ) -> Record:
-    """Creates the session that the app calls ``app_id``; None: by the id that is generated.
-
-    Raises ``SessionExists``, ``InvalidInput``, ``TooLarge``.
-    """
+    """Creates the session that the app calls ``app_id``; None means that the generated ID is its name."""
     check_names(app, user, app_id)
     agent_id = None if app_id is None else agent_id_of(app, user, app_id)
     if app_id is not None and find(store, app, user, app_id) is not None:
@@ -56,7 +53,7 @@ def create(
 
 
 def find(reader: StoreReader, app: str, user: str, app_id: str) -> Record | None:
-    """The session that the app calls ``app_id``; None if this user has none. Raises ``CorruptSession``."""
+    """Returns the session that the app calls ``app_id``; None if this user has none."""
     try:
         check_names(app, user, app_id)
     except InvalidInput:
@@ -72,13 +69,13 @@ def find(reader: StoreReader, app: str, user: str, app_id: str) -> Record | None
 
 
 def remove(store: Store, now: datetime, limits: Limits, app: str, user: str, app_id: str) -> None:
-    """Removes the session that the app calls ``app_id``, also one that cannot be read, if there is one."""
+    """Removes the session that the app calls ``app_id``, if it exists, even if it cannot be read."""
     try:
         record = find(store, app, user, app_id)
         agent_id = None if record is None else record["agent_id"]
     except CorruptSession as error:
         agent_id = agent_id_of(app, user, app_id)
-        if error.agent_id != agent_id:  # nobody knows whose it is
+        if error.agent_id != agent_id:  # the owner of that session is unknown
             raise
     if agent_id is not None:
         leaving = removal.Leaving(store, now, limits)
@@ -88,7 +85,7 @@ def remove(store: Store, now: datetime, limits: Limits, app: str, user: str, app
 
 
 def going_on(reader: StoreReader, app: str, user: str | None) -> Iterator[Record]:
-    """The sessions of the app that may go on, those of one user or of all; not what cannot be read."""
+    """Returns the open sessions of the app, of one user or of all, without those that cannot be read."""
     above = Above(reader)
     return (record for record in reader.open_of_app(app, user) if above.cancellation(record) is None)
 
@@ -96,10 +93,7 @@ def going_on(reader: StoreReader, app: str, user: str | None) -> Iterator[Record
 def values_of(
     reader: StoreReader, record: Record, known: dict[Scope, Document | None] | None = None
 ) -> tuple[Values, Seen]:
-    """The whole state that the session of ``record`` sees, and what was seen with it. Raises ``StoreFailure``.
-
-    known: the documents that were read before, for who asks for many sessions; those that are read now are added.
-    """
+    """Returns the state that a session sees, and what was seen; ``known`` has, and gets, the documents read so far."""
     known = {} if known is None else known
     scopes = scopes_of(record)
     for scope in scopes:
@@ -110,23 +104,20 @@ def values_of(
 
 
 def messages_of(reader: StoreReader, record: Record, last: int | None = None) -> list[Message]:
-    """The events of the session as ``record`` has it: the ``last`` ones, or all.
-
-    Raises ``StoreFailure``, and ``SessionNotFound`` if it was removed or begun anew meanwhile.
-    """
+    """Returns the events of the session as ``record`` has them: the ``last`` ones, or all."""
     found: list[Message] = []
     for message in reader.messages_backwards(record["agent_id"]):
         if last is not None and len(found) >= last:
             break
         if "event" in (readable := _readable(message)) and readable["seq"] <= last_seq(record):
             found.append(readable)
-    if not is_same(record, reader.read(record["agent_id"])):
+    if not is_same(record, reader.read(record["agent_id"])):  # removed or reset while we read
         raise SessionNotFound(record["agent_id"])
     return found[::-1]
 
 
 def _readable(message: Message | SessionsError) -> Message:
-    """The ``message``. Raises ``StoreFailure`` for one that is lost or damaged."""
+    """Returns the ``message``; a lost or damaged message raises ``StoreFailure``."""
     if isinstance(message, InvalidInput):
         raise StoreFailure("read", message.where, message.problem, "restore the file, or delete the session")
     if isinstance(message, SessionsError):
@@ -137,16 +128,11 @@ def _readable(message: Message | SessionsError) -> Message:
 def append(
     store: Store, now: datetime, record: Record, seen: Seen, event: AppEvent, delta: Delta, types: Mapping[str, str]
 ) -> Seen:
-    """Adds the ``event`` with the ``delta`` of its state, and returns what its program has seen then.
-
-    record: as it was just read. What its program had not seen makes it ``StateChanged``, and nothing is changed. Also
-    raises ``InvalidInput``, ``SessionFinal``, ``Cancelled``, ``TooLarge``, ``SessionNotFound``, ``CorruptSession``,
-    ``StoreFailure``.
-    """
+    """Adds the ``event`` with the ``delta`` of its state to ``record``, as it was just read; returns what was seen."""
     agent_id, parts, scopes = record["agent_id"], delta.parts(record), scopes_of(record)
 
     for message in store.messages_backwards(agent_id):
-        _readable(message)  # whoever adds behind messages that are lost would hide that they are
+        _readable(message)  # a new message behind lost ones would hide the loss
         break
 
     with locked_documents(store, scopes, parts) as documents:

@@ -1,6 +1,6 @@
-"""Where an operation on sessions works, and what it is given: the store, the settings and the moment of one call.
+"""Where an operation on sessions works: the store, the settings and the time of one call.
 
-``read`` and ``write`` call an operation. A write first applies the events that wait in the inbox.
+``read`` and ``write`` call an operation. ``write`` first applies the events that wait in the inbox.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class Place:
-    """A directory of sessions, which need not exist, and the settings that hold there."""
+    """A folder of sessions, which need not exist, and the settings for it."""
 
     __slots__ = ("config", "root")
 
@@ -41,15 +41,15 @@ class Place:
 
     @property
     def store(self) -> Store:
-        """The store for one call, at whose end its block ends; each use of this is another one."""
+        """A new store for one call; leaving its ``with`` block closes it."""
         return open_store(self.root, self.config)
 
     def __reduce__(self) -> tuple[object, ...]:
-        return type(self), (self.root,)  # wherever it is unpickled, the settings are those of that place
+        return type(self), (self.root,)  # the settings are read again where it is unpickled
 
 
 class Reading:
-    """What an operation that reads is given; store: the sessions as they are stored."""
+    """What an operation that reads gets; ``store`` has the sessions as they are stored."""
 
     __slots__ = ("config", "now", "root", "store")
 
@@ -60,29 +60,29 @@ class Reading:
         self.root = root
 
     def preview(self) -> StoreReader | Plan:
-        """The sessions as they will be once the events that wait are applied; each asks for these anew."""
+        """Returns the sessions as if the waiting events were applied; each call looks again."""
         from .foresight import foreseen_by_reader
 
         return foreseen_by_reader(self.store, self.now, self.config)
 
     def plan(self) -> Plan:
-        """The same as a plan, which takes what a dry run does."""
+        """Returns the same as a plan, on which a dry run can write."""
         from .foresight import foreseen
 
         return foreseen(self.store, self.now, self.config)
 
 
 class Writing(Reading):
-    """What an operation that writes is given: the waiting events are applied, so ``store`` has all there is."""
+    """What an operation that writes gets; the waiting events are already in ``store``."""
 
     __slots__ = ()
 
     def change(self, agent_id: str, rule: Callable[[Record, datetime], Record], reserved: int = 0) -> Record:
-        """The session after ``rule``, in one write that leaves ``reserved`` bytes free for the end of the work."""
+        """Returns the session after ``rule``, in one write that keeps ``reserved`` bytes free for the end."""
         return self.store.change(agent_id, lambda record: rule(record, self.now), reserved=reserved)
 
     def shell(self) -> str | None:
-        """The host in whose agent's shell this is typed; None in that of a person or a program."""
+        """Returns the host whose agent's shell runs this process; None for a person or a program."""
         from gaia_sessions.hosts import host_of_shell
 
         return host_of_shell(os.environ)
@@ -95,22 +95,20 @@ def read(
     *arguments: Arguments.args,
     **named: Arguments.kwargs,
 ) -> Result:
-    """What ``do`` returns for the sessions of ``place``, and ``arguments``; nothing is written.
-
-    The store is closed when this returns or raises. An iterator that ``do`` returns holds open what it reads, alone.
-    """
+    """Returns what ``do`` returns for the sessions of ``place``, and writes nothing."""
     with place.store as store:
+        # An iterator that this returns keeps its own files open after the store is closed.
         return do(Reading(store, utc_now(), place.config, place.root), *arguments, **named)
 
 
 @contextmanager
 def store_of(place: Place, *, dry_run: bool) -> Iterator[Store]:
-    """The store, with the waiting events applied; for a dry run a plan, which has them, and what is done to it."""
+    """Yields the store with the waiting events applied, or for a dry run a plan that has them."""
     if not dry_run:
         write(place, lambda _: None)
     with place.store as store:
         reading = Reading(store, utc_now(), place.config, place.root)
-        yield reading.plan() if dry_run else store  # type: ignore[misc]  # a plan has what is called of it
+        yield reading.plan() if dry_run else store  # type: ignore[misc]  # a plan has the methods that are called
 
 
 def write(
@@ -120,17 +118,14 @@ def write(
     *arguments: Arguments.args,
     **named: Arguments.kwargs,
 ) -> Result:
-    """What ``do`` returns for the sessions of ``place``, and ``arguments``, once the waiting events are applied.
-
-    It is logged which were.
-    """
+    """Applies the waiting events, logs which, and returns what ``do`` returns for the sessions of ``place``."""
     from gaia_sessions.ingest.deferred import apply_deferred
 
     now = utc_now()
     with place.store as store:
         applied = apply_deferred(store, now, place.config)
         if applied:
-            store.close()  # the root may be the last file that may be open
+            store.close()  # else the log may find no free file descriptor
             from gaia_sessions.session.clock import format_time
             from gaia_sessions.store import hook_log
 

@@ -1,7 +1,6 @@
-"""What whoever goes on with work is told of the earlier runs: an agent in its prompt, a command on its input.
+"""What an agent or a command is told of the earlier runs when it resumes or continues work.
 
-Owns that wording and its limits. What comes from an earlier run is untrusted data: it is fenced, named as data,
-stripped of what nobody sees and cut, and no line of it can look like the fence.
+Texts of an earlier run are untrusted: they are fenced as data, cleaned and cut, and no line can look like the fence.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
 LONGEST_BRIEFING = 6000
 
 ENDED = "ended"
-"""The reason of a session that continues one that has ended, because a person asked for that."""
+"""The reason of a session that continues an ended one because a person asked for that."""
 
 
 _LONGEST_METADATA = 1500
@@ -40,39 +39,44 @@ _LONGEST_ANSWER = 2000
 _SHOWN_TRANSITIONS = 10
 _WHY_NOT_RESUMED = {
     "phase_not_resumable": "it has ended, or stopped in a phase that cannot be resumed",
-    "not_ready": "resuming it was switched off",
-    "clock_skew": "its last activity lies in the future",
+    "not_ready": "resuming was switched off",
+    "clock_skew": "its last activity is in the future",
     "expired": "it was idle for too long",
     "too_many_errors": "it failed too often",
 }
 
-_RESUMED_HEADING = "You go on with work that an earlier run began and did not finish."
-_NEVER_STARTED_HEADING = "This work was delegated before, and its client was gone before an agent started: it is new."
+_RESUMED_HEADING = "You resume work that an earlier run began and did not finish."
+_NEVER_STARTED_HEADING = (
+    "This work was delegated before, but its client ended before an agent started. The work is new."
+)
 _NOTICES = {
-    "approved": " What it asked an approval for was approved, see below: carry it out.",
-    "denied": " What it asked an approval for was denied, see below: do not do that; find another way, or end.",
+    "approved": " What the earlier run asked an approval for is approved (see below). Carry it out.",
+    "denied": (
+        " What the earlier run asked an approval for is denied (see below). Do not do it. Find another way, or end."
+    ),
 }
-_WAS_APPROVED = "What you asked an approval for is approved: carry it out."
+_WAS_APPROVED = "What you asked an approval for is approved. Carry it out."
 _NOTICES_TO_WHO_REMEMBERS = {
     "approved": _WAS_APPROVED,
-    "denied": "What you asked an approval for is denied: do not do that; find another way, or end.",
+    "denied": "What you asked an approval for is denied. Do not do it. Find another way, or end.",
 }
 _NOT_ANSWERED_TO_WHO_REMEMBERS = (
-    "No answer of the user to what you asked is recorded: carry it out only if you are told that the user said yes."
+    "No answer of the user to your question is recorded. Carry out what you asked for only if you are told that the "
+    "user said yes."
 )
-GO_ON = "Go on with the work."
-"""What an agent that remembers the earlier run is told if there is nothing else to say."""
+GO_ON = "Resume the work."
+"""The prompt for an agent that remembers the earlier run, if there is nothing else to say."""
 
 _APPROVED_BY_AGENT = (
-    " An approval of what it asked was typed in the shell of an agent, and no answer of the user is recorded. Carry it "
-    "out only if your task says that the user said yes; else do nothing of it, and ask again."
+    " An approval was typed in the shell of an agent, and no answer of the user is recorded. Carry out what the "
+    "earlier run asked for only if your task says that the user said yes. Otherwise do none of it, and ask again."
 )
 _APPROVED_BY_RUN = (
-    " It asked for an approval, see below; that it was started again means that it is approved: carry it out."
+    " The earlier run asked for an approval (see below). This new start approves it. Carry out what was asked for."
 )
 _NOT_ANSWERED = (
-    " It asked for an approval, see below, and no answer of the user is recorded. Carry it out only if your task says "
-    "that the user said yes; else do nothing of it, and ask again."
+    " The earlier run asked for an approval (see below), and no answer of the user is recorded. Carry out what it "
+    "asked for only if your task says that the user said yes. Otherwise do none of it, and ask again."
 )
 
 
@@ -84,14 +88,8 @@ def briefing(
     *,
     approves: bool = False,
 ) -> str:
-    """What an agent or a command must know of earlier work: the facts and, as far as they fit, what was said.
-
-    At most ``LONGEST_BRIEFING`` characters beside a system prompt of the session. record: that of the work as it was
-    before it went on, of ``sessions``. reason: why the work could not be resumed and is continued in a new session, as
-    the policy says it, or ``ENDED``; None for work that goes on. is_late: whether the time to read files is over.
-    approves: whether a person let it go on by a command, which approves what it waits for.
-    """
-    beginning = _beginning(record, reason, approves=approves)
+    """Returns what an agent or a command is told of ``record`` before it was resumed, or continued for ``reason``."""
+    beginning = _beginning(record, reason, approves=approves)  # a system prompt comes on top of LONGEST_BRIEFING
     source = Turns(sessions, record, is_late)
     told = context_lines(context_of(source, turns=TURNS, room=_room(beginning), measure=_size_as_data))
     return "\n".join([*beginning, *map(_as_data, told), END_OF_DATA])
@@ -100,12 +98,14 @@ def briefing(
 def context(at: Reading, agent_id: str, *, turns: int = TURNS, max_tokens: int | None = None) -> Context:
     """Returns what an agent is told of the turns so far; the command ``context`` prints the same.
 
-    The last ``turns`` turns come whole, as far as they fit. Each older turn comes as one line. Files of hosts are read
-    if possible. If the newest turn does not fit, you get the beginning and the end of that turn, long texts are cut,
-    and ``is_whole`` is False. No tool call comes without its result.
+    The newest turns come whole, as far as they fit. Each older turn comes as one line. Files of hosts are read if
+    possible. If the newest turn does not fit, you get the beginning and the end of that turn, long texts are cut, and
+    ``is_whole`` is False. No tool call comes without its result.
 
-    ``max_tokens`` limits the printed text, at 4 bytes a token, without the system prompt. The default is a briefing's
-    limit.
+    Args:
+        turns: how many turns come whole.
+        max_tokens: limits the printed text without the system prompt, at 4 bytes a token. The default is a
+            briefing's limit.
 
     Raises:
         BadArgument: ``turns`` is below 1, or ``max_tokens`` is below 50.
@@ -141,10 +141,7 @@ def context(at: Reading, agent_id: str, *, turns: int = TURNS, max_tokens: int |
 
 
 def answer_for_agent(record: Record, *, approves: bool) -> str:
-    """What an agent that remembers the earlier run is told of what it asked; empty if it asked nothing.
-
-    approves: as in ``briefing``.
-    """
+    """Returns the answer for an agent that remembers the earlier run; empty if it asked nothing."""
     given = untold_answers(record)[-1:]
     if is_asking(record) or not given:
         if not waits_for_approval(record["phase"]):
@@ -156,7 +153,7 @@ def answer_for_agent(record: Record, *, approves: bool) -> str:
 
 
 def answers_for_woken(record: Record) -> list[str]:
-    """What an agent that a message woke is told of the answers since it asked; ``record`` is that of before."""
+    """Returns the answers since its question, for an agent that a message woke; ``record`` is from before."""
     given = untold_answers(record)[-1:]
     notice = [
         _NOT_ANSWERED_TO_WHO_REMEMBERS if _is_of_nobody(one) else _NOTICES_TO_WHO_REMEMBERS[one["answer"]]
@@ -167,7 +164,7 @@ def answers_for_woken(record: Record) -> list[str]:
 
 
 def _room(beginning: list[str]) -> int:
-    """How many characters a briefing that begins so has left for what was said."""
+    """Returns how many characters of a briefing are left behind this ``beginning``."""
     return max(0, LONGEST_BRIEFING - len("\n".join([*beginning, END_OF_DATA])))
 
 
@@ -191,23 +188,20 @@ def _beginning(record: Record, reason: str | None, *, approves: bool = False) ->
 
 
 def _note(record: Record) -> list[str]:
-    """What the user answered, each on a line of its own, which no text of it can end: the last answer comes last.
-
-    None from an agent, and none that came with another folder: those are data.
-    """
-    if "imported_from" in record:
+    """Returns the user's answers, each on its own line; the last answer comes last."""
+    if "imported_from" in record:  # answers from another folder are data, like answers of agents
         return []
     given, notes = untold_answers(record), []
     if given and not is_asking(record):
         last = given.pop()
         if "shell" not in last and last.get("message"):
-            notes = [f"The user said with that: {visible_line(last['message'], _LONGEST_ANSWER)}"]
+            notes = [f"The user added: {visible_line(last['message'], _LONGEST_ANSWER)}"]
     return [*(_said_before(one) for one in given if "shell" not in one and one["by"] != UPDATE), *notes]
 
 
 def _said_before(given: GivenAnswer) -> str:
     said = f": {visible_line(given['message'], _LONGEST_ANSWER)}" if given.get("message") else "."
-    return f"Before that the user {given['answer']} what was asked then{said}"
+    return f"Before that, the user {given['answer']} an earlier request{said}"
 
 
 def _heading(record: Record, reason: str | None, *, approves: bool) -> str:
@@ -221,7 +215,7 @@ def _heading(record: Record, reason: str | None, *, approves: bool) -> str:
 
 
 def _what_was_answered(record: Record, *, approves: bool) -> str:
-    """What holds for what the work asked an approval for; empty if whoever goes on need not know of any."""
+    """Says what was answered to the request for an approval; empty if there was no such request."""
     given = untold_answers(record)[-1:]
     if given and given[0]["by"] != UPDATE and not is_asking(record):
         return _APPROVED_BY_AGENT if _is_approved_by_agent(given[0]) and not approves else _NOTICES[given[0]["answer"]]
@@ -231,17 +225,17 @@ def _what_was_answered(record: Record, *, approves: bool) -> str:
 
 
 def _is_approved_by_agent(given: GivenAnswer) -> bool:
-    """Whether an agent may have approved that by itself; what it denies is denied all the same."""
+    """Whether perhaps an agent approved this itself; a denial by an agent counts."""
     return "shell" in given and given["answer"] == "approved"
 
 
 def _is_of_nobody(given: GivenAnswer) -> bool:
-    """Whether nothing says that a person gave the answer."""
+    """Whether nothing shows that a person gave the answer."""
     return given["by"] == UPDATE or _is_approved_by_agent(given)
 
 
 def _has_never_started(record: Record) -> bool:
-    """Whether all that is known of the work is that it was delegated."""
+    """Whether the work was only delegated, as far as known."""
     runs = record.get("runs", ())
     return all(map(was_only_delegated, runs)) and bool(runs) and not record["history"][1:]
 
@@ -258,7 +252,7 @@ def _facts(record: Record) -> list[str]:
     if why:
         facts.append(f"why it stopped: {visible_line(why)}")
     if _was_begun(record):
-        facts.append("it was interrupted while it carried out its plan: look first at what has been done already")
+        facts.append("it was interrupted while it carried out its plan; first check what is already done")
     facts += _answers(record)
     if record["last_error"]:
         facts.append(f"errors: {record['error_count']}, the last: {visible_line(record['last_error']['message'])}")
@@ -268,7 +262,7 @@ def _facts(record: Record) -> list[str]:
 
 
 def _answers(record: Record) -> list[str]:
-    """What it was answered, by whomever."""
+    """Returns all answers, from a person or an agent."""
     return [answer_words(one, _LONGEST_ANSWER) for one in untold_answers(record) if one["by"] != UPDATE]
 
 
@@ -280,7 +274,7 @@ def _why_it_stopped(record: Record) -> str | None:
 
 
 def _was_begun(record: Record) -> bool:
-    """Whether the session rests only because its latest run was interrupted while it executed or validated."""
+    """Whether the latest run was interrupted while it executed or validated."""
     run = record["runs"][-1] if record.get("runs") else {}
     if "interruption" not in run:
         return False
@@ -295,6 +289,6 @@ def _history(record: Record) -> list[str]:
 
 
 def _latest_run(record: Record) -> Run:
-    """The latest run with a last message, or else the latest run."""
+    """Returns the latest run with a last message, or else the latest run."""
     runs = record.get("runs") or [{}]
     return next((run for run in reversed(runs) if "last_message" in run), runs[-1])

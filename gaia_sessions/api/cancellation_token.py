@@ -1,8 +1,4 @@
-"""The token by which a program asks whether its work is cancelled.
-
-Owns how a token of a session and tokens in memory are linked, and how often one that waits looks. Once a token has been
-seen cancelled it stays so. Must never take a lock to look.
-"""
+"""The token by which a program asks whether its work is cancelled. Looking takes no lock."""
 
 from __future__ import annotations
 
@@ -10,7 +6,7 @@ import os
 import threading
 import time
 
-from gaia_sessions.errors import Cancelled, StoreFailure  # by name: one in need of files must not need one more
+from gaia_sessions.errors import Cancelled, StoreFailure  # imported now: later no file descriptor may be free
 from gaia_sessions.session.cancellation import check_reason, unread_cancellation
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.store.reading import RECORD
@@ -33,13 +29,16 @@ class CancellationToken:
     """Says whether a session, or work in memory, is [cancelled](phases.md#cancellation).
 
     With ``agent_id``, the token belongs to this session. The token is cancelled if any process cancels the session, or
-    a session above it with everything below. Without ``agent_id``, the token is in memory only. If the token ``parent``
-    is cancelled, this token is cancelled too. ``root`` is as in ``Sessions``. Once cancelled, a token stays cancelled.
-    Several threads can use one token.
+    a session above it with everything below. Without ``agent_id``, the token is in memory only. Once cancelled, a token
+    stays cancelled. Several threads can use one token.
 
     A copy is the token itself. A pickled token, for example for ``multiprocessing``, still knows its cancellation, and
-    the sessions that can cancel it. It does not learn what happens later to tokens in memory. If no
-    session can cancel a token, pickling it raises ``TypeError``.
+    the sessions that can cancel it. It does not learn what happens later to tokens in memory. If no session can cancel
+    a token, pickling it raises ``TypeError``.
+
+    Args:
+        root: as in ``Sessions``.
+        parent: if this token is cancelled, the new token is cancelled too.
     """
 
     def __init__(
@@ -52,11 +51,11 @@ class CancellationToken:
 
     @property
     def cancellation(self) -> Cancellation | None:
-        """Why the token is cancelled, ``{at?, reason?, by?}``; None if it is not. Raises the errors of
-        ``is_cancelled``.
+        """Why the token is cancelled, ``{at?, reason?, by?}``; None if it is not cancelled.
 
         ``by`` is the cancelled session above. If the system cannot tell whether the token is cancelled, for example
-        because file descriptors are used up, the token counts as cancelled, and ``reason`` says why.
+        because file descriptors are used up, the token counts as cancelled, and ``reason`` says why. Raises the errors
+        of ``is_cancelled``.
         """
         return self._link.cancellation()
 
@@ -73,7 +72,7 @@ class CancellationToken:
         """Cancels the token and its child tokens, or the session with everything below it.
 
         The reason and the time of the first cancellation stay. When the method returns, the cancellation of a session
-        is durable. It raises the errors of ``Sessions.cancel``.
+        is durable. Raises the errors of ``Sessions.cancel``.
         """
         check_reason(reason)
         if self._link.session:
@@ -96,15 +95,19 @@ class CancellationToken:
         return session.root if session else None
 
     def child_token(self) -> CancellationToken:
-        """Returns a token in memory that is cancelled with this one. If you cancel the child, this one is not
-        cancelled.
+        """Returns a token in memory that is cancelled with this one.
+
+        If you cancel the child, this token is not cancelled.
         """
         return CancellationToken(parent=self)
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Waits until the token is cancelled, at most ``timeout`` seconds, and returns whether it is cancelled.
+        """Waits until the token is cancelled, and returns whether it is cancelled.
 
-        Without ``timeout``, it waits for ever. Raises the errors of ``is_cancelled``.
+        Raises the errors of ``is_cancelled``.
+
+        Args:
+            timeout: the longest wait in seconds; None means no limit.
         """
         deadline = None if timeout is None else time.monotonic() + timeout
         while not self.is_cancelled:
@@ -128,17 +131,14 @@ class CancellationToken:
 
 
 class _Link:
-    """A token in the chain of those that cancel it: its session, if it has one, and the token above it.
-
-    seen: the cancellations that were found. Threads that find one at the same time all add theirs; the first counts.
-    """
+    """A token in the chain of tokens that cancel it: its session, if any, and the token above it."""
 
     __slots__ = ("above", "seen", "session")
 
     def __init__(self, session: _Session | None, above: _Link | None) -> None:
         self.session = session
         self.above = above
-        self.seen: list[Cancellation] = []
+        self.seen: list[Cancellation] = []  # several threads may add theirs at once; the first one counts
 
     def _up(self) -> Iterator[_Link]:
         link: _Link | None = self
@@ -147,21 +147,21 @@ class _Link:
             link = link.above
 
     def cancellation(self) -> Cancellation | None:
-        """Why the token is cancelled, by itself or with one above it; None if it is not."""
+        """Why the token is cancelled, by itself or with a token above it; None if it is not."""
         link = next((link for link in self._up() if link.is_cancelled()), None)
         if link is not None and link is not self:
             self.seen.append(link.seen[0])
         return self.seen[0] if self.seen else None
 
     def is_cancelled(self) -> bool:
-        """Whether the token is cancelled whatever is above it."""
+        """Whether the token is cancelled by itself."""
         found = self.session.look() if self.session and not self.seen else None
         if found is not None:
             self.seen.append(found)
         return bool(self.seen)
 
     def nearest_session(self) -> _Session | None:
-        """The session of the token, or else of the nearest one above it that has one."""
+        """Returns the session of the token, or of the nearest token above that has one."""
         return next((link.session for link in self._up() if link.session), None)
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -169,14 +169,14 @@ class _Link:
         sessions = [link.session for link in self._up() if link is self or link.session]
         if sessions == [None] and not seen:
             raise TypeError(
-                "a token in memory cannot be pickled, since no other process would see it cancelled: "
-                "use the token of a session, or a child token of that"
+                "a token in memory cannot be pickled, because no other process would see its cancellation; "
+                "use the token of a session, or a child token of that token"
             )
         return _linked, (sessions, seen)
 
 
 def _linked(sessions: list[_Session | None], seen: list[Cancellation]) -> _Link:
-    """The link of a token with the first of ``sessions``, above which are the others."""
+    """Returns the link of a token with the first of ``sessions``; the others are above it."""
     first, *others = sessions
     above: _Link | None = None
     for session in reversed(others):
@@ -187,7 +187,7 @@ def _linked(sessions: list[_Session | None], seen: list[Cancellation]) -> _Link:
 
 
 class _Session:
-    """One session, and what is above it once that is known: a parent never changes."""
+    """One session, and the known sessions above it: a parent never changes."""
 
     def __init__(self, agent_id: str, sessions: Sessions) -> None:
         self.agent_id = agent_id
@@ -197,24 +197,24 @@ class _Session:
 
     @property
     def root(self) -> str:
-        """The directory of the session."""
         return self._sessions.root
 
     def look(self) -> Cancellation | None:
-        """Why it is cancelled. The topmost above it may still get a parent, so it is read again once it has changed."""
+        """Returns why the session is cancelled; None if it is not."""
         above = self._above
+        # The topmost session above may still get a parent, so it is read again when its record has changed.
         topmost = self._stamp_of(above[-1] if above else self.agent_id)
         are_all = topmost is not None and topmost == self._topmost
         try:
             with self._sessions.store as store:
                 found, self._above = cancellation_and_above(store, self.agent_id, above, are_all=are_all)
-        except (StoreFailure, OSError) as error:  # without a free descriptor not even a module can be imported
+        except (StoreFailure, OSError) as error:  # without a free descriptor no module can be imported
             return unread_cancellation(error)
         self._topmost = topmost if found is None and len(self._above) == len(above) else None
         return found
 
     def _stamp_of(self, agent_id: str) -> tuple[int, int, int] | None:
-        """What changes with the record of a session, which is replaced by another file with each write."""
+        """Returns what changes with each write of a record, because each write replaces the file."""
         try:
             found = os.stat(os.path.join(self.root, agent_id, RECORD))
         except OSError:

@@ -1,7 +1,6 @@
-"""Cancels sessions, and ends those that are cancelled where nobody is at work on them any more.
+"""Cancels sessions, and ends cancelled sessions on which nobody is at work.
 
-Owns which sessions a conversation of a host has, and when a cancelled session need not wait for an end any longer. The
-mark is written before anything else, and decides.
+The mark is written before anything else, and decides.
 """
 
 from __future__ import annotations
@@ -53,14 +52,21 @@ if TYPE_CHECKING:
 
 
 def cancel(at: Writing, agent_id: str, reason: str | None = None, *, only: bool = False) -> CancelledSession:
-    """[Cancels](phases.md#cancellation) a session and all sessions below it, also those created later; with ``only``,
-    the session alone.
+    """[Cancels](phases.md#cancellation) a session and all sessions below it, also those created later.
 
     If the session was cancelled before, the time and the reason of that cancellation stay. The session ends as
     ``abandoned`` when nobody is at work on it any more.
 
+    Args:
+        only: cancels the session alone.
+
     Raises:
         InvalidInput: ``reason`` is not a text.
+
+    Example:
+        agent_id = sessions.create("reviewer")
+        sessions.cancel(agent_id, "no longer needed")
+        print(sessions.report(agent_id)["status"])
     """
     return mark_cancelled(at.store, at.now, agent_id, reason, below=not only)
 
@@ -97,10 +103,7 @@ def cancellation(at: Reading, agent_id: str) -> Cancellation | None:
 
 
 def mark_cancelled(store: Store, now: datetime, agent_id: str, reason: str | None, *, below: bool) -> CancelledSession:
-    """Marks the session as cancelled, with ``below`` everything below it too.
-
-    Raises ``SessionNotFound``, and ``InvalidInput`` for a reason that is no text.
-    """
+    """Marks the session as cancelled, with ``below`` also everything below it."""
     check_reason(reason)
     found: list[Mark | None] = []
 
@@ -113,11 +116,8 @@ def mark_cancelled(store: Store, now: datetime, agent_id: str, reason: str | Non
 
 
 def hand_on(store: Store, agent_id: str, children: Collection[str], timeout: float | None) -> None:
-    """Gives ``children``, those of a session that is about to be removed, the mark that cancels them with it, durably.
-
-    So what is below it stays cancelled, since when and why it was. One that is its own parent goes, and needs none.
-    ``timeout`` is as in ``Store.open``. Raises ``LockTimeout``.
-    """
+    """Gives the ``children`` of a session that is about to be removed the mark that cancels them with it."""
+    # A session that is its own parent goes with this removal, and needs no mark.
     there = [child for child in children if child != agent_id and store.has(child)]
     handed = Above(store).handed_down(agent_id) if there else None
     if handed is None:
@@ -138,13 +138,8 @@ def _ids_of_conversation(store: Store, host_session_id: str) -> Iterator[str]:
 def cancellation_and_above(
     store: Store, agent_id: str, known_above: Sequence[str] = (), *, are_all: bool = False
 ) -> tuple[Cancellation | None, Sequence[str]]:
-    """Why the session is cancelled, and what is above it, the parent first. None if it is not cancelled.
-
-    A parent never changes, so whoever hands in what was above it before has only the topmost of them read again: that
-    may have got a parent, unless they ``are_all``. While the system refuses to say whether it is cancelled, it counts
-    as cancelled; its own mark is enough, so a corrupt one may be cancelled too. Raises ``SessionNotFound``, and
-    ``CorruptSession`` where the sessions above must be known.
-    """
+    """Returns why a session is cancelled, or None, and the IDs above it, the parent first."""
+    # A parent never changes. Only the topmost of ``known_above`` may have got one, unless they ``are_all``.
     path = [agent_id, *known_above]
     try:
         if not store.has(agent_id):
@@ -153,7 +148,7 @@ def cancellation_and_above(
         if found is None and not are_all:
             path = [*dict.fromkeys([*path, *_ids_above_topmost(store, path)])]
             found = cancellation_of(agent_id, store.marks(path))
-    except StoreFailure as error:
+    except StoreFailure as error:  # if the system refuses to say, the session counts as cancelled
         found = unread_cancellation(error)
     return found, path[1:]
 
@@ -162,16 +157,13 @@ def _ids_above_topmost(store: Store, path: Sequence[str]) -> Iterable[str]:
     try:
         return store.ancestors(store.read(path[-1]))
     except (SessionNotFound, CorruptSession, InvalidId):
-        if len(path) == 1 and not store.marks(path):
+        if len(path) == 1 and not store.marks(path):  # its own mark is enough, even if the record is corrupt
             raise
         return ()
 
 
 def settled(record: Record, cancellation: Cancellation | None, now: datetime, dead_runs: frozenset[int]) -> Record:
-    """``record`` as ``abandoned`` if it is cancelled and nobody is at work on it, nor about to be; else ``record``.
-
-    ``dead_runs`` are the numbers of runs whose host is proved to be gone.
-    """
+    """Returns ``record`` as ``abandoned`` if it is cancelled and nobody is at work on it; else ``record``."""
     if cancellation is None or not is_open(record) or has_agent(record, now, dead_runs):
         return record
     return abandoned(record, cancellation)

@@ -1,4 +1,4 @@
-"""What counts against the budget of a session: charges, a stated total, skills. The rules are in ``session.budget``."""
+"""What counts against the budget of a session: charges, a stated total, skills."""
 
 from __future__ import annotations
 
@@ -24,15 +24,25 @@ if TYPE_CHECKING:
 
 
 def usage(at: Reading, agent_id: str) -> TokenUsage:
-    """Returns how much of [its budget](limits.md#budgets) a session has used."""
+    """Returns how much of [its budget](limits.md#budgets) a session has used.
+
+    Example:
+        agent_id = sessions.create("reviewer", max_tokens=64_000)
+        sessions.add_skill(agent_id, "pdf", 900)
+        sessions.charge(agent_id, 1_500)
+        print(sessions.usage(agent_id)["tokens"])
+    """
     return usage_of(at.preview().read(agent_id), at.now, at.config.limits_tokens)
 
 
 def charge(at: Writing, agent_id: str, tokens: int) -> TokenUsage:
-    """Counts ``tokens`` more against the budget, and returns the new usage.
+    """Counts ``tokens`` more against the budget.
 
     No charge is lost, even if many processes charge at once. A used-up budget is no error. A charge is activity of the
     session.
+
+    Returns:
+        The new usage.
 
     Raises:
         BadArgument: ``tokens`` is not a whole number from 0 to 10**12.
@@ -43,9 +53,12 @@ def charge(at: Writing, agent_id: str, tokens: int) -> TokenUsage:
 
 
 def set_token_total(at: Writing, agent_id: str, total: int) -> TokenUsage:
-    """States that ``total`` tokens were used so far, and returns the new usage.
+    """States that ``total`` tokens were used so far.
 
     Later charges, skills and reported tokens add to this total.
+
+    Returns:
+        The new usage.
 
     Raises:
         BadArgument: as in ``charge``.
@@ -56,7 +69,7 @@ def set_token_total(at: Writing, agent_id: str, total: int) -> TokenUsage:
 
 
 def add_skill(at: Writing, agent_id: str, name: str, tokens: int) -> LoadedSkill:
-    """Adds the tokens of a loaded skill to those used of the budget. If the skill was loaded before, nothing changes.
+    """Counts the tokens of a loaded skill against the budget. If the skill was loaded before, nothing changes.
 
     The skill is in ``skills`` of this session's record only.
 

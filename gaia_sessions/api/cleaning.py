@@ -1,8 +1,6 @@
-"""Removes sessions that nobody has used for a long time, whatever their phase, once runs are closed that have an end.
+"""Removes sessions that nobody has used for a long time, in any phase, after it closes runs that have ended.
 
-Must never remove one that may be resumed, waits for a limit, has a live run, is above an open one or continued by one,
-or has an uncertain age; one that a person may still turn to only after some days. Each is judged twice, the second time
-under its lock.
+Each session is judged twice, the second time under its lock.
 """
 
 from __future__ import annotations
@@ -75,7 +73,7 @@ if TYPE_CHECKING:
 
 _MAX_HOURS = 1_000_000
 _YOUNG = "young"
-"""Why most sessions stay; those are only counted."""
+"""Why most sessions stay; these sessions are only counted."""
 
 
 def cleanup(
@@ -88,15 +86,23 @@ def cleanup(
 ) -> CleanupReport:
     """[Removes](ci-and-cron.md#clean-up-by-cron) sessions that were not updated for ``hours``.
 
-    Only sessions of ``app`` are removed; without ``app``, only sessions that belong to no app. With ``corrupt``, all
-    sessions that cannot be read are removed too, at any age. First, runs are closed as ``reconcile`` does.
+    First, runs are closed as ``reconcile`` does.
 
     These sessions stay: sessions that can be resumed; sessions whose [run](record.md#runs) has perhaps not ended; and
     for ``keep_days`` (a [setting](settings.md)), open sessions that have turns, or asked for an approval and were not
     denied. Only its writes show that your own program is at work.
 
+    Args:
+        dry_run: returns the report and removes nothing.
+        corrupt: also removes all sessions that cannot be read, at any age.
+        app: removes only sessions of this app; without it, only sessions that belong to no app.
+
     Raises:
         BadArgument: ``hours`` is below 0 or above 1,000,000.
+
+    Example:
+        sessions.create("reviewer")
+        print(sessions.cleanup(hours=24, dry_run=True)["removed"])
     """
     now, settings = utc_now(), place.config
     policy = CleanupPolicy(now, hours, settings.limits, keep_days=settings.keep_days, corrupt=corrupt, app=app)
@@ -106,11 +112,7 @@ def cleanup(
 
 
 class CleanupPolicy:
-    """What may be removed at ``now``: not updated for ``hours``; with ``corrupt`` also what cannot be read.
-
-    keep_days: for how long at least a person may turn to open work that had turns, or asks for an approval. app: only
-    sessions of this app; None for those of none.
-    """
+    """The rule of ``cleanup`` at ``now``; without an ``app``, it is for sessions without an app."""
 
     __slots__ = ("age", "app", "corrupt", "keep_days", "keeps_continued", "limits", "named", "now")
 
@@ -124,8 +126,8 @@ class CleanupPolicy:
         corrupt: bool = False,
         app: str | None = None,
     ) -> None:
-        if not (isinstance(hours, int | float) and 0 <= hours <= _MAX_HOURS):  # type: ignore[redundant-expr]  # anybody calls
-            raise errors.BadArgument("hours", hours, f"a number from 0 to {_MAX_HOURS}, which is 114 years")
+        if not (isinstance(hours, int | float) and 0 <= hours <= _MAX_HOURS):  # type: ignore[redundant-expr]  # users call this
+            raise errors.BadArgument("hours", hours, f"a number from 0 to {_MAX_HOURS} (114 years)")
         self.now = now
         self.app = app
         self.age = timedelta(hours=hours)
@@ -136,21 +138,21 @@ class CleanupPolicy:
         self.keeps_continued = True
 
     def by_age(self, record: Record) -> str | None:
-        """Why nobody may say that the session is old enough: somebody used it, or its time lies in the future."""
+        """Returns why the session is not old enough: somebody used it, or its time is in the future."""
         updated = parse_time(record["last_updated"])
         if is_ahead(updated, self.now):
             return "clock_skew"
-        if self.now - updated < self.age:  # as nearly all; what else happened since makes none older
+        if self.now - updated < self.age:  # true for nearly all; other activity makes none older
             return _YOUNG
         rested = self.now - resting_since(record, self.now, latest_write(record))
         return None if rested >= self.age else _YOUNG
 
     def by_work(self, record: Record, above: Above) -> str | None:
-        """Why the session is not over: it may run, may be resumed, or a person may still turn to it."""
+        """Returns why the session is not over: it may run or be resumed, or a person may still need it."""
         if may_run(record, self.now, self.age):
             return "running"
         is_wanted = is_open(record) and _may_be_turned_to(record)
-        if not (is_wanted or is_resumable(record["phase"])):  # the policy would find the same, at a higher cost
+        if not (is_wanted or is_resumable(record["phase"])):  # the policy would say the same at a higher cost
             return None
         decision = decide(above.proved_cancellation, record["agent_id"], record, self.now, self.limits)
         if decision["should_resume"]:
@@ -160,18 +162,13 @@ class CleanupPolicy:
 
 
 def _may_be_turned_to(record: Record) -> bool:
-    """Whether a person has talked with the agent, or was asked and has not said no."""
+    """Whether a person has talked with the agent, or was asked and has not denied."""
     has_talked = record.get("turns", 0) > 0 or generation_of(record) > 0
     return has_talked or (waits_for_approval(record["phase"]) and "denial" not in record)
 
 
 def remove_unused(store: Store, cleanup_policy: CleanupPolicy, root: str | None = None) -> CleanupReport:
-    """Removes what ``cleanup_policy`` allows, and reports what was removed.
-
-    First ``close_runs`` closes the runs whose end is proved; ``closed`` has its verdicts on those. A dry run is this on
-    a plan. Locked sessions are skipped as busy, and one that the system refuses to remove stops no other. Raises
-    ``StoreFailure`` for the store as a whole.
-    """
+    """Closes the runs whose end is proved, removes what ``cleanup_policy`` allows, and reports both."""
     reconciled = close_runs(store, cleanup_policy.now, root)
     report = _new_report(cleanup_policy, reconciled)
     judge, leaving = Judge(cleanup_policy, store), Leaving(store, cleanup_policy.now, cleanup_policy.limits)
@@ -184,7 +181,7 @@ def remove_unused(store: Store, cleanup_policy: CleanupPolicy, root: str | None 
 
 
 def _look_through(judge: Judge, app: str | None, leaving: Leaving, report: CleanupReport) -> list[str]:
-    """The ids of those that may go, and their figures in ``leaving``; of the others ``report`` says why they stay."""
+    """Returns the IDs that may go, with their figures in ``leaving``; ``report`` gets why the others stay."""
     old: dict[str, tuple[SessionsError | None, str | None]] = {}
     left_out = Counter[str]()
     for agent_id, found in judge.look_through():
@@ -223,7 +220,6 @@ def _or_unread(judge: Callable[[], str | None]) -> str | None:
 
 
 def _new_report(cleanup_policy: CleanupPolicy, reconciled: Reconciled) -> CleanupReport:
-    """The report before any session is judged."""
     return {
         "dry_run": reconciled["dry_run"],
         "hours": cleanup_policy.age.total_seconds() / 3600,
@@ -241,7 +237,7 @@ def _new_report(cleanup_policy: CleanupPolicy, reconciled: Reconciled) -> Cleanu
 
 
 def _add_unclosed(report: CleanupReport, reconciled: Reconciled) -> None:
-    """Adds what prevented a run from being closed, for sessions that still exist and are not in the report."""
+    """Adds what prevented the closing of runs, for sessions that still exist and are not in the report."""
     reported_ids = {*report["removed"], *report["busy"], *(failed["agent_id"] for failed in report["failed"])}
     report["busy"] += [agent_id for agent_id in reconciled["busy"] if agent_id not in reported_ids]
     report["failed"] += [{**left} for left in reconciled["failed"] if left["agent_id"] not in reported_ids]

@@ -1,7 +1,6 @@
-"""A command that is run as a sub-agent, and how a program has that done.
+"""A command that is run as a sub-agent.
 
-The command is run by another process, a helper that owns nothing else: whoever ends all processes that descend from it
-must not be the program itself.
+A helper process runs the command, because it must end all processes that descend from it, and not your program.
 """
 
 from __future__ import annotations
@@ -40,16 +39,16 @@ if TYPE_CHECKING:
 
 
 DEFAULT_TIMEOUT, DEFAULT_GRACE = 600, 30
-"""Seconds until a command that is run is told to end, and how many it has after that."""
+"""Seconds until a command is told to end, and how many seconds it has then."""
 
 LONGEST = 366 * 24 * 3600.0
-"""Seconds of the longest time limit."""
+"""The longest time limit, in seconds."""
 
 TASK = "{task}"
-"""What stands for the task in a word of the command."""
+"""Is replaced by the task in a word of the command; then stdin does not have the task."""
 
 _BOOT = "import sys; sys.path.insert(0, sys.argv.pop()); from gaia_sessions.{} import main; main()"
-"""The package is that of this process, wherever it is; the command inherits the environment, so no variable says it."""
+"""Takes the package of this process; an environment variable would reach the command too."""
 
 _SECONDS_BETWEEN_LOOKS = 0.25
 
@@ -75,20 +74,27 @@ def run(  # noqa: PLR0913  # what can be said of a command, and of its session
     preset: str | None = BY_NAME,
     token: Token | None = None,
 ) -> Report:
-    """[Runs a command](run.md) as a sub-agent, and returns the report after the command and all that it started have
-    ended.
+    """[Runs a command](run.md) as a sub-agent, and waits until it and all that it started have ended.
 
-    ``command`` is a program and its arguments. ``agent_id`` is a session to resume. Without it, a session is created:
-    it ``continues`` another session, or has ``agent_name`` (by default the name of the program) and the other arguments
-    of ``create``. The command is told ``task`` and ``context``. ``timeout`` and ``grace`` are [time
-    limits](run.md#limits) in seconds. ``preset`` is [the client](clients.md) that the command starts, ``"claude"`` or
-    ``"codex"``; by default the name of the program decides, and None means that the command is no client. If ``token``,
-    a ``CancellationToken``, is cancelled, the session is cancelled.
+    Without ``agent_id``, a session is created: it ``continues`` another session, or has ``agent_name`` (by default the
+    name of the program) and the other arguments of ``create``.
 
     Your program can have other child processes. The output of the command is not shown. If your program is killed, the
     command keeps running within its limits.
 
     This method also raises the errors of ``create``. After any of these errors, nothing was started.
+
+    Args:
+        command: the program and its arguments.
+        task, context: what the command is told.
+        agent_id: the session to resume.
+        timeout, grace: [time limits](run.md#limits) in seconds.
+        preset: [the client](clients.md) that the command starts, ``"claude"`` or ``"codex"``; by default the name of
+            the program decides, and None means that the command is no client.
+        token: a ``CancellationToken``; if it is cancelled, the session is cancelled.
+
+    Returns:
+        The report on the session.
 
     Raises:
         BadArgument: ``command``, a limit or ``preset`` is not acceptable.
@@ -97,8 +103,12 @@ def run(  # noqa: PLR0913  # what can be said of a command, and of its session
         TaskRefused: the guard does not allow the task.
         RunNotAllowed: the session cannot be resumed.
         Cancelled: the session is cancelled.
+
+    Example:
+        report = sessions.run(["echo", "done"], timeout=60)
+        print(report["status"], report["result"])
     """
-    from gaia_sessions.session.ids import new_agent_id  # a process that runs it needs none of this
+    from gaia_sessions.session.ids import new_agent_id  # the helper needs none of these
     from gaia_sessions.session.requests import Start
     from gaia_sessions.system import utc_now
 
@@ -133,13 +143,7 @@ def run(  # noqa: PLR0913  # what can be said of a command, and of its session
 
 
 class Command:
-    """What is run, what it is told, and its limits.
-
-    words: the program and its arguments. timeout: seconds until it is told to end; grace: how many it has after that.
-    keeps_background: processes that it leaves behind are not ended. preset: which client it is, by default that with
-    the name of the program; None for any other command. Raises ``BadArgument``, ``InvalidInput`` for a task that is
-    blank, and ``UsageError`` for words that are the client's own.
-    """
+    """A command with what it is told, its limits in seconds, and the client that it starts, if any."""
 
     __slots__ = ("context", "cwd", "grace", "is_contained", "keeps_background", "preset", "task", "timeout", "words")
 
@@ -157,18 +161,18 @@ class Command:
         preset: str | None = BY_NAME,
     ) -> None:
         if isinstance(words, str | bytes) or not words or not all(isinstance(word, str) for word in words):
-            raise BadArgument("command", words, 'a program and its arguments, as ["pytest", "-x"]')
+            raise BadArgument("command", words, 'a program and its arguments, for example ["pytest", "-x"]')
         if not words[0] or any("\0" in word for word in words):
             raise BadArgument("command", words, "the name of a program, and arguments without NUL")
         if is_contained and keeps_background:
             raise UsageError(
-                "a contained command leaves nothing behind, so nothing of it can be kept in the background",
-                "leave out --contain, or --keep-background (in Python is_contained, or keeps_background)",
+                "a contained command cannot keep processes in the background",
+                "leave out --contain or --keep-background (in Python: is_contained or keeps_background)",
             )
         if task is not None and not task.strip():
-            raise InvalidInput("the task is blank", hint="say what is to be done, or leave the task out")
+            raise InvalidInput("the task is blank", hint="give a task, or leave it out")
         if any("\0" in text for text in (task or "", context or "", cwd or "")):
-            raise InvalidInput("NUL stands in the task, the context or the folder, which no command can be given")
+            raise InvalidInput("the task, the context or the folder has a NUL character, which no command can receive")
         self.preset = preset_for(words, preset)
         self.words = [*words]
         self.task = task
@@ -181,20 +185,16 @@ class Command:
 
     @property
     def name(self) -> str:
-        """The name of the program."""
         name = os.path.basename(self.words[0]) or self.words[0]
-        return name.encode("utf-8", "replace").decode()  # which need not be text that a record can hold
+        return name.encode("utf-8", "replace").decode()  # a file name need not be valid text
 
     @property
     def hard_timeout(self) -> float:
-        """Seconds after which everything that it has started is dead."""
+        """Seconds until everything that the command started is dead."""
         return self.timeout + self.grace
 
     def told(self, briefing: str | None) -> tuple[list[str], str | None]:
-        """The words as they are run, and what stands on stdin: the task, and what else the command is to know.
-
-        ``{task}`` in a word is the task, which stdin does not have then. None if there is nothing to tell.
-        """
+        """Returns the words to run, and the text for stdin; None if there is nothing to tell."""
         words = [word.replace(TASK, self.task) for word in self.words] if self.task is not None else self.words
         told = self.text(briefing, with_task=words == self.words)
         if told:
@@ -202,7 +202,7 @@ class Command:
         return words, None if self.task is None else ""
 
     def text(self, briefing: str | None, *, with_task: bool = True) -> str:
-        """The task and the context, with what is known of earlier work; empty if there is nothing to tell."""
+        """Returns the task, the context and the briefing as one text; empty if there is nothing to tell."""
         parts = [self.task] if self.task is not None and with_task else []
         context = "\n\n".join(filter(None, (self.context, briefing)))
         return "\n\n".join([*parts, f"Additional context:\n{context}"] if context else parts)
@@ -215,43 +215,37 @@ def _checked_seconds(name: str, seconds: object) -> float:
 
 
 def interpreter_for(module: str, *words: str) -> list[str]:
-    """The command line of a process that calls ``main`` of a module of this package; ``words`` are for who lists it.
-
-    -P: with no module of the folder that it stands in.
-    """
+    """Returns the command line that calls ``main`` of a module of this package; ``words`` only label it."""
     package = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    # -P: no module of the current folder is imported
     return [sys.executable, "-P", "-c", _BOOT.format(module), *words, package]
 
 
 def run_by_helper(request: object, token: Token | None) -> Report:
-    """What the helper answers to ``request``, the sessions, which of them, and the command: the report on it.
-
-    Once ``token`` is cancelled, it is told the reason, and cancels what it runs. Raises what the helper raises, and
-    ``StoreFailure`` if that ends without an answer. Whoever is interrupted while he waits has the command interrupted.
-    """
+    """Returns the report from the helper that runs ``request``; if ``token`` is cancelled, the helper cancels."""
     with subprocess.Popen(  # noqa: S603  # this interpreter
         interpreter_for("runner.helper"),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
-        start_new_session=True,  # a terminal interrupts the program, which passes that on, once
+        start_new_session=True,  # else a terminal would interrupt both; the program passes it on
     ) as helper:
         try:
             answer = _answer_of(helper, pickle.dumps(request), token)
         except BaseException:
-            helper.send_signal(signal.SIGINT)
+            helper.send_signal(signal.SIGINT)  # an interruption of the program interrupts the command
             helper.communicate()
             raise
     if not answer:
-        raise StoreFailure("run the command", sys.executable, f"its helper ended with {helper.returncode}")
-    found: Report | SessionsError = pickle.loads(answer)  # noqa: S301  # our own process made it
+        raise StoreFailure("run the command", sys.executable, f"its helper process ended with code {helper.returncode}")
+    found: Report | SessionsError = pickle.loads(answer)  # noqa: S301  # our own process wrote it
     if isinstance(found, SessionsError):
         raise found
     return found
 
 
 def _answer_of(helper: subprocess.Popen[bytes], request: bytes, token: Token | None) -> bytes:
-    """What ``helper`` says to ``request``; once ``token`` is cancelled, it is told the reason on the same stream."""
-    stdin, helper.stdin = helper.stdin, None  # or ``communicate`` would close it
+    """Returns the helper's answer to ``request``; if ``token`` is cancelled, the helper gets the reason."""
+    stdin, helper.stdin = helper.stdin, None  # else ``communicate`` would close it
     assert stdin is not None  # noqa: S101  # it is a pipe
     with suppress(BrokenPipeError), stdin:
         stdin.write(request)

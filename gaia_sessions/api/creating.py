@@ -1,7 +1,4 @@
-"""Creates sessions: new ones, and those that go on with another.
-
-Hooks, and the runs of commands, call ``store_new`` under a store that they have opened.
-"""
+"""Creates sessions: new ones, and sessions that continue others."""
 
 from __future__ import annotations
 
@@ -48,19 +45,23 @@ def create(  # noqa: PLR0913  # what can be said of a session
     user: str | None = None,
     state: Mapping[str, object] | None = None,
 ) -> str:
-    """Creates a session in the phase ``initializing`` and returns its ID.
+    """Creates a session in the phase ``initializing``.
 
-    ``agent_id`` is an ID of your choice. Without it, an ID is generated. ``parent_id`` is the session above the new
-    session. ``max_depth`` limits the depth of all sessions below, counted from the topmost session. The parent's limit
-    is the maximum and the default; without a parent the default is 8. ``max_tokens`` is [the
-    budget](limits.md#budgets). ``tools`` are filtered as ``choose_tools`` does. ``system_prompt`` has at most 16 KiB
-    and begins [the transcript](record.md#transcripts).
+    Args:
+        agent_id: an ID of your choice; without it, an ID is generated.
+        parent_id: the session above the new session.
+        max_depth: limits the depth of all sessions below, counted from the topmost session. The parent's limit is the
+            maximum and the default; without a parent the default is 8.
+        max_tokens: [the budget](limits.md#budgets).
+        tools: the tools of the agent, filtered as ``choose_tools`` does.
+        system_prompt: begins [the transcript](record.md#transcripts); at most 16 KiB.
+        continues: a session that has ended. The new session takes its name, purpose, tools, system prompt, app and
+            user, unless you give others. The new context begins with what was said in that session.
+        app, user: the application and the user whose [state](state.md) the session shares.
+        state: the first keys and values of the state.
 
-    ``continues`` is a session that has ended. The new session takes the name, purpose, tools, system prompt, app and
-    user of that session, unless you give others. The new context begins with what was said in the old session.
-
-    ``app`` and ``user`` name the application and the user whose [state](state.md) the session shares. ``state`` has the
-    first keys and values.
+    Returns:
+        The ID of the session.
 
     Raises:
         SessionExists: a session has this ``agent_id`` already.
@@ -70,6 +71,10 @@ def create(  # noqa: PLR0913  # what can be said of a session
         TooManyChildren: 5 children of the parent are at work.
         RunNotAllowed: the session to continue has not ended.
         Cancelled: the session to continue is cancelled.
+
+    Example:
+        parent_id = sessions.create("planner", "release 2.0")
+        sessions.create("reviewer", "review the plan", {"ticket": "T1"}, parent_id=parent_id)
     """
     allowed_tools = None
     if tools is not None:
@@ -121,7 +126,9 @@ def ensure(
         return store_new(at.store, at.now, os.urandom, new)["agent_id"]
     record = at.store.read(agent_id)
     if new.app is not None and (new.app, new.user) != (record.get("app"), record.get("user")):
-        raise InvalidInput(f"{agent_id} is not of this app and user", hint="leave them out, or the ID")
+        raise InvalidInput(
+            f"{agent_id} does not belong to this app and user", hint="leave out app and user, or leave out the ID"
+        )
     if is_open(record):
         with at.store.open(agent_id) as session:
             cancellation = session.cancellation()
@@ -142,17 +149,12 @@ def _first_delta(at: Writing, values: Mapping[str, object] | None) -> Delta | No
 def store_new(
     store: Store, now: datetime, random_bytes: RandomBytes, new: NewSession, *, even_cancelled: bool = False
 ) -> Record:
-    """Creates the session and returns its record. Raises ``TooLarge``, and ``SessionExists`` for an id of its own.
-
-    One that goes on with another raises ``RunNotAllowed`` unless that has ended, and ``Cancelled`` if it is, but with
-    ``even_cancelled``. Below a parent it raises ``SessionNotFound`` and ``CorruptSession`` for that, ``TooDeep`` and
-    ``TooManyChildren``.
-    """
+    """Creates the session and returns its record."""
     if new.continues is not None:
         from gaia_sessions.session.transcript import readable, system_prompt
         from gaia_sessions.store.above import continuing
 
-        from .preconditions import ended_session  # few sessions go on with another
+        from .preconditions import ended_session  # few sessions continue another
 
         earlier = ended_session(store, new.continues, now, even_cancelled=even_cancelled)
         earlier = {**earlier, **continuing(store, earlier)}
@@ -161,11 +163,11 @@ def store_new(
     if new.agent_id is not None and new.app is not None and new.user is not None and new.app_id is None:
         from gaia_sessions.session.app_sessions import agent_id_of  # few sessions belong to an app
 
-        if store.has(agent_id_of(new.app, new.user, new.agent_id)):  # what the app calls by this id
+        if store.has(agent_id_of(new.app, new.user, new.agent_id)):  # the app calls this session by the same ID
             from gaia_sessions.errors import SessionExists
 
             raise SessionExists(new.agent_id)
-    if new.parent_id is not None and not store.has(new.parent_id):  # nothing is made, nor locked, for one that is not
+    if new.parent_id is not None and not store.has(new.parent_id):  # nothing is locked for a missing parent
         raise SessionNotFound(new.parent_id)
     return _stored_with_state(store, now, random_bytes, new, new.record(now, random_bytes))
 
@@ -182,7 +184,7 @@ def _stored_with_state(
     def stored(record: Record, documents: Mapping[Scope, Document] | None = None) -> Record:
         if new.parent_id is None:
             return stored_below(record, documents)
-        with store.open(new.parent_id):  # after the locks of documents, and before that of what is below it
+        with store.open(new.parent_id):  # locked after the documents and before the child
             return stored_below(below_parent(store, record, new.parent_id, now), documents)
 
     def stored_below(record: Record, documents: Mapping[Scope, Document] | None) -> Record:
@@ -213,14 +215,11 @@ def _stored_with_state(
 
 
 def below_parent(store: Store, record: Record, parent_id: str, now: datetime) -> Record:
-    """``record`` below its parent, if that may have one more child at work, under its lock.
-
-    Raises ``SessionNotFound``, ``CorruptSession``, ``NewerSchema``, ``TooDeep``, ``TooManyChildren``.
-    """
+    """Returns ``record`` below its parent, which is locked, if the parent may have one more child at work."""
     from gaia_sessions.session import lineage, tree_limits  # few sessions have a parent
 
     parent = store.read(parent_id)
-    check_writable(parent)  # of a later version's record nobody here knows its limits
+    check_writable(parent)  # the limits in the record of a later version are unknown
     most = tree_limits.check_depth(parent, store.ancestors(parent))
     check_free_place(store, parent_id, record["agent_id"], now)
     if record.get("max_depth", most) > most:
@@ -229,7 +228,7 @@ def below_parent(store: Store, record: Record, parent_id: str, now: datetime) ->
 
 
 def check_free_place(store: Store, parent_id: str, agent_id: str, now: datetime) -> None:
-    """Raises ``TooManyChildren`` unless one more child of ``parent_id``, ``agent_id``, may be at work."""
+    """Raises ``TooManyChildren`` unless the parent may have one more child at work besides ``agent_id``."""
     from gaia_sessions.session import tree_limits
     from gaia_sessions.store.above import Above
 

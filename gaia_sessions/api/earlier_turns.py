@@ -1,7 +1,6 @@
-"""What a context is made of: the turns of a session, from the files of its hosts and from its own transcript.
+"""The turns of a session, from the files of its hosts and from its own transcript, read from the end.
 
-All is read from its end, and of a turn that is too long its newest messages and its beginning. Where a host's file is
-not there, what the record keeps stands for it. Takes no lock.
+If a host's file is missing, the record's last message replaces it. Reading takes no lock.
 """
 
 from __future__ import annotations
@@ -38,36 +37,31 @@ if TYPE_CHECKING:
     """A message, and whether a turn begins with it; None if there is no other."""
 
     _Said = tuple[TurnOf, NewMessage, bool]
-    """A message, which turn it is of, and whether that begins with it."""
+    """A message, its turn, and whether the turn begins with it."""
 
     _Beginning = tuple[NewMessage | None, bool]
-    """What a turn began with, if that can be known, and whether something older is left."""
+    """What a turn began with, if known, and whether something older is left."""
 
 _END_OF_FILE = 1 << 20
-"""Bytes at the end of a host's file that are looked through: it may have many MB, and a hook has little time."""
+"""Bytes at the end of a host's file that are read: a file may have many MB, and a hook has little time."""
 
 _LATEST = 5
-"""So many agents of the latest runs are looked for beforehand, to say whose files cannot be read."""
+"""How many agents of the latest runs are checked beforehand for unreadable files."""
 
 _MOST_EARLIER = 50
-"""So many sessions are followed back that continue each other; what was before them is left out."""
+"""How many continued sessions are followed back."""
 
 _MESSAGE_COST = 40
-"""What a message is taken to cost that is read, whatever its length: as many times the least that it takes printed."""
+"""How many characters a message counts beside its own."""
 
 _FEWEST = 4
-"""So many messages of a turn are read however long they are: a result is told only with its call."""
+"""How many messages of a turn are read at any length: a result comes only with its call."""
 
 _NEVER = ""
 
 
 class Turns:
-    """The turns of ``record``, as the rule of a context reads them, behind those of the session that it continues.
-
-    sessions: whose transcript it is; is_late: whether the time is over, then no more is read. known: the sessions that
-    continue this one, and the files of hosts that are read for them. has_own: whether the session's own transcript is
-    among it. most_earlier: as many sessions before it are read. notices: what must be known of what can be read.
-    """
+    """The turns of ``record`` behind those of the session that it continues, as ``session.context`` reads them."""
 
     def __init__(
         self,
@@ -100,16 +94,14 @@ class Turns:
             self.is_cut = True
 
     def _continued(self, agent_id: str, known: frozenset[str], most_earlier: int) -> Turns | None:
-        """The turns of the session that this one continues; None where it cannot be read, or continues this one."""
+        """Returns the turns of the session that this one continues; None if it is unreadable or a circle."""
         if agent_id in known or agent_id == self._record["agent_id"]:
             return None
         try:
             record = self._sessions.read(agent_id)
             check_readable(record)
         except SessionsError:
-            self.notices.append(
-                f"it continues {agent_id}, which cannot be read: nothing is known of what was said there"
-            )
+            self.notices.append(f"it continues {agent_id}, which cannot be read; what was said there is unknown")
             return None
         files = {run["transcript_path"] for agent in self._agents for run in agent.runs if "transcript_path" in run}
         earlier = Turns(
@@ -127,17 +119,17 @@ class Turns:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing of it is known: no agent of a host, no message, no session before."""
+        """Whether no message, no agent of a host and no earlier session is known."""
         if self._agents or (self._has_own and has_messages(self._sessions, self._record)):
             return False
         return self._earlier is None or self._earlier.is_empty
 
     def records(self) -> list[Record]:
-        """The records of the sessions whose turns these are, the oldest first."""
+        """Returns the records of the sessions whose turns these are, the oldest first."""
         return [*(self._earlier.records() if self._earlier else []), self._record]
 
     def newest_first(self, to_read: int) -> Iterator[Turn]:
-        """The turns, the newest first, by their times; the last one ends where about so many characters are read."""
+        """Yields the turns, the newest first, until about ``to_read`` characters are read."""
         streams = [_Stream(self._of_hosts(), self._beginning_of_hosts), _Stream(self._own(), self._own_beginning)]
         while to_read > 0 and not self._is_late():
             stream = max(streams, key=_Stream.time)
@@ -156,7 +148,7 @@ class Turns:
             self.is_cut = True
 
     def _own_messages(self) -> Iterator[Message]:
-        """The messages of the session's own transcript, the first first; none if that cannot be read."""
+        """Yields the messages of the session's own transcript, the oldest first; none if it is unreadable."""
         if not (self._has_own and last_seq(self._record)):
             return
         try:
@@ -165,7 +157,7 @@ class Turns:
             return
 
     def _of_hosts(self) -> Iterator[_Said]:
-        """The messages of the agents of hosts, the newest first."""
+        """Yields the messages of the agents of hosts, the newest first."""
         for agent in self._agents:
             if self._is_late():
                 return
@@ -178,7 +170,7 @@ class Turns:
         return asked, is_cut or agent is not self._agents[-1]
 
     def _own(self) -> Iterator[_Said]:
-        """The messages of the session's own transcript that are told, the newest first."""
+        """Yields the messages of the session's own transcript that are told, the newest first."""
         record = self._record
         if not (self._has_own and last_seq(record)):
             return
@@ -210,11 +202,7 @@ class Turns:
 
 
 class _Stream:
-    """Messages, the newest first, of which the next one is known.
-
-    find_beginning: of a turn that was not read so far, what it began with, given the time of the oldest message that
-    was read. is_cut: whether something is left that is older than what was read.
-    """
+    """Messages, the newest first; ``head`` is the next one."""
 
     def __init__(self, said: Iterator[_Said], find_beginning: Callable[[TurnOf, str], _Beginning]) -> None:
         self._said = said
@@ -226,7 +214,7 @@ class _Stream:
         return self.head[1]["timestamp"] if self.head else ""
 
     def turn(self, head: _Said, to_read: int) -> Turn:
-        """The turn whose newest message is ``head``: what it began with, and of its messages so many characters."""
+        """Returns the turn whose newest message is ``head``: its beginning and about ``to_read`` characters."""
         of, begins = head[0], False
         newest: list[NewMessage] = []
         while self.head and self.head[0] == of and not begins and (to_read > 0 or len(newest) < _FEWEST):
@@ -239,7 +227,7 @@ class _Stream:
             asked, is_cut = self._find_beginning(of, newest[-1]["timestamp"])
             self.is_cut = self.is_cut or is_cut
             if to_read <= 0:
-                self.head = None  # it is of the same turn
+                self.head = None  # it belongs to the same turn
         if asked and not is_sent(asked):
             asked = None
         elif begins:
@@ -252,7 +240,7 @@ def _cost(message: NewMessage) -> int:
 
 
 class _Agent:
-    """An agent of a host with its runs, and what its file says."""
+    """An agent of a host with its runs, and the messages in its file."""
 
     def __init__(self, runs: list[Run]) -> None:
         self.runs = runs
@@ -262,7 +250,7 @@ class _Agent:
 
     @property
     def is_readable(self) -> bool:
-        """Whether its file has something to tell, as far as that was looked at."""
+        """Whether its file has a message, as far as we looked."""
         return self._newest is not None
 
     def look(self) -> None:
@@ -272,7 +260,7 @@ class _Agent:
             self._newest = self._next()
 
     def newest_first(self, is_late: Callable[[], bool]) -> Iterator[_Said]:
-        """What it said and was told, the newest first; without a file, the last message of each run."""
+        """Yields its messages, the newest first; without a file, the last message of each run."""
         found = self._newest
         if found is None:
             yield from (said for run in reversed(self.runs) for said in _last_said(run, begins=True))
@@ -288,7 +276,7 @@ class _Agent:
             found = self._next()
 
     def lacks_last_message(self) -> bool:
-        """Whether the run has ended with a message that its file does not end with."""
+        """Whether the run ended with a message with which its file does not end."""
         kept = self.run.get("last_message", "").strip()
         if not kept or self._newest is None:
             return False
@@ -297,7 +285,7 @@ class _Agent:
         return not (said and (kept.endswith(said[-MAX_MESSAGE_LENGTH:].strip()) or said.endswith(kept)))
 
     def beginning(self, of: TurnOf, until: str, is_late: Callable[[], bool]) -> _Beginning:
-        """What the turn began with whose message was made at ``until``, and whether something may be before it."""
+        """Returns what began the turn of the message made at ``until``, and whether something may be before."""
         begun = (one for one in hosts.sent_newest_first(self.run, is_late) if one[1]["timestamp"] <= until)
         is_first, asked = next(begun, (False, None))
         if asked is None or _of(self._run_at(asked["timestamp"])) != of:
@@ -311,16 +299,16 @@ class _Agent:
             return None
 
     def _run_at(self, time: str) -> Run:
-        """The run that had begun at ``time``."""
+        """Returns the run that had begun at ``time``."""
         return next((run for run in reversed(self.runs) if run.get("started_at", "") <= time), self.runs[0])
 
 
 def _agents_of(sessions: Reader, record: Record) -> list[_Agent]:
-    """The agents of hosts that were at work, the latest first; those with one file are one."""
+    """Returns the agents of hosts that worked, the latest first; runs with the same file are one agent."""
     runs_by_file: dict[str, list[Run]] = {}
     runs = record.get("runs", ())
     commands = [run["run"] for run in runs if is_own_run(run) and not is_send(run)]
-    told = [] if commands and has_messages(sessions, record) else commands  # else by the messages of the session
+    told = [] if commands and has_messages(sessions, record) else commands  # else the session's own messages have them
     for run in runs:
         is_told = not is_own_run(run) or run["run"] in told
         if is_told and (has_started(run) or "last_message" in run):
@@ -334,17 +322,17 @@ def _agents_of(sessions: Reader, record: Record) -> list[_Agent]:
 def _notices(agents: list[_Agent]) -> Iterator[str]:
     for agent in agents:
         if is_workflow_itself(agent.run):
-            yield f"run {agent.run['run']} is a workflow, whose agents have sessions of their own"
+            yield f"run {agent.run['run']} is a workflow; its agents have their own sessions"
         elif not agent.is_readable and not is_own_run(agent.run):
-            known = (
-                "only the last message is known" if "last_message" in agent.run else "nothing is known that was said"
-            )
-            yield f"of run {agent.run['run']} {known}: no file of it can be read"
+            which, has_last = f"run {agent.run['run']}", "last_message" in agent.run
+            known = f"only the last message of {which} is known" if has_last else f"what was said in {which} is unknown"
+            yield f"{known}, because no file of this run can be read"
     for agent in agents[:1]:
+        number = agent.run["run"]
         if agent.lacks_last_message():
-            yield f"recovered: the client's file of run {agent.run['run']} does not end with the last message"
+            yield f"the last message of run {number} was recovered: the client's file does not end with it"
         elif agent.is_readable and has_ended(agent.run) and "last_message" not in agent.run:
-            yield f"recovered from the client's file: run {agent.run['run']} ended without a last message"
+            yield f"run {number} ended without a last message; what it said was recovered from the client's file"
 
 
 def _of(run: Run) -> TurnOf:
@@ -363,12 +351,12 @@ def _last_message(run: Run) -> list[NewMessage]:
 
 
 def _as_sent(message: NewMessage) -> NewMessage:
-    """``message`` without what our hooks added to it."""
+    """Returns ``message`` without what our hooks added."""
     return {**message, "content": without_additions(message["content"])} if message["role"] == "user" else message
 
 
 def _turn_of(last: Message) -> TurnOf:
-    """The turn of which this is the ``last`` message: that of the end of a run was that run."""
+    """Returns the turn of its ``last`` message; if that message ended a run, the turn is this run."""
     turn: TurnOf = {"turn": last["turn"]}
     if "run" in last:
         turn["run"] = last["run"]

@@ -1,7 +1,6 @@
-"""``EphemeralSession``: the session of one agent that a program runs itself, with a memory of its own.
+"""``EphemeralSession``: the session of an agent that your program runs itself.
 
-Owns the names of the users' document on it. All of it is in the record and in the files beside it, so that any process
-can open it, charge it or cancel it; an object here only knows the id, and when it was made.
+The record and the files beside it hold everything; the object only has the ID and its start time.
 """
 
 from __future__ import annotations
@@ -31,18 +30,14 @@ if TYPE_CHECKING:
     from gaia_sessions.session.schema import Record
 
 _LENGTH_THAT_FITS = 200
-"""How many characters of an error every record has room for, whatever they are: writes leave some free for the end."""
+"""How many characters of an error fit into every record: writes leave some room for the end."""
 
 
 class EphemeralSession:
     """Creates a session for an agent that your program runs; ``open`` opens an existing session.
 
-    ``max_tokens`` is the budget. None takes the default of the settings: 64,000 below a ``parent``, and 200,000 without
-    a parent. ``parent`` is the session above, or its ID. If the parent is cancelled, this session is cancelled too. The
-    constructor raises the errors of ``Sessions.create``.
-
-    The attributes are ``agent_id``, ``started_at``, ``memory`` ([the memory](#its-memory)) and ``cancellation_token``
-    ([the token](#cancellation-tokens)).
+    The constructor raises the errors of ``Sessions.create``. The attributes are ``agent_id``, ``started_at``,
+    ``memory`` ([the memory](#its-memory)) and ``cancellation_token`` ([the token](#cancellation-tokens)).
 
     At the end of a ``with`` block, an open session ends as:
 
@@ -58,6 +53,10 @@ class EphemeralSession:
     you change it with ``Sessions.update``.
 
     You can copy and pickle the session, its memory and its token. Unpickling opens the session.
+
+    Args:
+        max_tokens: the budget. None takes the default of the settings: 64,000 below a ``parent``, otherwise 200,000.
+        parent: the session above, or its ID. If the parent is cancelled, this session is cancelled too.
     """
 
     def __init__(
@@ -83,7 +82,7 @@ class EphemeralSession:
         sessions = Sessions(root)
         records.read(sessions, agent_id)
         session = cls.__new__(cls)
-        session._attach(sessions, agent_id)  # noqa: SLF001  # made here, without creating a session
+        session._attach(sessions, agent_id)  # noqa: SLF001  # made here, and creates no session
         return session
 
     @classmethod
@@ -129,7 +128,7 @@ class EphemeralSession:
 
     def __setstate__(self, state: dict[str, object]) -> None:
         self.__dict__.update(state)
-        self._read_times()  # the monotonic clock is that of another process, perhaps of another day
+        self._read_times()  # the monotonic clock differs in another process
 
     @property
     def root(self) -> str:
@@ -146,7 +145,11 @@ class EphemeralSession:
         return name in self.loaded_skills
 
     def register_loaded_skill(self, name: str, tokens: int) -> bool:
-        """Counts a loaded skill against the budget. If it was loaded before, returns False and changes nothing."""
+        """Counts a loaded skill against the budget.
+
+        Returns:
+            False if the skill was loaded before; then nothing changes.
+        """
         return self._sessions.add_skill(self.agent_id, name, tokens)["added"]
 
     def skill_token_count(self) -> int:
@@ -179,13 +182,13 @@ class EphemeralSession:
             self._end(outcome, error_text(raised) if isinstance(raised, Exception) else None)
         except (SessionFinal, Cancelled):
             pass
-        except (SessionsError, OSError) as failure:  # without a free descriptor not even a module can be imported
+        except (SessionsError, OSError) as failure:  # without a free descriptor no module can be imported
             if raised is None:
                 raise
-            raised.add_note(f"session {self.agent_id!r} was not ended as {outcome}: {failure}")
+            raised.add_note(f"session {self.agent_id!r} could not be ended as {outcome}: {failure}")
 
     def _end(self, outcome: str, error: str | None) -> None:
-        """Finalizes with ``error``, or with the beginning of it where there is no room for all of it."""
+        """Ends the session with ``error``, or with its beginning if the record has no room for all of it."""
         try:
             self.finalize(outcome, error=error)
         except TooLarge:

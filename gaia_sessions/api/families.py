@@ -1,8 +1,6 @@
-"""Arranges the sessions of a list below their parents, and sums up what stands below each; finds the children of one.
+"""Arranges the sessions of a list below their parents, with sums, and finds the children of one session.
 
-Owns in which order children come, what is said of a parent that is gone, and where a session stands whose parent is not
-in the list, is gone, or is below it. Must never follow parents without an end: records can be written by hand, and then
-parents may form a circle. Must never change a session.
+Records can be written by hand, so parents may form a circle.
 """
 
 from __future__ import annotations
@@ -28,19 +26,22 @@ if TYPE_CHECKING:
     from .listing import Line, Sums, Wanted
 
     TreeLine: TypeAlias = tuple[int, Line]
-    """How many lines a session stands below, and its line."""
+    """A level and a line."""
 
 
 def tree(at: Reading, **wanted: Unpack[Wanted]) -> Sequence[TreeLine]:
-    """Returns what ``list`` returns, each session below its parent, as pairs of a level and a summary.
+    """Returns what ``list`` returns, each session below its parent.
 
-    Level 0 is the top. The method takes the arguments of ``list``, and raises its errors.
+    Takes the arguments of ``list``, and raises its errors.
+
+    Returns:
+        Pairs of a level and a summary. Level 0 is the top.
     """
     return arranged(at, **wanted)[0]
 
 
 def arranged(at: Reading, **wanted: Unpack[Wanted]) -> tuple[Sequence[TreeLine], Mapping[str, int]]:
-    """What ``tree`` finds, and how many sessions of which app it left out."""
+    """Returns what ``tree`` finds, and how many sessions of each app it left out."""
     sessions, now, limits = at.preview(), at.now, at.config.limits
     asked = filter_of(wanted, now)
     lines, above = list(list_sessions(sessions, asked, now, limits)), Above(sessions)
@@ -50,7 +51,7 @@ def arranged(at: Reading, **wanted: Unpack[Wanted]) -> tuple[Sequence[TreeLine],
 
 def subtree(at: Reading, agent_id: str) -> Sequence[TreeLine]:
     """Returns a session and everything below it, in the form of ``tree``."""
-    # if its own parent is gone, that stands above it; one that is gone itself has a line too while it has children
+    # A parent that is gone has a line above the session. A session that is gone has a line if it has children.
     sessions, now, limits = at.preview(), at.now, at.config.limits
     records = list(all_below(sessions, agent_id))
     if not records:
@@ -72,7 +73,7 @@ def children(at: Reading, agent_id: str) -> Sequence[Line]:
 
 
 def children_of(sessions: Reader, above: Above, agent_id: str, now: datetime, limits: Limits) -> list[Line]:
-    """Those of later versions come last."""
+    """Returns the lines of the children; those of later versions come last."""
     found = ((record["agent_id"], record) for record in sessions.children([agent_id]))
     return sorted(lines_of(found, above, now, limits), key=_oldest_first)
 
@@ -80,14 +81,11 @@ def children_of(sessions: Reader, above: Above, agent_id: str, now: datetime, li
 def line_of(
     sessions: Reader, above: Above, agent_id: str, now: datetime, limits: Limits, known: Iterable[Record] = ()
 ) -> Line:
-    """What a list says of ``agent_id``, which stands in a record as a parent: the session may be gone.
-
-    ``known`` are records that were read before.
-    """
+    """Returns the line of ``agent_id``, a parent that may be gone; ``known`` are records that were read before."""
     record: RecordOrError
     try:
         record = next((one for one in known if one["agent_id"] == agent_id), None) or sessions.read(agent_id)
-    except InvalidId:  # no session can have had it: somebody wrote it by hand
+    except InvalidId:  # somebody wrote this ID by hand
         record = SessionNotFound(agent_id)
     except SessionsError as error:
         record = error
@@ -100,10 +98,7 @@ def _oldest_first(line: Line) -> tuple[float, str]:
 
 
 def ids_below(at: Reading, agent_id: str) -> Sequence[str]:
-    """The id of each session below ``agent_id`` that can be read, level by level.
-
-    Raises ``SessionNotFound`` if there are neither it nor any below, ``InvalidId``.
-    """
+    """Returns the IDs of the readable sessions below ``agent_id``, level by level."""
     sessions = at.preview()
     ids = [record["agent_id"] for record in all_below(sessions, agent_id)]
     if not ids:
@@ -112,7 +107,7 @@ def ids_below(at: Reading, agent_id: str) -> Sequence[str]:
 
 
 def _with_sums(tree: list[TreeLine]) -> list[TreeLine]:
-    """``tree``, in which each line got the sums of itself and all below it, added up from the lowest line on."""
+    """Adds to each line the sums of itself and all below it, from the lowest line up."""
     below: dict[int, list[Sums]] = {}
     for level, line in reversed(tree):
         line["sums"] = total_of([sums_of(line), *below.pop(level + 1, ())])
@@ -121,7 +116,7 @@ def _with_sums(tree: list[TreeLine]) -> list[TreeLine]:
 
 
 def _from(agent_id: str, tree: Sequence[TreeLine]) -> Iterator[TreeLine]:
-    """The lines of ``tree`` from that of ``agent_id`` on that are below it; before it only a parent that is gone."""
+    """Yields the lines from ``agent_id`` down; before them only a parent that is gone."""
     start = next(number for number, (_, line) in enumerate(tree) if line["agent_id"] == agent_id)
     level, line = tree[start]
     parent_status = line.get("parent_status")
@@ -140,10 +135,7 @@ def _from(agent_id: str, tree: Sequence[TreeLine]) -> Iterator[TreeLine]:
 
 
 def _below_parents(lines: Sequence[Line], line_of_parent: Callable[[str], Line]) -> list[TreeLine]:
-    """``lines`` as a tree; ``line_of_parent`` is asked for each parent that is not among them.
-
-    A tree, and whatever is below one session, stands where the first of its ``lines`` stood.
-    """
+    """Returns ``lines`` as a tree; ``line_of_parent`` makes the lines of parents that are not among them."""
     tree = _Tree(lines)
     for line in lines:
         tree.put_below_parents(line, line_of_parent)
@@ -159,7 +151,7 @@ class _Tree:
         self._circular: set[str] = set()
 
     def put_below_parents(self, line: Line, line_of_parent: Callable[[str], Line]) -> None:
-        """Puts ``line`` below its parent, and that below its own, up to one that is there already or is gone."""
+        """Puts ``line`` below its parent, and so on up to a session that is there already or is gone."""
         agent_id, parent_id = line["agent_id"], line.get("parent_id")
         while isinstance(parent_id, str):
             self._parents[agent_id] = parent_id
@@ -172,7 +164,7 @@ class _Tree:
             agent_id, parent_id = parent_id, parent.get("parent_id")
 
     def break_circles(self) -> None:
-        """Takes of each circle of parents the session that was listed first as the one above all others."""
+        """Takes from each circle of parents the session that was listed first, and puts it on top."""
         seen: set[str] = set()
         for start in self._lines:
             path: dict[str, None] = {}
@@ -190,7 +182,7 @@ class _Tree:
         self._circular.add(first)
 
     def lines(self) -> Iterator[TreeLine]:
-        """Every line with its level, each right after what it is below or a sibling with all that is below that."""
+        """Yields every line with its level, in the order of a tree."""
         children = self._ordered_children()
         waiting = [(0, agent_id) for agent_id in reversed(children.get(None, []))]
         while waiting:
@@ -199,7 +191,7 @@ class _Tree:
             waiting += [(level + 1, child) for child in reversed(children.get(agent_id, []))]
 
     def _ordered_children(self) -> dict[str | None, list[str]]:
-        """Who is right below each session, and below none; first what has the line that was listed first in it."""
+        """Returns the children of each session, in the order of the first line in each branch."""
         children: dict[str | None, list[str]] = {}
         for agent_id in self._lines:
             children.setdefault(self._parents.get(agent_id), []).append(agent_id)

@@ -1,7 +1,6 @@
 """Figures of all sessions: how they ended, how often they were resumed, how long they stayed in each phase.
 
-Each session counts once: by its record while there is one, else by the latest line that its removal left. Nothing is
-held but sums and keys.
+A session counts once: by its record, or else by the latest line that its removal left.
 """
 
 from __future__ import annotations
@@ -66,15 +65,11 @@ if TYPE_CHECKING:
 
 
 _BETWEEN_REPORTS = 250
-"""Sessions."""
+"""How many sessions are read between two calls of ``on_read``."""
 
 
 class Filter:
-    """Which sessions count: those that ended, or were last active while they are open, from ``since`` to ``until``.
-
-    by: one of ``GROUPINGS``, by which they are also counted in parts; phases are a part of all totals. Raises
-    ``BadArgument``.
-    """
+    """Selects sessions by their end, or their last activity while open; ``by`` also counts them in parts."""
 
     def __init__(self, *, since: datetime | None = None, until: datetime | None = None, by: str | None = None) -> None:
         if by is not None and by not in GROUPINGS:
@@ -89,7 +84,7 @@ class Filter:
         return (self.since is None or moment >= self.since) and (self.until is None or moment <= self.until)
 
     def part_of(self, figures: Figures) -> str | None:
-        """The part in which the session of ``figures`` counts: its kind of agent, or the local day of its end."""
+        """Returns the part in which a session counts: its agent name, or the local day of its end."""
         if self.by == BY_AGENT:
             return figures["agent_name"]
         return _local_day(figures["ended_at"]) if self.by == BY_DAY and "ended_at" in figures else None
@@ -98,12 +93,12 @@ class Filter:
 def _local_day(timestamp: str) -> str:
     try:
         return parse_time(timestamp).astimezone().date().isoformat()
-    except (OverflowError, ValueError):  # an offset leads out of the years that there are
+    except (OverflowError, ValueError):  # the offset leads before year 1 or after year 9999
         return timestamp[:10]
 
 
 class _Sums:
-    """The sums of what was added, in all and in parts."""
+    """The sums of the added sessions, in all and in parts."""
 
     def __init__(self, wanted: Filter) -> None:
         self._wanted = wanted
@@ -139,10 +134,13 @@ def stats(
 ) -> Stats:
     """Returns [figures](figures.md#stats): how sessions ended, how often they were resumed, how long their phases took.
 
-    Every session of every app is counted once, even if it was removed. ``since`` and ``until`` select by the end of a
-    session, or by its last activity if it is open; both limits are included. ``by="agent"`` or ``by="day"`` adds
-    figures for each agent or day; ``by="phase"`` changes nothing, because every total has phases. ``on_read`` is called
-    now and then with the number of sessions that were read.
+    Every session of every app is counted once, even if it was removed.
+
+    Args:
+        since, until: select by the end of a session, or by its last activity if it is open; both limits are included.
+        by: ``"agent"`` or ``"day"`` adds figures for each agent or day; ``"phase"`` changes nothing, because every
+            total has phases.
+        on_read: is called now and then with the number of sessions that were read.
 
     Raises:
         BadArgument: ``since``, ``until`` or ``by`` is not acceptable.
@@ -167,7 +165,7 @@ def stats(
 
 
 def _figures(record: RecordOrError, above: Above, now: datetime, limits: Limits) -> Figures | None:
-    """None for what cannot be read, or what a later version wrote: nobody knows how that stands."""
+    """Returns the figures of a record; None if it cannot be read, or a later version wrote it."""
     if isinstance(record, SessionsError) or has_newer_schema(record):
         return None
     stands = standing(above.cancellation, record, now, limits)
@@ -179,13 +177,9 @@ def _key(figures: Figures) -> str:
 
 
 def _add_removed(sums: _Sums, sessions: Reader, living: set[str], unread: set[str]) -> int:
-    """Adds those of which a line alone is left; returns how many lines cannot be read.
-
-    living: the keys of the sessions that are there; unread: the ids of those that are and cannot be read. Lines are
-    read after the records: what is removed meanwhile is among these, or has its line by now. They are read twice, so
-    that none has to be kept; which one is the latest of a session stays as it was the first time. Of two processes that
-    remove, one may write last what it saw first: so the revision comes before the place.
-    """
+    """Adds the removed sessions, which only have a line; returns how many lines cannot be read."""
+    # Lines come after the records, so no session that is removed meanwhile is missed. Two reads keep memory small.
+    # Two processes that remove may write in the wrong order, so the revision counts before the place.
     latest: dict[str, tuple[int, int]] = {}
     unread_lines = 0
     for number, figures in enumerate(_lines(sessions)):

@@ -1,9 +1,6 @@
 """Sessions as the next writer will leave them: with the events applied that wait in the inbox.
 
-Owns how much of that is foreseen, without which a reader would miss what waits: the start of an agent may wait until
-its stop, and after a crash of the host nothing follows. Whoever has time has all events applied. So has a hook while
-few wait; of many only those that concern the sessions that it reads, until its time is up. The inbox is read before any
-record: an event that another process applies meanwhile changes nothing the second time.
+The start of an agent may wait until its stop, so a reader that ignored the inbox would miss it.
 """
 
 from __future__ import annotations
@@ -27,18 +24,18 @@ if TYPE_CHECKING:
 
 
 def foreseen(store: StoreReader, now: datetime, config: Config) -> Plan:
-    """The sessions of ``store`` with all waiting events applied."""
+    """Returns the sessions of ``store`` with all waiting events applied."""
     return _with_applied(store, _waiting(store), now, config, lambda: False)
 
 
 def foreseen_by_reader(store: StoreReader, now: datetime, config: Config) -> StoreReader | Plan:
-    """What a reader sees: ``store`` itself while nothing waits."""
+    """Returns what a reader sees: ``store`` itself if no event waits."""
     waiting = _waiting(store)
     return _with_applied(store, waiting, now, config, lambda: False) if waiting else store
 
 
 def foreseen_by_hook(store: StoreReader, agent_id: str, now: datetime, config: Config, is_late: IsLate) -> Reader:
-    """What a hook reads one session by, and those above it."""
+    """Returns what a hook reads for one session and those above it; of many events only those that concern them."""
     waiting = _waiting(store)
     if _are_many(waiting):
         waiting = _concerning(_family(store, agent_id), waiting)
@@ -48,7 +45,7 @@ def foreseen_by_hook(store: StoreReader, agent_id: str, now: datetime, config: C
 def open_sessions(
     store: StoreReader, now: datetime, config: Config, is_late: IsLate, host_session_id: str | None
 ) -> Iterator[tuple[str, RecordOrError]]:
-    """The open sessions, those of one conversation or all, as a hook tells of them; those that may change come last."""
+    """Yields the open sessions of one conversation, or of all, for a hook; those that may change come last."""
     waiting = _waiting(store)
     if not _are_many(waiting):
         sessions = _with_applied(store, waiting, now, config, is_late) if waiting else store
@@ -69,7 +66,7 @@ def open_sessions(
 
 
 def _waiting(store: StoreReader) -> list[WaitingEvent]:
-    """What waits; nothing if the system refuses to tell."""
+    """Returns the waiting events; none if the system refuses to read them."""
     try:
         return store.waiting()
     except StoreFailure:
@@ -85,7 +82,7 @@ def _are_many(waiting: list[WaitingEvent]) -> bool:
 
 
 def _family(store: StoreReader, agent_id: str) -> list[Record]:
-    """The record of a session, and those of all above it, as far as they can be read."""
+    """Returns the record of a session and those of all above it, as far as they can be read."""
     record = read_if_readable(store, agent_id)
     if record is None:
         return []
@@ -108,9 +105,10 @@ def _with_applied(
 ) -> Plan:
     from gaia_sessions.store.planned import Plan
 
+    # ``waiting`` was read before any record, so an event that another process applies meanwhile changes nothing twice.
     plan = Plan(store, waiting)
     if waiting:
         from gaia_sessions.ingest.deferred import apply_deferred
 
-        apply_deferred(plan, now, config, should_stop)  # type: ignore[arg-type]  # it has what is called of it
+        apply_deferred(plan, now, config, should_stop)  # type: ignore[arg-type]  # a plan has the methods that are called
     return plan

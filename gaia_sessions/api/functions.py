@@ -1,6 +1,4 @@
-"""The functions of the users' documents and three beside them: each finds the root again and calls a method of
-``Sessions``, where everything is described.
-"""
+"""Functions for the most used operations: each finds the root again and calls a method of ``Sessions``."""
 
 from __future__ import annotations
 
@@ -20,7 +18,7 @@ if TYPE_CHECKING:
     from .listing import Line, Wanted
 
 
-def create_session(  # noqa: PLR0913  # those of the method
+def create_session(  # noqa: PLR0913  # the parameters of the method
     agent_name: str = "unknown",
     purpose: str = "general",
     metadata: Mapping[str, object] | None = None,
@@ -37,7 +35,7 @@ def create_session(  # noqa: PLR0913  # those of the method
     state: Mapping[str, object] | None = None,
     root: str | None = None,
 ) -> str:
-    """Creates a session and returns its id: see ``Sessions.create``."""
+    """Creates a session and returns its ID: see ``Sessions.create``."""
     return Sessions(root).create(
         agent_name,
         purpose,
@@ -55,7 +53,7 @@ def create_session(  # noqa: PLR0913  # those of the method
     )
 
 
-def update_state(  # noqa: PLR0913  # what can be said of an update
+def update_state(  # noqa: PLR0913  # the parameters of the method
     agent_id: str,
     phase: str | None = None,
     metadata: Mapping[str, object] | None = None,
@@ -81,7 +79,7 @@ def update_state(  # noqa: PLR0913  # what can be said of an update
 
 
 def should_resume(agent_id: str, *, root: str | None = None) -> bool:
-    """Returns whether a session may be resumed: see ``Sessions.should_resume``."""
+    """Returns whether a session can be resumed: see ``Sessions.should_resume``."""
     return Sessions(root).should_resume(agent_id)
 
 

@@ -1,6 +1,6 @@
-"""Imports whole sessions from other folders: how work moves to another machine.
+"""Imports whole sessions from other folders, for example to another machine.
 
-The store creates each session whole or not at all, so an import that was killed can be repeated.
+The store creates each session whole or not at all, so a killed import can be repeated.
 """
 
 from __future__ import annotations
@@ -76,15 +76,18 @@ if TYPE_CHECKING:
 UNENDED_DETAIL = "it had no end when its session was imported"
 
 _POINTING_ELSEWHERE = ("conversation", "host_process", "transcript_path", "output_path", "worktree")
-"""What a run says of processes and files of the machine where it was, and of a client's conversation there."""
+"""Keys of a run that name processes, files or conversations of the other machine."""
 
 
 def import_from(place: Place, *directories: str | os.PathLike[str], dry_run: bool = False) -> Imported:
     """[Copies](ci-and-cron.md#import-sessions) the sessions of ``directories`` whole.
 
-    Each directory is a folder of sessions, a project, or the folder of one session. The sessions keep their IDs. If the
-    root already has a session with the same ID, that session stays as it is. Nothing in ``directories`` changes. The
-    errors are raised before anything is imported.
+    The sessions keep their IDs. If the root already has a session with the same ID, that session stays as it is.
+    Nothing in ``directories`` changes. The errors are raised before anything is imported.
+
+    Args:
+        directories: folders of sessions, projects, or folders of one session.
+        dry_run: returns the report and imports nothing.
 
     Raises:
         NoSuchFolder: there is no such folder.
@@ -125,13 +128,13 @@ class _Import:
         self._above = Above(source)
         self._names = sorted(source.names())
         source.remember(self._names)
-        waiting = source.waiting()  # after that, so that an event which somebody applies meanwhile has changed a record
+        waiting = source.waiting()  # after the records, so that no event is missed that is applied meanwhile
         self._waiting_keys = all_keys(waiting)
         if waiting:
             report["waiting"][well_formed(source.root)] = len(waiting)
 
     def take_each(self) -> None:
-        """A session that is here already stays as it is. One that cannot be taken stops no other."""
+        """Takes all sessions; one that cannot be taken stops no other."""
         for name in self._names:
             agent_id = well_formed(name)
             try:
@@ -145,13 +148,13 @@ class _Import:
                 )
 
     def _take(self, agent_id: str) -> bool:
-        """Whether the session is new; False if one with its id is here, readable or not."""
+        """Returns whether the session is new; False if one with its ID is here, readable or not."""
         path = os.path.join(self._store.root, agent_id)
         stood_before = os.path.lexists(path)  # looked at first: another import may create the session meanwhile
         if self._is_here(agent_id):
             return False
         if stood_before:
-            raise StoreFailure("import", path, "what stands there is no session", "move it away, and import again")
+            raise StoreFailure("import", path, "this is not a session", "move it away, then import again")
         record = self._source.read(agent_id)
         check_writable(record)
         self._refuse_if_awaited(record)
@@ -160,11 +163,11 @@ class _Import:
         taken, _ = fit_record(taken, reserved)
         if self._report["dry_run"]:
             self._source.copy(agent_id, None, durable=False)
-            for scope in scopes_of(taken):  # what the import would refuse
+            for scope in scopes_of(taken):  # raises what the import would raise
                 self._source.document(scope)
                 self._store.document(scope)
             return True
-        self._take_documents(taken)  # first: an import that was killed is repeated for what is not here
+        self._take_documents(taken)  # first: a repeated import skips sessions that are here
         try:
             self._store.take_in(taken, self._source, reserved=reserved)
         except SessionExists:  # another process has just created it
@@ -172,13 +175,14 @@ class _Import:
         return True
 
     def _refuse_if_awaited(self, record: Record) -> None:
-        """What waits there may be the end of this session: a copy without it would never learn of that."""
+        """Raises ``StoreFailure`` if a waiting event may change the session."""
+        # The event may be the end of the session, which the copy would never learn.
         if self._waiting_keys != set() and may_change(record, self._waiting_keys):
             path = f"{self._source.root}/{record['agent_id']}"
-            raise StoreFailure("import", path, "an event that may change it waits there, and is not applied yet")
+            raise StoreFailure("import", path, "an event waits there that could change the session")
 
     def _take_documents(self, record: Record) -> None:
-        """Copies what the session shares with others, unless there is such state here."""
+        """Copies the shared state of the session, unless it exists here."""
         for scope in scopes_of(record):
             document = self._source.document(scope)
             if document is not None:
@@ -195,10 +199,7 @@ class _Import:
 
 
 def _as_imported(record: Record, cancellation: Cancellation | None, directory: str, now: datetime) -> Record:
-    """``record`` as it is kept here: nobody is at work on it, a cancelled session has ended, nothing leads elsewhere.
-
-    A run of a command stays one: its ``wrapper`` is kept, empty.
-    """
+    """Returns ``record`` as it is stored here: no run is open, a cancelled session has ended, no path leads away."""
     if record.get("runs"):
         record = with_earlier_runs_lost(record, UNENDED_DETAIL, now)
         latest = record["runs"][-1]
@@ -207,6 +208,7 @@ def _as_imported(record: Record, cancellation: Cancellation | None, directory: s
     if cancellation is not None and is_open(record):
         record = abandoned(record, cancellation)
     if "runs" in record:
+        # An empty ``wrapper`` stays, because it marks the run of a command.
         here = [without_keys(run, *_POINTING_ELSEWHERE) for run in record["runs"]]
         record = {**record, "runs": [{**run, "wrapper": {}} if "wrapper" in run else run for run in here]}
     return with_next_revision({**record, "imported_from": well_formed(directory)})

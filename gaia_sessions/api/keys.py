@@ -1,7 +1,6 @@
-"""What agents hand each other: the state of a session, and what it shares with other sessions of its app and its user.
+"""The state of a session, and what it shares with other sessions of its app and its user.
 
-Owns in which order several documents are changed at once: their locks first, in the order of ``scopes_of``, then the
-session's; and everything is checked before anything is written. The rules are in ``session.shared_keys``.
+Documents are locked in the order of ``scopes_of``, then the session; all is checked before anything is written.
 """
 
 from __future__ import annotations
@@ -50,7 +49,12 @@ if TYPE_CHECKING:
 
 
 def state(at: Reading, agent_id: str) -> SharedKeys:
-    """Returns [the state](state.md) that a session sees: its own keys and the shared keys."""
+    """Returns [the state](state.md) that a session sees: its own keys and the shared keys.
+
+    Example:
+        agent_id = sessions.create("planner", app="shop", user="u1", state={"app:currency": "EUR", "step": 1})
+        print(sessions.state(agent_id)["state"]["step"])
+    """
     record = at.store.read(agent_id)
     return _seen(record, {scope: at.store.document(scope) for scope in scopes_of(record)})
 
@@ -58,25 +62,36 @@ def state(at: Reading, agent_id: str) -> SharedKeys:
 def change_state(
     at: Writing,
     agent_id: str,
-    set: Mapping[str, object] | None = None,  # noqa: A002  # as documents call it
+    set: Mapping[str, object] | None = None,  # noqa: A002  # the name in the documents
     *,
     unset: Iterable[str] = (),
     add: Mapping[str, int] | None = None,
     if_revision: int | None = None,
 ) -> SharedKeys:
-    """Changes [the state](state.md) of a session in one step, and returns the new state.
-
-    ``set`` gives values to keys; None is a value. ``unset`` clears keys, whether they exist or not. ``add`` adds whole
-    numbers; a missing key counts as 0. ``if_revision`` is as in ``update``.
+    """Changes [the state](state.md) of a session in one step.
 
     A refused call changes nothing. If the process is killed during the call, perhaps only the session's own keys have
     changed, and not the shared keys.
+
+    Args:
+        set: gives values to keys; None is a value.
+        unset: clears keys, whether they exist or not.
+        add: adds whole numbers; a missing key counts as 0.
+        if_revision: as in ``update``.
+
+    Returns:
+        The new state.
 
     Raises:
         InvalidInput: a key is named twice, or is never stored (``temp:``, ``secret:``), or the settings do not allow
             it; or a value is not JSON.
         RevisionChanged: the record has another revision.
         Cancelled: the session is cancelled.
+
+    Example:
+        agent_id = sessions.create("planner", state={"user_id": "u1"})
+        sessions.change_state(agent_id, {"intent": "create_domain"}, add={"attempts": 1})
+        print(sessions.state(agent_id)["state"])
     """
     delta = Delta(set, [*unset] if not isinstance(unset, str) else unset, add)
     record = at.store.read(agent_id)
@@ -84,7 +99,7 @@ def change_state(
     with locked_documents(at.store, scopes, parts) as documents:
         shared = changed_documents(documents, parts)
         with at.store.open(agent_id) as session:
-            if scopes_of(session.record) != scopes:  # it was removed, and created again for somebody else
+            if scopes_of(session.record) != scopes:  # it was removed, and created again for another user
                 raise RevisionChanged(agent_id, record["revision"], session.record["revision"])
             refuse_cancelled_work(session)
             changed = with_delta(session.record, parts.get((), Delta()), at.config.state_keys, at.now, if_revision)
@@ -109,10 +124,7 @@ def _seen(record: Record, documents: Mapping[Scope, Document | None]) -> SharedK
 def locked_documents(
     store: Store, scopes: Iterable[Scope], parts: Mapping[Scope, Delta]
 ) -> Iterator[dict[Scope, Document | None]]:
-    """The documents of ``scopes``; until the end of the block nobody else changes those that ``parts`` change.
-
-    scopes: those of the session, in the order in which they are locked.
-    """
+    """Yields the documents of ``scopes``; those that ``parts`` change stay locked until the end of the block."""
     with ExitStack() as stack:
         documents = {}
         for scope in scopes:
@@ -125,5 +137,5 @@ def locked_documents(
 def changed_documents(
     documents: Mapping[Scope, Document | None], parts: Mapping[Scope, Delta]
 ) -> dict[Scope, Document]:
-    """Those of ``documents`` that ``parts`` change, as they are then."""
+    """Returns the documents that ``parts`` change, as changed."""
     return {scope: with_shared(documents[scope], scope, parts[scope]) for scope in documents if scope in parts}

@@ -1,8 +1,4 @@
-"""Lists the sessions as summaries.
-
-Owns the filters, the order and the form of a summary. Must never hold the records: of ten thousand sessions it keeps a
-summary each.
-"""
+"""Lists sessions as summaries. It keeps a summary of each session, and never all records."""
 
 from __future__ import annotations
 
@@ -176,44 +172,46 @@ if TYPE_CHECKING:
 
 
 _AT_ONCE = 20
-"""So many records may be in memory at a time, each of up to 1 MiB."""
+"""How many records, of up to 1 MiB each, may be in memory at a time."""
 
 
 _TIMES: Final = ("since", "until", "created_since")
-"""Which keys of ``Wanted`` are times."""
+"""The keys of ``Wanted`` that are times."""
 
 
 def summaries(at: Reading, **wanted: Unpack[Wanted]) -> Iterator[Line]:
     """Returns an iterator of summaries of sessions, the latest activity first.
 
-    The keyword arguments are the keys of [`Wanted`](#shapes); a session must match all keys that you give. With
-    ``around``, the session with the largest share of that time comes first. Waiting events are shown as applied.
+    With ``around``, the session with the largest share of that time comes first. Waiting events are shown as applied.
 
     A session that cannot be read has a ``problem`` and few other keys, and comes last. Such a session is left out if
     you give any key except ``active_only``, ``every_app`` and ``limit``.
 
+    Args:
+        wanted: the keys of [`Wanted`](#shapes); a session must match all keys that you give.
+
     Raises:
-        UnknownPhase, UnknownState: a phase or a state is not known.
+        UnknownPhase, UnknownState: a phase or a state is unknown.
         BadArgument: another value is not acceptable.
+
+    Example:
+        sessions.create("reviewer")
+        for one in sessions.list(active_only=True, since="yesterday"):
+            print(one["agent_id"], one["agent_name"], one["state"])
     """
     return iter(listed(at, **wanted)[0])
 
 
 def listed(at: Reading, **wanted: Unpack[Wanted]) -> tuple[Sequence[Line], Mapping[str, int]]:
-    """What ``summaries`` finds, and how many sessions of which app it left out."""
+    """Returns what ``summaries`` finds, and how many sessions of each app it left out."""
     asked = filter_of(wanted, at.now)
     return [*list_sessions(at.preview(), asked, at.now, at.config.limits)], asked.left_out
 
 
 class Filter:
-    """What is asked for by ``Wanted``, in which times and spans have been read; by default all sessions.
+    """What ``Wanted`` asks for, with its times read; ``left_out`` counts the left out sessions of each app."""
 
-    left_out: once the sessions are listed that it accepts, how many of which app it left out for that alone.
-
-    Raises ``UnknownPhase``, ``UnknownState``, ``BadArgument``, ``InvalidId``.
-    """
-
-    def __init__(  # noqa: PLR0913  # those of ``Wanted``
+    def __init__(  # noqa: PLR0913  # the keys of ``Wanted``
         self,
         *,
         active_only: bool = False,
@@ -232,7 +230,7 @@ class Filter:
     ) -> None:
         self.states = frozenset(map(check_state, _words(states, "states")))
         self.active_only = active_only
-        self.open_only = active_only or (bool(self.states) and are_open(self.states))  # that costs less
+        self.open_only = active_only or (bool(self.states) and are_open(self.states))  # that is cheaper
         self.agent_name = _text(agent_name, "agent_name")
         self.phases = frozenset(map(check_phase, _words(phases, "phases")))
         self.parent_id = None if parent_id is None else check_agent_id(parent_id)
@@ -252,10 +250,7 @@ class Filter:
         self.left_out = Counter[str]()
 
     def accepts(self, record: RecordOrError, now: datetime) -> bool:
-        """Whether what was read may pass: the record, before its line is made.
-
-        What cannot be read is not known to have ended, and meets no other condition.
-        """
+        """Whether the record may pass, before its line is made; an unreadable one passes only a broad filter."""
         if isinstance(record, SessionsError) or not _is_readable(record):
             return self.is_broad
         return (
@@ -266,11 +261,11 @@ class Filter:
             and (not self.grep or any(self.grep in record[key].casefold() for key in ("purpose", "agent_name")))
             and (self.created_since is None or parse_time(record["created_at"]) >= self.created_since)
             and (self.around is None or _may_overlap(record, self.around, now))
-            and (self._asks_of_line or self._is_of_app(record.get("app")))  # else its line need not be made
+            and (self._asks_of_line or self._is_of_app(record.get("app")))  # saves making the line
         )
 
     def accepts_line(self, line: Line) -> bool:
-        """Whether the line of what ``accepts`` let through passes."""
+        """Whether the line of an accepted record passes."""
         if "problem" in line:
             return True
         if (self.states and line.get("state") not in self.states) or (self.active_only and "cancelled" in line):
@@ -283,7 +278,7 @@ class Filter:
         return not self._asks_of_line or self._is_of_app(line.get("app"))
 
     def _is_of_app(self, app: str | None) -> bool:
-        """Whether a session of ``app`` is asked for; one that nobody could know to ask for is counted."""
+        """Whether a session of ``app`` is wanted; if no app was asked for, the others are counted."""
         if self.every_app or app == self.app:
             return True
         if self.app is None and app is not None:
@@ -292,17 +287,17 @@ class Filter:
 
 
 def filter_of(wanted: Wanted, now: datetime) -> Filter:
-    """What is ``wanted``, with its times read."""
+    """Returns the filter of ``wanted``, with its times read."""
     times: dict[str, datetime | Span] = {**given_moments({name: wanted.get(name) for name in _TIMES}, now)}
     if wanted.get("around") is not None:
         from .times import span_of
 
         times["around"] = span_of(wanted["around"], "around", now)
-    return Filter(**{**wanted, **times})  # type: ignore[arg-type]  # the keys of both are the same
+    return Filter(**{**wanted, **times})  # type: ignore[arg-type]  # both have the same keys
 
 
 def given_moments(times: Mapping[str, object], now: datetime) -> dict[str, datetime]:
-    """Those of the ``times`` that are given, by their names. Raises ``BadArgument``."""
+    """Returns the given ``times`` by their names."""
     given = {name: value for name, value in times.items() if value is not None}
     if not given:
         return {}
@@ -312,7 +307,7 @@ def given_moments(times: Mapping[str, object], now: datetime) -> dict[str, datet
 
 
 def _words(value: Iterable[str], name: str) -> Iterable[str]:
-    if isinstance(value, str | bytes) or not hasattr(value, "__iter__"):  # of a text each letter would be one
+    if isinstance(value, str | bytes) or not hasattr(value, "__iter__"):  # each letter of a text would count
         raise BadArgument(name, value, f"a list of {name}")
     return value
 
@@ -324,10 +319,7 @@ def _text(value: str | None, name: str) -> str | None:
 
 
 def list_sessions(sessions: Reader, wanted: Filter, now: datetime, limits: Limits) -> Iterator[Line]:
-    """The summaries of the sessions that are ``wanted``, the latest activity first, or the largest share of ``around``.
-
-    A session that cannot be read comes last, because its last activity is not known.
-    """
+    """Yields the summaries of ``wanted`` sessions in their order; sessions that cannot be read come last."""
     records: Iterable[tuple[str, RecordOrError]]
     if wanted.parent_id is None:
         records = sessions.scan(active_only=wanted.open_only, agent_name=wanted.agent_name)
@@ -341,7 +333,7 @@ def list_sessions(sessions: Reader, wanted: Filter, now: datetime, limits: Limit
 
 
 def summarize(record: Record, stands: Standing) -> Summary:
-    """The summary of ``record``, whose session stands as ``stands``; ``denied`` is there only if true."""
+    """Returns the summary of ``record``."""
     decision = stands.decision
     line: Summary = {
         "agent_id": record["agent_id"],
@@ -356,7 +348,7 @@ def summarize(record: Record, stands: Standing) -> Summary:
         "resume": resume_summary(decision),
         "running": is_running(decision),
     }
-    line.update(stands.state)  # type: ignore[typeddict-item]  # its keys are among those of a summary
+    line.update(stands.state)  # type: ignore[typeddict-item]  # a summary has these keys
     if stands.alive:
         line["liveness"] = stands.alive
     if "last_activity" in decision:
@@ -370,7 +362,7 @@ def summarize(record: Record, stands: Standing) -> Summary:
 
 
 def _told_by(record: Record) -> Summary:
-    """The keys of a summary that only some records have."""
+    """Returns the keys of a summary that only some records have."""
     line: Summary = {key: record[key] for key in ("parent_id", "app", "usage") if key in record}  # type: ignore[assignment]  # both have these
     if is_conversation(record):
         line["turns"] = record.get("turns", 0)
@@ -386,10 +378,7 @@ def _told_by(record: Record) -> Summary:
 def describe(
     above: Above, agent_id: str, record: RecordOrError, now: datetime, limits: Limits, around: Span | None = None
 ) -> Line:
-    """The line of a session for which ``record`` was read: its summary, or why there is none.
-
-    It has an ``overlap`` if the session worked in the span ``around``.
-    """
+    """Returns the line of a session: its summary, or why there is none."""
     if isinstance(record, SessionNotFound):
         return {"agent_id": agent_id, "status": "gone", "problem": "there is no such session"}
     if isinstance(record, SessionsError):
@@ -401,7 +390,7 @@ def describe(
     line = summarize(record, stands)
     if around and (overlap := _overlap(record, stands, around, now)):
         line["overlap"] = overlap
-    line.update(above.trace(record))  # type: ignore[typeddict-item]  # its keys are among those of a summary
+    line.update(above.trace(record))  # type: ignore[typeddict-item]  # a summary has these keys
     if place := above.place(record):
         line["depth"] = place[1]
     return {**line, "status": "newer"} if has_newer_schema(record) else line
@@ -414,13 +403,13 @@ def lines_of(
     limits: Limits,
     around: Span | None = None,
 ) -> Iterator[Line]:
-    """The line of each session, in the same order."""
+    """Yields the line of each session, in the same order."""
     for agent_id, record in with_marks_known(records, above):
         yield describe(above, agent_id, record, now, limits, around)
 
 
 def with_marks_known(records: Iterable[tuple[str, RecordOrError]], above: Above) -> Iterator[tuple[str, RecordOrError]]:
-    """``records``, with ``above`` looking for the marks of a few at a time at once."""
+    """Yields ``records``; ``above`` looks for the marks of a few at once."""
     pairs = iter(records)
     while few := list(islice(pairs, _AT_ONCE)):
         with suppress(StoreFailure):
@@ -429,13 +418,13 @@ def with_marks_known(records: Iterable[tuple[str, RecordOrError]], above: Above)
 
 
 def _may_overlap(record: Record, around: Span, now: datetime) -> bool:
-    from gaia_sessions.session.work_spans import may_overlap  # few lists ask
+    from gaia_sessions.session.work_spans import may_overlap  # few lists need it
 
     return may_overlap(record, around, now)
 
 
 def _overlap(record: Record, stands: Standing, around: Span, now: datetime) -> Overlap | None:
-    """How much of ``around`` the session worked; a quiet agent counts until it was last heard of."""
+    """Returns how much of ``around`` the session worked; a quiet agent counts until its last sign."""
     from gaia_sessions.hosts.evidence import written_at
     from gaia_sessions.session.schema import QUIET
     from gaia_sessions.session.work_spans import overlap_of
@@ -446,7 +435,7 @@ def _overlap(record: Record, stands: Standing, around: Span, now: datetime) -> O
 
 
 def _is_readable(record: Record) -> bool:
-    """Whether this version understands the record, also if a later one wrote it."""
+    """Whether this version understands the record, even if a later version wrote it."""
     try:
         check_readable(record)
     except NewerSchema:
@@ -455,12 +444,12 @@ def _is_readable(record: Record) -> bool:
 
 
 def newest_first(line: Line) -> tuple[float, str]:
-    """The key by which lines are sorted: the latest activity first, and last what cannot be read."""
+    """The sort key for the latest activity first; lines that cannot be read come last."""
     active = line.get("last_activity", line.get("last_updated"))
     return -parse_time(active).timestamp() if active else float("inf"), line["agent_id"]
 
 
 def _largest_share_first(line: Line) -> tuple[float, bool, tuple[float, str]]:
-    """The key by which lines with an ``overlap`` are sorted; of equal shares the one that may be larger comes first."""
-    overlap: Overlap = line["overlap"]  # type: ignore[typeddict-item]  # one that cannot be read did not pass
+    """The sort key for lines with an ``overlap``; of equal shares, one that may be larger comes first."""
+    overlap: Overlap = line["overlap"]  # type: ignore[typeddict-item]  # unreadable lines did not pass
     return -overlap["share"], "at_least" not in overlap, newest_first(line)

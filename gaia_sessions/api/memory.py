@@ -1,7 +1,4 @@
-"""The memory of an agent that a program runs itself: messages, todos, and the tokens that count against its budget.
-
-Owns the names of the users' document on it. All of it is in the record and in the transcript.
-"""
+"""The memory of an agent that your program runs itself: messages, todos, and tokens. All of it is on disk."""
 
 from __future__ import annotations
 
@@ -121,7 +118,7 @@ class Memory:
 
 
 def with_budget_of_memory(sessions: Sessions, usage: TokenUsage) -> TokenUsage:
-    """``usage`` with the budget of the memory, to which only the program can hold the agent that it runs."""
+    """Returns ``usage`` with the budget of the memory, which your program must enforce for its agent."""
     record = at.read(sessions, records.as_applied, usage["agent_id"])
     most = max_tokens_of_memory(record, sessions.config.budgets)
     return {**usage, "max_tokens": most, "limit_reached": usage["tokens"] >= most}

@@ -1,7 +1,6 @@
-"""Runs of ours: how a process claims a session for the run of a command or for a send, and ends it, in one commit each.
+"""Runs of ours: a process begins the run of a command, or a send, and ends it, in one commit each.
 
-Owns which session is worked on, that nothing begins below or for what is cancelled, and which journal entries and
-messages go with a run. The rules are in ``session.own_runs``.
+Nothing begins below a cancelled session, or for it.
 """
 
 from __future__ import annotations
@@ -51,23 +50,18 @@ if TYPE_CHECKING:
     from .at import Reading, Writing
 
 _SHORT_WAIT = 1.0
-"""Seconds for which the end of a run waits for each session below it that somebody else changes."""
+"""Seconds that the end of a run waits for the lock of each session below it."""
 
 
 class Begun:
-    """What was begun: the record as it is stored, its new run, and the record whose work goes on, for its briefing.
-
-    ``earlier`` is the session as it rested, or the one that is continued; None for work that nobody began before.
-    ``reason`` is what its briefing is told of that: None where the same session goes on. ``approves``: whether that it
-    was begun approves what it waited for; not in the shell of an agent. ``noted``: what its journal has of that.
-    """
+    """A run that has begun: its record, and the ``earlier`` record whose work it resumes or continues, if any."""
 
     __slots__ = ("approves", "earlier", "noted", "reason", "record", "run")
 
     def __init__(
         self, record: Record, earlier: Record | None, noted: Sequence[Entry], *, approves: bool = True
     ) -> None:
-        self.approves = approves
+        self.approves = approves  # starting the run approves what the work waits for; not in an agent's shell
         self.record = record
         self.run: Run = record["runs"][-1]
         self.earlier = earlier
@@ -76,17 +70,10 @@ class Begun:
 
 
 def begin(at: Writing, start: Start, fields: Run, lock: HeldLock | None = None) -> Begun:
-    """Begins a run with ``fields``, its wrapper and its limits of time, in a new session or in one that exists.
-
-    With a ``lock`` it is a send, for which that is held from then on, for as long as it lasts, and also where the run
-    may be written although this raises. Of two at once one begins, and the other raises ``RunNotAllowed``, as for
-    whatever may not go on. Raises ``Cancelled`` if the session, the one it continues, its parent, or one above them is
-    cancelled; ``SessionExists`` for an id of its own; ``SessionNotFound``, ``CorruptSession``, ``NewerSchema``;
-    ``TooDeep``, ``TooManyChildren``; ``TooLarge``. Then nothing has begun.
-    """
+    """Begins a run with ``fields`` in a new or an existing session; with a ``lock`` the run is a send."""
     if start.agent_id is None:
         return _begin_new(at, start, fields)
-    parent_id = parent_id_of(at.store.read(start.agent_id)) if lock is None else None  # a send takes no place below it
+    parent_id = parent_id_of(at.store.read(start.agent_id)) if lock is None else None  # a send takes no child's place
     if parent_id in (None, start.agent_id) or not at.store.has(parent_id):
         return _begin_again(at, start.agent_id, fields, lock=lock)
     with at.store.open(parent_id):
@@ -96,7 +83,7 @@ def begin(at: Writing, start: Start, fields: Run, lock: HeldLock | None = None) 
 def _begin_again(
     at: Writing, agent_id: str, fields: Run, parent_id: str | None = None, lock: HeldLock | None = None
 ) -> Begun:
-    """With a ``parent_id``, whose lock is held, it is one more of that one's children at work."""
+    """Begins a run in an existing session; with a ``parent_id``, which is locked, it takes a child's place."""
     store, now, shell, sends = at.store, at.now, at.shell(), lock is not None
     with store.open(agent_id) as session:
         before = session.record
@@ -118,34 +105,34 @@ def _begin_again(
 
 
 def _check_place(store: Store, record: Record, fields: Run, parent_id: str | None, now: datetime) -> None:
-    """Raises ``TooManyChildren``, and ``TooDeep`` if its caller says how deep it works."""
+    """Raises ``TooManyChildren``, and ``TooDeep`` if the caller says at which depth it works."""
     if parent_id is not None:
-        from .creating import check_free_place  # a send takes none
+        from .creating import check_free_place  # a send takes no place
 
         check_free_place(store, parent_id, record["agent_id"], now)
     if "depth" in fields:
-        from gaia_sessions.session.tree_limits import check_depth_of_work  # few callers say it
+        from gaia_sessions.session.tree_limits import check_depth_of_work  # few callers say their depth
 
         check_depth_of_work(record, store.ancestors(record), fields["depth"])
 
 
 def _commit_under(lock: HeldLock, session: OpenSession, change: Change) -> Record:
-    """Commits the beginning of a send; the ``lock`` is held from then on, unless nothing is written."""
+    """Commits the beginning of a send; the ``lock`` stays held unless nothing was written."""
     try:
-        lock.__enter__()  # who looks at it holds it for a moment
-    except LockTimeout as error:  # somebody is at work on what stood here before
+        lock.__enter__()  # a process that only looks holds it for a moment
+    except LockTimeout as error:  # somebody works on an earlier session with this ID
         raise at_work(change.record["agent_id"], sends=True) from error
     try:
         return session.commit(change)
     except DurabilityUnknown:  # it is written
         raise
-    except Exception:  # whoever is interrupted does not know what is written, and keeps the lock until he does
+    except Exception:  # an interruption is no ``Exception``: the lock stays, because the run may be written
         lock.__exit__(None, None, None)
         raise
 
 
 def _begin_new(at: Writing, start: Start, fields: Run) -> Begun:
-    from .creating import below_parent  # most sends and many commands go on
+    from .creating import below_parent  # most sends and many commands resume
 
     store, now = at.store, at.now
     earlier = None if start.continues is None else ended_session(store, start.continues, now)
@@ -173,7 +160,7 @@ def _begin_new(at: Writing, start: Start, fields: Run) -> Begun:
 
 
 def _with_run(store: Reader, begun: Record) -> Record:
-    """``begun`` with the place of the output of its new run. Raises ``TooLarge`` where there is no room for that."""
+    """Returns ``begun`` with the path of the output of its new run; raises ``TooLarge`` without room for a run."""
     run = begun["runs"][-1]
     path = None if is_send(run) else store.output_path(begun["agent_id"], run["run"])
     if path is not None:
@@ -182,26 +169,19 @@ def _with_run(store: Reader, begun: Record) -> Record:
 
 
 def briefing_of(at: Reading, begun: Begun) -> str:
-    """What the command of a run that was ``begun`` is told of earlier work; empty without any."""
+    """Returns what the command of a ``begun`` run is told of earlier work; empty if there is none."""
     if begun.earlier is None:
         return ""
     return briefing(begun.earlier, begun.reason, at.store, approves=begun.approves)
 
 
 def note_figures(at: Writing, agent_id: str, run: Run, told: Told) -> Record:
-    """Notes what a client says that the ``run`` used so far. Raises ``RunGone``."""
+    """Stores what the client says that the ``run`` used so far."""
     return at.change(agent_id, lambda record, _: with_figures(record, own_run(record, run), told)[0], RESERVED_BYTES)
 
 
 def end(at: Writing, agent_id: str, run: Run, ended: RunEnd) -> tuple[Record, Sequence[Message], Sequence[Entry]]:
-    """Ends ``run``, as it was begun, with the turn that it completes, in one commit.
-
-    Returns the record, the messages of the turn as they are stored, and what was noted. A command's wrapper that asks
-    again, since it did not know whether that is durable, adds nothing, and makes durable what is there. Raises
-    ``RunGone`` if the session has another run in its place, or none, or a send was ended by somebody else; ``TooLarge``
-    for a turn of a send; ``SessionNotFound``, ``CorruptSession``, ``StoreFailure``, ``LockTimeout``,
-    ``DurabilityUnknown``. Then nothing of the turn is stored, but for the last of them.
-    """
+    """Ends ``run`` with its turn in one commit; returns the record, the stored messages and the new events."""
     marked = read_marker(ended.message)[0]
     with at.store.open(agent_id) as session:
         record = session.record
@@ -209,7 +189,7 @@ def end(at: Writing, agent_id: str, run: Run, ended: RunEnd) -> tuple[Record, Se
         if is_over(stored):
             if is_send(stored):
                 raise RunGone(agent_id, run["run"])
-            return session.commit({**record}), [], []
+            return session.commit({**record}), [], []  # a wrapper that asks again makes the end durable
         closed, turn = with_run_ended(record, stored, ended, marked, at.now)
         noted = [_ended_entry(at.store, record, closed, stored, ended, at.now)]
         reserved = RESERVED_BYTES if turn is not None and is_send(stored) else 0
@@ -232,10 +212,7 @@ def _ended_entry(store: Reader, before: Record, closed: Record, run: Run, ended:
 
 
 def report_as_ended(at: Reading, begun: Begun, ended: RunEnd) -> Report:
-    """The report as it would be if the end of the run of ``begun`` had been stored; if need be of the record as begun.
-
-    For an end that cannot be written: what cannot be read either is left out.
-    """
+    """Returns the report as if the end of the run were stored, for an end that cannot be written."""
     from gaia_sessions.session.report import Findings, report  # almost every end can be written
 
     from .reporting import as_recent, latest_messages, why_failed
@@ -256,15 +233,11 @@ def report_as_ended(at: Reading, begun: Begun, ended: RunEnd) -> Report:
 
 
 def end_runs_of_gone_hosts_below(at: Writing, agent_id: str, run: Run, pid_ns: str | None) -> Sequence[str]:
-    """Ends as lost the runs below a session whose hosts are gone, or lived in ``pid_ns``, of which nothing is left.
-
-    Counts what those used that began after ``run``, now that their files are whole. Returns the ids of the sessions of
-    which a run was ended. One that cannot be read or written stops no other: ``reconcile`` will find it.
-    """
-    from gaia_sessions.ingest.consumption import count_run  # few commands have agents of their own
+    """Ends lost runs below a session, counts what runs after ``run`` used, and returns the changed IDs."""
+    from gaia_sessions.ingest.consumption import count_run  # few commands start agents
 
     changed: list[str] = []
-    with suppress(SessionsError):  # of looking for those below
+    with suppress(SessionsError):  # ``reconcile`` finds what is missed here
         for record in all_below(at.store, agent_id):
             with suppress(SessionsError):
                 changed += _ended_as_lost(at.store, record, pid_ns, at.now)
@@ -275,7 +248,7 @@ def end_runs_of_gone_hosts_below(at: Writing, agent_id: str, run: Run, pid_ns: s
 
 
 def _ended_as_lost(store: Store, record: Record, pid_ns: str | None, now: datetime) -> list[str]:
-    """The id of the session if it had runs to end."""
+    """Returns the ID of the session if it had runs to end."""
     if not _lost_runs(record, pid_ns):
         return []
     with store.open(record["agent_id"], timeout=_SHORT_WAIT) as session:
@@ -285,7 +258,7 @@ def _ended_as_lost(store: Store, record: Record, pid_ns: str | None, now: dateti
 
 
 def _lost_runs(record: Record, pid_ns: str | None) -> frozenset[int]:
-    """The numbers of the runs without an end whose processes are gone, or lived in ``pid_ns``, which is over."""
+    """Returns the numbers of open runs whose processes are gone, or lived in ``pid_ns``, which has ended."""
     open_runs = [run for run in record.get("runs", ()) if not has_ended(run)]
     lived_there = {run["run"] for run in open_runs if pid_ns and (process_of(run) or {}).get("pid_ns") == pid_ns}
     return gone_runs(record) | lived_there

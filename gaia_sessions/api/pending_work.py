@@ -1,7 +1,4 @@
-"""What waits for a person: work that asks for an approval, and agents that ask for a permission.
-
-What was answered waits for nobody.
-"""
+"""What waits for a person: work that waits for approval, and agents that ask for a permission."""
 
 from __future__ import annotations
 
@@ -75,9 +72,18 @@ if TYPE_CHECKING:
 def pending(at: Reading, app: str | None = None) -> Sequence[Pending]:
     """Returns every session that waits for a person, the longest wait first.
 
-    With ``app``, only sessions of this app are returned. A session that was approved or denied does not wait any more.
-    An expired session is included: an answer makes it resumable again. Nothing calls your program when a session begins
-    to wait: call ``pending`` again, for example every minute.
+    A session that was approved or denied does not wait any more. An expired session is included: an answer makes it
+    resumable again. Nothing calls your program when a session begins to wait: call ``pending`` again, for example every
+    minute. The example passes on a person's answers.
+
+    Args:
+        app: returns only sessions of this app.
+
+    Example:
+        for one in sessions.pending():
+            if "question" in one:
+                print(one["agent_name"], "asks:", one["question"])
+                sessions.approve(one["agent_id"], "only in staging")
     """
     sessions, now, limits = at.preview(), at.now, at.config.limits
     above = Above(sessions)
@@ -94,12 +100,12 @@ def pending(at: Reading, app: str | None = None) -> Sequence[Pending]:
 
 
 def _may_wait(record: Record) -> bool:
-    """Whether a closer look is worth its cost."""
+    """Whether the session may wait: a cheap check before the whole one."""
     return waits_for_approval(record["phase"]) or any("waiting" in run for run in record.get("runs", ()))
 
 
 def _asks_while_it_waits(record: Record, stands: Standing) -> bool:
-    """Whether nobody answered yet what the agent asked that waits for its own work."""
+    """Whether an agent that waits for its own work has a question without an answer."""
     runs = [run for run in record.get("runs", ())[-1:] if run["run"] not in stands.dead_runs]
     return is_asking(record) and any(map(waits_with_question, runs)) and "cancellation" not in stands.decision
 
@@ -141,7 +147,7 @@ def _pending(sessions: Reader, record: Record, stands: Standing, now: datetime, 
 
 
 def _way_on(decision: Decision) -> Pending:
-    """What goes on with the work; empty if only its app does."""
+    """Returns what resumes the work; empty if only its app can."""
     if "run_command" in decision:
         return {"run_command": decision["run_command"]}  # type: ignore[typeddict-item]  # a key of it
     return {} if "app" in decision else {"resume_line": resume_line(decision["agent_id"])}  # type: ignore[typeddict-item]  # see above

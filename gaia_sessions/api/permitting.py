@@ -1,6 +1,6 @@
-"""Which tools the lists let an agent use, and which tasks the guard lets be delegated.
+"""Which tools an agent may use, and which tasks may be delegated.
 
-Limits of tokens, rounds and time are held by ``hook.enforcement``.
+``hook.enforcement`` holds the limits of tokens, rounds and time.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def choose_tools(
 def allowed_of(
     at: Reading, tools: Iterable[str] | None, agent_name: str | None, parent_id: str | None
 ) -> Sequence[str] | None:
-    """What ``choose_tools`` allows of ``tools``; None of None."""
+    """Returns what ``choose_tools`` allows of ``tools``; None if ``tools`` is None."""
     return None if tools is None else choose_tools(at, tools, agent_name=agent_name, parent_id=parent_id)["allowed"]
 
 
@@ -70,7 +70,7 @@ def check_tool(at: Reading, agent_id: str, name: str) -> ToolAnswer:
 
 
 def tools_of(at: Reading, start: Start) -> Sequence[str] | None:
-    """All tools that the agent of a run may use; None if that is whatever is not blocked."""
+    """Returns all tools of the agent of a run; None if only blocked tools are excluded."""
     from gaia_sessions.session.tools import usable_tools
 
     read, rules = at.store.read, at.config.tool_rules
@@ -94,7 +94,7 @@ def guard(at: Reading, task: str) -> GuardAnswer:
 
 
 def check_task(at: Reading, task: str | None) -> None:
-    """Raises ``TaskRefused`` for a task that the guard refuses, if it is on."""
+    """Raises ``TaskRefused`` if the guard is on and refuses the task."""
     if task is not None and at.config.guard_mode == "block":
         answer = guard(at, task)
         if not answer["allowed"]:

@@ -1,8 +1,4 @@
-"""What a process of ours looks at before it works on a session, or goes on in a new one with what has ended.
-
-Owns that nothing begins for what is cancelled, that runs of processes that are gone have an end first, and that each
-process ends no run but its own. ``now`` is an argument.
-"""
+"""What a process of ours checks before it works on a session, or continues it: cancellation, gone runs, its own run."""
 
 from __future__ import annotations
 
@@ -30,21 +26,21 @@ if TYPE_CHECKING:
 
 
 def refuse_if_cancelled(store: Store, record: Record) -> None:
-    """Raises ``Cancelled`` if the session is, and ``StoreFailure`` while that cannot be read."""
+    """Raises ``Cancelled`` if the session is cancelled."""
     cancellation = Above(store).proved_cancellation(record)
     if cancellation is not None:
         raise Cancelled(record["agent_id"], **cancellation)
 
 
 def refuse_cancelled_work(session: OpenSession) -> None:
-    """Raises ``Cancelled`` unless the work of the session may go on, or had ended before it was cancelled."""
+    """Raises ``Cancelled`` if the session is cancelled and its work had not ended before."""
     cancellation = session.cancellation()
     if cancellation is not None and (is_open(session.record) or is_abandoned(session.record["phase"])):
         raise Cancelled(session.record["agent_id"], **cancellation)
 
 
 def check_no_send(record: Record) -> Record:
-    """Returns ``record``; raises ``AgentAtWork`` while somebody sends something to its agent."""
+    """Returns ``record``; raises ``AgentAtWork`` during a send."""
     sends = {run["run"] for run in record.get("runs", ()) if is_send(run) and not has_ended(run)}
     if sends - gone_runs(record):
         raise at_work(record["agent_id"])
@@ -52,7 +48,7 @@ def check_no_send(record: Record) -> Record:
 
 
 def ended_session(store: Store, agent_id: str, now: datetime, *, even_cancelled: bool = False) -> Record:
-    """The session whose work is to be continued. Raises ``RunNotAllowed`` unless it has ended, ``Cancelled``."""
+    """Returns the session to continue; raises ``RunNotAllowed`` unless it has ended."""
     with store.open(agent_id) as session:
         if not even_cancelled:
             refuse_if_cancelled(store, session.record)
@@ -62,10 +58,8 @@ def ended_session(store: Store, agent_id: str, now: datetime, *, even_cancelled:
 
 
 def own_run(record: Record, begun: Run) -> Run:
-    """How the run that was ``begun`` stands in ``record``.
-
-    Whoever removes the session and creates it again, or restores an older copy, has another run with its number.
-    """
+    """Returns the ``begun`` run as it is in ``record``; raises ``RunGone`` if that is another run."""
+    # A session that was created again or restored may have another run with this number.
     run = run_by_number(record, begun["run"])
     if run is None or any(run.get(key) != begun.get(key) for key in ("wrapper", "started_at")):
         raise RunGone(record["agent_id"], begun["run"])
@@ -73,7 +67,7 @@ def own_run(record: Record, begun: Run) -> Run:
 
 
 def with_lost_runs(store: Reader, before: Record, lost: Collection[int], now: datetime) -> Change:
-    """``before`` with an end for the runs with the numbers ``lost``, and the entries of the journal."""
+    """Returns ``before`` with an end for the runs with the numbers ``lost``, and the journal entries."""
     record, entries = before, []
     for run in [run for run in before.get("runs", ()) if run["run"] in lost]:
         record = with_end_of_gone_host(record, run, now, written_at(run))

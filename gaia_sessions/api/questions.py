@@ -1,7 +1,4 @@
-"""What an agent asks of a person: its words behind the marker, and all that it said with them.
-
-Hooks load this to tell the main agent what to ask, so it loads nothing that costs.
-"""
+"""What an agent asks a person, and what it said before. Hooks load this, so it imports nothing that costs time."""
 
 from __future__ import annotations
 
@@ -17,11 +14,7 @@ if TYPE_CHECKING:
 
 
 class Question:
-    """What an agent said last, whole and as it is stored; a text is empty if there is none, or it is not kept.
-
-    asked: the words behind its marker, or those that came with the phase. before: the message without the line of the
-    marker.
-    """
+    """What an agent said last: the question after its marker, the message ``before`` the marker, and all of it."""
 
     __slots__ = ("asked", "before", "message")
 
@@ -32,19 +25,19 @@ class Question:
 
 
 def question_of(record: Record) -> Question:
-    """What the agent that spoke last in the session asked."""
+    """Returns the question of the agent that spoke last in the session."""
     spoke = [run for run in record.get("runs", ()) if "last_message" in run]
     run: Run = spoke[-1] if spoke else {}
     message = run.get("last_message", "")
     if "question" in record:
         return Question(record["question"], without_marker(message), message)
-    # one that met a limit, or waited for its own command when its client ended, may say it as well
+    # an agent that reached a limit, or waited for its own command when its client ended, may have a marker too
     has_marker = run.get("detail") == MARKER_DETAIL or is_own_run(run) or "reported" in run
     return question_in(message) if has_marker else Question("", message, message)
 
 
 def what_waits(sessions: Reader, record: Record) -> Question:
-    """What is asked in a session that waits, whole: a transcript may have what its record does not keep."""
+    """Returns the whole question of a waiting session; a transcript may have more than the record."""
     question = question_of(record)
     if (question.message or question.asked) and len(question.message) < MAX_MESSAGE_LENGTH:
         return question
@@ -62,5 +55,5 @@ def what_waits(sessions: Reader, record: Record) -> Question:
 
 
 def question_in(message: str) -> Question:
-    """What the last ``message`` of an agent asks."""
+    """Returns the question in the last ``message`` of an agent."""
     return Question(read_why(message), without_marker(message), message)

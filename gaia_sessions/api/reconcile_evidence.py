@@ -1,7 +1,4 @@
-"""The evidence on a run without an end: the process and the files of its host, the log of the hooks.
-
-Owns how each is examined, which lines of the log say that a main session ended, and what counts as not known.
-"""
+"""The evidence on a run without an end: the process and the files of its host, and the log of the hooks."""
 
 from __future__ import annotations
 
@@ -28,18 +25,18 @@ if TYPE_CHECKING:
     from gaia_sessions.session.schema import Run
 
     HostSession = tuple[str, str]
-    """A main session: the name of its host, and the id that the host gave it, shortened as the log keeps it."""
+    """A main session: the name of its host, and its ID, cut as in the log."""
 
 
 _WHETHER_IT_RUNS = {
     True: f"{{}} {CLIENT_IS_OVER}",
     False: "{} runs",
-    None: "it is not known whether {} still runs",
+    None: "it is unknown whether {} still runs",
 }
 
 
 class EvidenceReader:
-    """Gathers the evidence on runs, afresh for each call; only the log is read at most once, and only if needed."""
+    """Gathers the evidence on runs, again for each call; the log is read once, and only if needed."""
 
     __slots__ = ("_root", "_session_ends")
 
@@ -48,8 +45,8 @@ class EvidenceReader:
         self._session_ends: dict[HostSession, datetime] | None = None
 
     def of(self, run: Run) -> Evidence:
-        """The evidence on ``run`` as it is now."""
-        is_of_host = not is_own_run(run)  # how a command is doing is known to its wrapper alone
+        """Returns the evidence on ``run`` as it is now."""
+        is_of_host = not is_own_run(run)  # only the wrapper of a command knows its state
         over_at = self._end_of(run.get("host"), conversation_of(run)) if is_of_host else None
         reported = end_in_files(run) if is_of_host else None
         written, process = written_at(run), process_of(run)
@@ -62,7 +59,7 @@ class EvidenceReader:
     def _end_of(self, host: str | None, host_session_id: str | None) -> datetime | None:
         if host is None or host_session_id is None:
             return None
-        if len(host_session_id) >= MAX_LOGGED_ID_LENGTH:  # the log cuts such ids, and a cut id is not unique
+        if len(host_session_id) >= MAX_LOGGED_ID_LENGTH:  # the log cuts such IDs, and a cut ID is not unique
             return None
         if self._session_ends is None:
             self._session_ends = _ended_host_sessions(self._root) if self._root else {}
@@ -70,10 +67,8 @@ class EvidenceReader:
 
 
 def _ended_host_sessions(root: str) -> dict[HostSession, datetime]:
-    """When each main session ended whose last event was its end.
-
-    What follows in the same log happened later, whatever its time: clocks are set back.
-    """
+    """Returns when each main session ended, if its last event was its end."""
+    # In one log, the order of lines counts and not their times, because clocks are set back.
     last_events: dict[HostSession, tuple[datetime, bool]] = {}
     for name in LOG_NAMES:
         for host_session, event in _last_events(root, name).items():
@@ -82,7 +77,7 @@ def _ended_host_sessions(root: str) -> dict[HostSession, datetime]:
 
 
 def _last_events(root: str, name: str) -> dict[HostSession, tuple[datetime, bool]]:
-    """When the last event of each main session in the log ``name`` came, and whether that was its end."""
+    """Returns the time of the last event of each main session in the log, and whether it was its end."""
     last: dict[HostSession, tuple[datetime, bool]] = {}
     for line in read_log(root, name):
         host, session, kinds = line.get("host"), line.get("host_session_id", line.get("session_id")), line.get("kinds")

@@ -1,7 +1,6 @@
-"""Closes runs that have no end because their host was killed, or because its last event never came.
+"""Closes runs that have no end because their host was killed, or its last event never came.
 
-Owns which runs are judged, and that each is judged again under its session's lock before anything is written. A run
-whose end cannot be proved is reported and left as it is.
+Each run is judged twice, the second time under its session's lock. A run without a proved end stays open.
 """
 
 from __future__ import annotations
@@ -87,13 +86,12 @@ _EVIDENCE_FIELDS = ("host", "host_session_id", "host_agent_id", "tool_use_id")
 
 
 def reconcile(place: Place, *, dry_run: bool = False) -> Reconciled:
-    """[Judges](ci-and-cron.md#close-runs-without-an-end) every run without an end, and closes the runs that provably
-    ended.
+    """[Judges](ci-and-cron.md#close-runs-without-an-end) every run without an end, and closes runs that provably ended.
 
     It also records what ended runs used. Each verdict names its evidence. ``lost``, ``ended_with_host`` and ``denied``
     close the run; ``running`` and ``unsure`` leave it alone.
     """
-    from gaia_sessions.ingest.consumption import count_ended_runs  # whoever only closes runs counts nothing
+    from gaia_sessions.ingest.consumption import count_ended_runs  # closing runs alone does not count usage
 
     with at.store_of(place, dry_run=dry_run) as store:
         report = close_runs(store, utc_now(), place.root)
@@ -102,12 +100,7 @@ def reconcile(place: Place, *, dry_run: bool = False) -> Reconciled:
 
 
 def close_runs(store: Store, now: datetime, root: str | None = None) -> Reconciled:
-    """Judges every run without an end in a session that is not final, and closes those whose end is proved.
-
-    ``root`` has the log of the hooks. A dry run is this on a plan. Waits for no lock: a session whose lock is
-    held is ``busy``. One that cannot be written is ``failed``, and the others are still judged. A second call changes
-    nothing more.
-    """
+    """Judges every run without an end in open sessions, closes those whose end is proved, and waits for no lock."""
     evidence_reader = EvidenceReader(root)
     report = _new_report()
     above = Above(store)
@@ -120,7 +113,6 @@ def close_runs(store: Store, now: datetime, root: str | None = None) -> Reconcil
 
 
 def _new_report() -> Reconciled:
-    """The report before any session is judged."""
     return {
         "dry_run": False,
         "verdicts": [],
@@ -134,7 +126,7 @@ def _new_report() -> Reconciled:
 
 
 def _record_to_judge(report: Reconciled, agent_id: str, record: RecordOrError) -> Record | None:
-    """The record, if its runs can be judged and its work is still open; else None, and the report says why."""
+    """Returns the record if its runs can be judged and its work is open; else the report says why not."""
     if isinstance(record, SessionsError):
         report["corrupt" if isinstance(record, CorruptSession) else "failed"].append(_skipped(agent_id, str(record)))
         return None
@@ -145,11 +137,11 @@ def _record_to_judge(report: Reconciled, agent_id: str, record: RecordOrError) -
 
 
 def _abandon_cancelled(store: Store, above: Above, record: Record, now: datetime, report: Reconciled) -> None:
-    """Ends the session if it is cancelled and nobody is at work on it; closing its last run did that already."""
+    """Ends the session if it is cancelled and nobody is at work on it."""
     agent_id = record["agent_id"]
 
     def rule(current: Record) -> Record:
-        is_same = current["created_at"] == record["created_at"]  # one that was created since is not cancelled
+        is_same = current["created_at"] == record["created_at"]  # a session that was created since is not cancelled
         return settled(current, cancellation, now, gone_runs(current)) if is_same else current
 
     with _refusals_in(report, agent_id):
@@ -166,7 +158,7 @@ def _abandon_cancelled(store: Store, above: Above, record: Record, now: datetime
 
 @contextmanager
 def _refusals_in(report: Reconciled, agent_id: str) -> Iterator[None]:
-    """A block whose write may be refused, which ``report`` then says; a session that is gone needs no word."""
+    """Puts a refused write of the block into ``report``; a session that is gone needs no entry."""
     try:
         yield
     except LockTimeout:
@@ -181,10 +173,7 @@ def _refusals_in(report: Reconciled, agent_id: str) -> Iterator[None]:
 def _judge_and_close(
     store: Store, above: Above, record: Record, evidence_reader: EvidenceReader, now: datetime, report: Reconciled
 ) -> None:
-    """Judges the runs that have no end, closes those whose end is proved, and adds the verdicts to ``report``.
-
-    They are closed in one write: a record may have thousands.
-    """
+    """Judges the open runs, closes those whose end is proved, and adds the verdicts to ``report``."""
     verdicts, proved = [], []
     for run in record.get("runs", ()):
         if not has_ended(run):
@@ -194,7 +183,7 @@ def _judge_and_close(
             else:
                 verdicts.append(_verdict(record, run["run"], judged, closed=False))
     with _refusals_in(report, record["agent_id"]):
-        if proved:
+        if proved:  # all in one write: a record may have thousands
             verdicts += _closed(store, record, above.proved_cancellation(record), proved, evidence_reader, now)
     report["verdicts"] += sorted(verdicts, key=lambda verdict: verdict["run"])
 
@@ -207,10 +196,7 @@ def _closed(
     evidence_reader: EvidenceReader,
     now: datetime,
 ) -> list[Verdict]:
-    """The verdicts on the runs with these ``numbers``, which are judged again under the lock and closed if it holds.
-
-    ``cancellation`` is that of the session whose record was ``seen``.
-    """
+    """Judges the runs again under the lock, closes them if the end is proved, and returns the verdicts."""
     found, entries = [], []
     with store.open(seen["agent_id"], timeout=0) as session:
         before = record = session.record
@@ -237,7 +223,7 @@ def _closed(
 
 
 def _entry(record: Record, run: Run, evidence: Evidence, now: datetime) -> Entry:
-    """The journal entry of a closed run."""
+    """Returns the journal entry of a closed run."""
     facts: Entry = {key: run[key] for key in _EVIDENCE_FIELDS if key in run}  # type: ignore[literal-required]
     facts["host_gone"] = evidence.host_gone
     moments = {"session_end": evidence.over_at, "transcript": evidence.written_at}

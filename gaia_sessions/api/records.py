@@ -1,4 +1,4 @@
-"""The records of sessions, and what happened to them, as stored or as the waiting events will leave them."""
+"""The records of sessions and their events, as stored or with the waiting events applied."""
 
 from __future__ import annotations
 
@@ -20,10 +20,18 @@ if TYPE_CHECKING:
 
 
 def get(at: Reading, agent_id: str) -> Record | None:
-    """Returns the record as it is stored, or None if there is no such session.
+    """Returns the record as it is stored.
 
     This record lacks the *waiting events*, which are in ``.inbox`` and not applied yet. ``show`` returns a record that
     includes them.
+
+    Returns:
+        The record, or None if there is no such session.
+
+    Example:
+        agent_id = sessions.create("reviewer")
+        record = sessions.get(agent_id)
+        print(record["phase"] if record else "no such session")
     """
     try:
         return at.store.read(agent_id)
@@ -32,29 +40,29 @@ def get(at: Reading, agent_id: str) -> Record | None:
 
 
 def read(place: Place, agent_id: str) -> Record:
-    """What ``get`` returns. Raises ``SessionNotFound``."""
+    """Returns what ``get`` returns; raises ``SessionNotFound``."""
     with place.store as store:
         return store.read(agent_id)
 
 
 def has(place: Place, agent_id: str) -> bool:
-    """Whether there is a session with this id, readable or not."""
+    """Whether there is a session with this ID, readable or not."""
     with place.store as store:
         return store.has(agent_id)
 
 
 def ids(at: Reading) -> Sequence[str]:
-    """The ids of all sessions, readable or not, in no order; those that waiting events begin too."""
+    """Returns the IDs of all sessions, readable or not, with those that waiting events will create."""
     return at.preview().ids()
 
 
 def as_applied(at: Reading, agent_id: str) -> Record:
-    """The record as it will be once the waiting events are applied. Raises ``SessionNotFound``, ``CorruptSession``."""
+    """Returns the record with all waiting events applied."""
     return at.preview().read(agent_id)
 
 
 def id_of_host_agent(at: Writing, host_session_id: str, host_agent_id: str) -> str:
-    """The id of the session that an agent of a host works on. Raises ``SessionNotFound``."""
+    """Returns the ID of the session on which an agent of a host works."""
     from gaia_sessions.ingest.join import session_of_agent
 
     return session_of_agent(at.store, host_session_id, host_agent_id)["agent_id"]
@@ -63,7 +71,8 @@ def id_of_host_agent(at: Writing, host_session_id: str, host_agent_id: str) -> s
 def repair(place: Place, agent_id: str) -> str | None:
     """Repairs a ``state.json`` that has [something behind the record](record.md#recovery), and keeps the record.
 
-    Returns where the old file is stored; None if the record could be read before.
+    Returns:
+        The path of the old file; None if the record could be read before.
 
     Raises:
         CorruptSession: the file does not begin with a whole and valid record of this session, or has two records.
@@ -75,12 +84,21 @@ def repair(place: Place, agent_id: str) -> str | None:
 def events(at: Reading, agent_id: str, *, since: int = 0) -> Iterator[Json | SessionsError]:
     """Returns an iterator of [what happened](events.md) to a session, in the order in which it was applied.
 
-    Waiting events are shown as applied.
+    Waiting events are shown as applied. Errors are raised by the call itself, not by the first step of the iteration.
 
-    Each entry is ``{at, kind, run?, phase, end?, detail?, revision, evidence, seq?}``, with the
-    [trace](state.md#traces) of the session if that can be read. ``seq`` numbers the readable entries from 1; a waiting
-    event has no ``seq`` yet. With ``since``, you get only the entries after that number. For an entry that cannot be
-    read, you get an error object. Errors are raised by the call itself, not by the first step of the iteration.
+    Args:
+        since: returns only the entries after this number.
+
+    Returns:
+        Entries ``{at, kind, run?, phase, end?, detail?, revision, evidence, seq?}``, with the [trace](state.md#traces)
+        of the session if that can be read. ``seq`` numbers the readable entries from 1; a waiting event has no ``seq``
+        yet. An entry that cannot be read is an error object.
+
+    Example:
+        agent_id = sessions.create("reviewer")
+        sessions.update(agent_id, phase="approval")
+        sessions.approve(agent_id)
+        print([entry["kind"] for entry in sessions.events(agent_id) if isinstance(entry, dict)])
     """
     from gaia_sessions.store.above import Above
     from gaia_sessions.store.journal import behind, numbered

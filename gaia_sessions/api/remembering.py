@@ -1,4 +1,4 @@
-"""What a memory keeps of a transcript, and when a summary takes the place of its older messages."""
+"""The memory of a session: its messages, with one summary in place of the older ones."""
 
 from __future__ import annotations
 
@@ -23,18 +23,20 @@ if TYPE_CHECKING:
 
 
 def remembered(at: Reading, agent_id: str, last: int | None = None) -> Sequence[Message]:
-    """Returns the messages of the memory, the oldest first; with ``last``, only so many of the newest.
+    """Returns the messages of the memory, the oldest first.
 
     These are the messages of the transcript, with one summary in place of the messages that ``compact`` replaced. A
-    message that cannot be read is left out. With ``last``, a tool result is left out too if its call is not among the
-    newest.
+    message that cannot be read is left out.
+
+    Args:
+        last: returns only so many of the newest. A tool result is left out if its call is not among them.
     """
     most = checked_number(last)
     record = at.store.read(agent_id)
     through = replaced_through(record)
     newest_first = takewhile(lambda message: message["seq"] > through, readable(at.store.messages_backwards(agent_id)))
     found = list(islice(newest_first, most))[::-1]
-    prompt = system_prompt(at.store.messages(agent_id)) if through else None  # without a summary it is found already
+    prompt = system_prompt(at.store.messages(agent_id)) if through else None  # without a summary it is among ``found``
     beginning = [*filter(None, [prompt]), *summary_message(record)]
     if last is None:
         return beginning + found
@@ -43,11 +45,14 @@ def remembered(at: Reading, agent_id: str, last: int | None = None) -> Sequence[
 
 
 def compact(at: Writing, agent_id: str) -> bool:
-    """Replaces the older messages of the memory by a summary, and returns whether it replaced any.
+    """Replaces the older messages of the memory by a summary.
 
     The newest fifth of the messages stays. The transcript keeps all messages. The tokens of the summary count in place
-    of the tokens that were charged for the replaced messages. The result is False if there are fewer than 5 messages,
-    or the summary would be longer than the messages that it replaces.
+    of the tokens that were charged for the replaced messages.
+
+    Returns:
+        Whether messages were replaced. False if there are fewer than 5 messages, or the summary would be longer than
+        the messages that it replaces.
     """
     seen = at.store.read(agent_id)
     readable_messages = readable(at.store.messages(agent_id, is_wanted=after(replaced_through(seen))))

@@ -1,7 +1,6 @@
-"""Removes sessions: those that somebody names, and those that ``cleanup`` finds. What must stay is one rule for both.
+"""Removes sessions that somebody names, or that ``cleanup`` finds. No session goes that is above an open one.
 
-None goes that is above an open one. Each is judged twice, the second time under its lock. What each leaves is written
-before it goes: a kill between leaves both, and whoever counts prefers the session.
+Figures are written before a session goes; after a kill in between, the session counts and not its line.
 """
 
 from __future__ import annotations
@@ -39,15 +38,11 @@ if TYPE_CHECKING:
     from .at import Writing
 
     class Rule(Protocol):
-        """What differs between those who remove sessions: each says with a code why a session must stay, or None.
+        """What differs between ``cleanup`` and ``rm``; ``by_age`` and ``by_work`` say why a session must stay."""
 
-        named: what goes as well, so that it holds nothing above it. corrupt: whether what cannot be read goes too.
-        keeps_continued: whether one stays with which an open one goes on, since that tells what was said in it.
-        """
-
-        named: Collection[str]
-        corrupt: bool
-        keeps_continued: bool
+        named: Collection[str]  # go too, so they hold nothing above them
+        corrupt: bool  # whether unreadable sessions go
+        keeps_continued: bool  # whether a session stays that an open one continues
 
         def by_age(self, record: Record) -> str | None: ...
 
@@ -68,7 +63,7 @@ _MOST_WRITTEN = 1000
 
 
 def remove(at: Writing, agent_ids: Iterable[str], *, force: bool = False) -> Sequence[RemovedSession]:
-    """Removes sessions for good, with all their files, and returns them in the order of ``agent_ids``.
+    """Removes sessions for good, with all their files.
 
     If a session must stay, nothing is removed. A session must stay if an open session that you do not name is below it.
     Without ``force``, it must also stay if it is open, an agent is perhaps at work on it, an open session continues it,
@@ -76,6 +71,9 @@ def remove(at: Writing, agent_ids: Iterable[str], *, force: bool = False) -> Seq
 
     If one session turns out to be locked or changed during the removal, the other sessions are removed, and then the
     error is raised.
+
+    Returns:
+        The removed sessions in the order of ``agent_ids``.
 
     Raises:
         NotRemovable: some sessions must stay; the error names them and says why.
@@ -88,16 +86,12 @@ def remove(at: Writing, agent_ids: Iterable[str], *, force: bool = False) -> Seq
 
 
 class Judge:
-    """Judges the sessions by a rule, once it has looked through all of them.
-
-    It looks at all of them itself: a session that was copied here by hand is in no index. children: the ids of those
-    right below each.
-    """
+    """Judges the sessions by a rule, after it has looked through all of them."""
 
     def __init__(self, rule: Rule, sessions: Reader) -> None:
         self.rule = rule
         self.above = Above(sessions)
-        self.children: dict[str, list[str]] = {}
+        self.children: dict[str, list[str]] = {}  # found by reading all: a session copied by hand is in no index
         self.unread: StoreFailure | None = None
         self._sessions = sessions
         self._above_open = set[str]()
@@ -105,7 +99,7 @@ class Judge:
         self._looked_below = set[str]()
 
     def look_through(self) -> Iterator[tuple[str, RecordOrError]]:
-        """Every session with what was found of it; after the last one it is known what they say of each other."""
+        """Yields every session; after the last one, the relations between sessions are known."""
         continues: dict[str, str] = {}
         going_on: list[str] = []
         parents_of_open: list[str] = []
@@ -132,13 +126,13 @@ class Judge:
 
     def _know_above_open(self, agent_id: str | None) -> None:
         """Notes that an open session is below this one, and so below all above it."""
-        with suppress(StoreFailure):  # what is above one that the system refuses to read is not known
+        with suppress(StoreFailure):  # above an unreadable session nothing is known
             while agent_id is not None and agent_id not in self._above_open:
                 self._above_open.add(agent_id)
                 agent_id = self.above.parent_of(agent_id)
 
     def look_below(self, children: Sequence[Record]) -> None:
-        """Notes which of ``children``, and of all below them, are open by now; below each it looks once."""
+        """Notes which of ``children``, and of all below them, are open now."""
         while children:
             for child in children:
                 if is_open(child):
@@ -148,27 +142,21 @@ class Judge:
             children = self._sessions.children(new) if new else ()
 
     def reason_to_keep(self, agent_id: str, found: RecordOrError) -> str | None:
-        """The code of why the session must stay; None if it may go.
-
-        Raises ``StoreFailure`` if it cannot be read whether it is cancelled.
-        """
+        """Returns the code of why the session must stay; None if it may go."""
         return self.by_itself(found) or self.by_tree(agent_id, found, self.by_work(found))
 
     def by_itself(self, found: RecordOrError) -> str | None:
-        """The code of why it must stay whatever it says of its work: it cannot be read, or its age forbids it."""
+        """Returns the code of why the session must stay whatever its work: it is unreadable, or not old enough."""
         if isinstance(found, SessionsError):
             return None if self.rule.corrupt and isinstance(found, CorruptSession) else found.code
         return "newer_schema" if has_newer_schema(found) else self.rule.by_age(found)
 
     def by_work(self, found: RecordOrError) -> str | None:
-        """The code of why its work is not over."""
+        """Returns the code of why its work is not over."""
         return None if isinstance(found, SessionsError) else self.rule.by_work(found, self.above)
 
     def by_tree(self, agent_id: str, found: RecordOrError | None, by_work: str | None) -> str | None:
-        """The code of why it must stay, with what other sessions say of it, for which ``look_through`` has ended.
-
-        ``found`` need be given of one that cannot be read alone.
-        """
+        """Returns the code of why the session must stay, with what other sessions say of it."""
         if agent_id in self._above_open:
             return "above_open"
         if isinstance(found, SessionsError):
@@ -178,18 +166,15 @@ class Judge:
         return by_work or ("continued" if self.rule.keeps_continued and agent_id in self._continued else None)
 
     def deepest_first(self, agent_ids: Iterable[str]) -> list[str]:
-        """The sessions in the order in which they go: what goes before what is above it needs no mark from that."""
+        """Returns the sessions from the lowest up, so that most need no mark from the session above."""
         return sorted(agent_ids, key=lambda agent_id: (self.above.depth(agent_id), agent_id), reverse=True)
 
 
 def may_run(record: Record, now: datetime, age: timedelta = timedelta()) -> bool:
-    """Whether an agent may be at work: a run without end began within ``age`` or a day, and its host may be there.
-
-    A command is at work for as long as its wrapper is there, however long that is.
-    """
+    """Whether an agent may be at work: an open run began within ``age`` or a day, and its host may live."""
     gone, longest = gone_runs(record), max(age, _UNKNOWN_RUN_LIFETIME)
     for run in record.get("runs", ()):
-        if not has_ended(run) and is_own_run(run) and is_alive(run["wrapper"]):
+        if not has_ended(run) and is_own_run(run) and is_alive(run["wrapper"]):  # for as long as its wrapper lives
             return True
         began = started_or_claimed_at(run)
         if run["run"] not in gone and not has_ended(run) and began is not None and now - began < longest:
@@ -198,11 +183,7 @@ def may_run(record: Record, now: datetime, age: timedelta = timedelta()) -> bool
 
 
 class Leaving:
-    """The figures that the sessions which one call removes leave in the ``store``.
-
-    What cannot be written stops no removal: a warning says so once, and nothing more is written. What was written and
-    may be lost by a power failure is said once too, and the next are written.
-    """
+    """The figures that removed sessions leave in the ``store``. A failed write only warns, once."""
 
     __slots__ = ("_can_write", "_has_warned", "_limits", "_noted", "_now", "_store", "_unwritten")
 
@@ -216,26 +197,23 @@ class Leaving:
         self._has_warned = False
 
     def note(self, record: RecordOrError, above: Above) -> None:
-        """Notes the figures of a session to be written, unless nothing has changed since they were noted.
-
-        What cannot be read has none, nor has what a later version wrote.
-        """
+        """Notes the figures of a session to be written, unless they have not changed since."""
         if isinstance(record, SessionsError) or has_newer_schema(record):
             return
-        may_be_cancelled = is_open(record) or is_abandoned(record["phase"])  # the others cost a look each
+        may_be_cancelled = is_open(record) or is_abandoned(record["phase"])  # a look costs time
         mark = above.cancellation(record) if may_be_cancelled else None
-        stood = record["created_at"], record["revision"], mark  # a mark changes no revision
+        stood = record["created_at"], record["revision"], mark  # a mark does not change the revision
         if self._noted.get(record["agent_id"]) != stood:
             self._noted[record["agent_id"]] = stood
             stands = standing(lambda _: mark, record, self._now, self._limits)
             self._unwritten[record["agent_id"]] = figures_of(record, stands.decision, stands.state)
 
     def forget(self, agent_id: str) -> None:
-        """Takes back what was noted of a session that stays."""
+        """Drops the noted figures of a session that stays."""
         self._unwritten.pop(agent_id, None)
 
     def write(self) -> None:
-        """Writes all that was noted and is not written, many in one step."""
+        """Writes all noted figures, many in one step."""
         figures, self._unwritten = [*self._unwritten.values()], {}
         for start in range(0, len(figures), _MOST_WRITTEN):
             self._write(figures[start : start + _MOST_WRITTEN])
@@ -262,17 +240,11 @@ def remove_each(
     timeout: float | None = 0,
     judge: Judge | None = None,
 ) -> Iterator[tuple[str, bool | SessionsError]]:
-    """Deletes each session if ``should_delete`` says so, once ``judge`` has looked below it; whether, or why not.
-
-    If one is cancelled with all that is below it, its children have that mark before: those that ``judge`` knows, after
-    which they go in its order, and those that came since. Nobody is put below it meanwhile. What it leaves is written
-    before, if ``leaving`` has not yet. ``timeout`` is as in ``Store.open``, also for each of its children. Raises what
-    ``Store.delete_each`` raises.
-    """
+    """Deletes each session if ``should_delete`` allows it; yields whether it did, or the error."""
     from .cancelling import hand_on
 
     with suppress(StoreFailure):
-        store.ensure_index()  # else to look for the children of one is to look at all sessions
+        store.ensure_index()  # without it, finding children reads all sessions
 
     def should_delete_first_handing_on(agent_id: str, found: RecordOrError) -> bool:
         children = store.children([agent_id])
@@ -282,7 +254,7 @@ def remove_each(
             return False
         known = judge.children.get(agent_id, ()) if judge else ()
         hand_on(store, agent_id, dict.fromkeys([*known, *(child["agent_id"] for child in children)]), timeout)
-        leaving.note(found, Above(store))  # it may have been cancelled since others looked
+        leaving.note(found, Above(store))  # it may have been cancelled meanwhile
         leaving.write()
         return True
 
@@ -291,14 +263,14 @@ def remove_each(
 
 
 class NamedRule:
-    """The rule for sessions that somebody names: only with ``force`` may work go that has not ended."""
+    """The rule for sessions that somebody names: open work goes only with ``force``."""
 
     __slots__ = ("corrupt", "keeps_continued", "named", "now")
 
     def __init__(self, agent_ids: Iterable[str], now: datetime, *, force: bool) -> None:
         self.named: Collection[str] = dict.fromkeys(agent_ids)
         self.now = now
-        self.corrupt = force  # nobody knows whether one that cannot be read has ended
+        self.corrupt = force  # an unreadable session may be open
         self.keeps_continued = not force
 
     def by_age(self, _record: Record) -> None:
@@ -315,14 +287,8 @@ class NamedRule:
 def remove_named(
     at: Writing, agent_ids: Iterable[str], *, force: bool
 ) -> tuple[Sequence[RemovedSession], Sequence[SessionsError]]:
-    """Removes the sessions that are named, and returns them, with the errors of those that remain.
-
-    ``DurabilityUnknown`` comes first among these, if a power failure may undo what was removed.
-
-    If one of them must stay, it raises ``SessionNotFound``, ``CorruptSession``, ``NewerSchema`` or ``NotRemovable``
-    before the first is removed; and ``StoreFailure`` if that cannot be read.
-    """
-    if isinstance(agent_ids, str | bytes):  # or each letter would be an id
+    """Removes the named sessions; returns them, and the errors of those that stay, ``DurabilityUnknown`` first."""
+    if isinstance(agent_ids, str | bytes):  # each letter of a text would be an ID
         raise errors.BadArgument("agent_ids", agent_ids, "a list of IDs")
     store, rule = at.store, NamedRule(agent_ids, at.now, force=force)
     judge, leaving = Judge(rule, store), Leaving(store, at.now, at.config.limits)
@@ -355,7 +321,7 @@ def _removed(agent_id: str, record: RecordOrError) -> RemovedSession:
 
 
 def _check(store: Store, judge: Judge, records: Mapping[str, RecordOrError]) -> None:
-    """Raises why sessions that were named must stay, if one of them must."""
+    """Raises why named sessions must stay, if one of them must."""
     reasons: dict[str, str] = {}
     for agent_id, record in records.items():
         reason = judge.reason_to_keep(agent_id, record)
@@ -364,7 +330,7 @@ def _check(store: Store, judge: Judge, records: Mapping[str, RecordOrError]) -> 
         if not isinstance(record, SessionsError):
             check_writable(record)
         elif reason == record.code:
-            record.hint = "nothing was removed; add --force to remove it all the same"
+            record.hint = "nothing was removed; add --force to remove it anyway"
             raise record
         reasons[agent_id] = reason
     if reasons:

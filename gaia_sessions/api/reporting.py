@@ -1,8 +1,4 @@
-"""The report on a session: what is read for it, beside the record.
-
-Owns where the latest messages come from: the transcript of the session, or, where nobody wrote one, what the host of
-its latest run keeps. Takes no lock.
-"""
+"""The report on a session. Its latest messages come from the transcript, or else from the host's file."""
 
 from __future__ import annotations
 
@@ -38,28 +34,34 @@ if TYPE_CHECKING:
     ReportOn: TypeAlias = Callable[[str], tuple[Report, Standing]]
 
     class ReportOnTurn(TypedDict):
-        """usage: what the session has used by then. report: how it stands."""
+        """The usage and the report of a session after a turn."""
 
         usage: TokenUsage
         report: Report
 
 
 _END_OF_FILE = 1 << 18
-"""Bytes of the file of a host, which may have many MB, that are looked through for the latest messages."""
+"""Bytes at the end of a host's file, which may have many MB, that are read for the latest messages."""
 
 
 def report(at: Reading, agent_id: str) -> Report:
-    """Returns [the report](commands.md#reports-and-waiting) on the work of a session."""
+    """Returns [the report](commands.md#reports-and-waiting) on the work of a session.
+
+    Example:
+        agent_id = sessions.create("reviewer")
+        sessions.finalize(agent_id, "completed", "no issue found")
+        print(sessions.report(agent_id)["result"])
+    """
     return report_and_standing(at, agent_id)[0]
 
 
 def report_and_standing(at: Reading, agent_id: str) -> tuple[Report, Standing]:
-    """The ``report``, and how the session stands."""
+    """Returns the ``report``, and how the session is."""
     return reporter(at)(agent_id)
 
 
 def reporter(at: Reading) -> ReportOn:
-    """What gives the ``report`` on a session, and how it stands, at one moment; the inbox is read once for all."""
+    """Returns a function that reports on a session at one moment; it reads the inbox once for all."""
     from gaia_sessions.store.above import Above
 
     sessions, now, config = at.preview(), at.now, at.config
@@ -78,13 +80,10 @@ def reporter(at: Reading) -> ReportOn:
 
 
 def report_on_turn(at: Reading, record: Record, messages: Sequence[NewMessage]) -> ReportOnTurn:
-    """What ``record`` has used, and the report on it, as it was just written with ``messages``.
-
-    No file is read for it but the marks, for which nothing is raised, so that nothing can fail any more once a turn is
-    stored.
-    """
+    """Returns what ``record`` has used, and the report on it, as just written with ``messages``."""
     from gaia_sessions.store.above import Above
 
+    # Reads no file but the marks, which raise nothing: after a turn is stored, nothing may fail.
     stands = standing(Above(at.store).cancellation, record, at.now, at.config.limits)
     latest = [as_recent(message) for message in messages[-RECENT_MESSAGES:]]
     findings = Findings(latest, stands.decision.get("cancellation"), stands.dead_runs, "")
@@ -93,12 +92,12 @@ def report_on_turn(at: Reading, record: Record, messages: Sequence[NewMessage]) 
 
 
 def latest_messages(sessions: Reader, record: Record) -> list[RecentMessage]:
-    """The latest messages of the session, the oldest of them first."""
+    """Returns the latest messages of the session, the oldest of them first."""
     if has_messages(sessions, record):
         newest_first = readable(sessions.messages_backwards(record["agent_id"]))
         return [as_recent(message) for message in islice(newest_first, RECENT_MESSAGES)][::-1]
     latest: list[NewMessage] = []
-    with suppress(OSError):  # what was read until then is there
+    with suppress(OSError):  # the messages read before stay
         for run in record.get("runs", [])[-1:]:
             found = hosts.messages_newest_first(run, _END_OF_FILE)
             latest.extend(message for _, message in islice(found, RECENT_MESSAGES))
@@ -106,13 +105,13 @@ def latest_messages(sessions: Reader, record: Record) -> list[RecentMessage]:
 
 
 def why_failed(record: Record) -> str:
-    """The words behind the marker by which the agent of the latest run said that the work failed; empty without one."""
+    """Returns the words after the marker with which the latest agent failed its work; empty without one."""
     runs = record.get("runs", [])
     run: Run = runs[-1] if runs else {}
     is_stated = run.get("detail") == MARKER_DETAIL and run.get("reported") == record["phase"]
     if not is_stated or not is_failure(record["phase"]):
         return ""
-    from gaia_sessions.hosts.marker import read_why  # few runs were said to fail by their agent
+    from gaia_sessions.hosts.marker import read_why  # few agents fail their work by a marker
 
     return read_why(run.get("last_message", ""))
 

@@ -1,7 +1,6 @@
-"""How work goes on again: of one session that a person names, or of all that stopped before their work was done.
+"""How to resume one session, or all sessions that stopped before their work was done.
 
-Owns which all are, and their order: those whose state says so and that the policy lets resume, or will once a limit is
-reset. What a person has answered is among them; what rests by its own word, or waits for an answer, is not.
+Answered sessions are among them; sessions that wait for an answer, or paused by their own word, are not.
 """
 
 from __future__ import annotations
@@ -94,21 +93,17 @@ MESSAGE, WORKFLOW, DELEGATION, LINE, RUN, NONE = MEANS = (
     "run",
     "none",
 )
-"""The ways to go on, the cheapest first."""
+"""The ways to resume, the cheapest first."""
 
-_CLIENT_RUNS = "its client still runs, and its agent may go on there; if not, end that client, and ask again"
-_WORKFLOW_RUNS = "its workflow still runs; once that is over, ask again"
+_CLIENT_RUNS = "its client still runs, and its agent may still work there; if not, end the client, then try again"
+_WORKFLOW_RUNS = "its workflow still runs; try again when the workflow has ended"
 _FILES_ARE_GONE = "its files are gone: start the workflow again"
-_APP_GOES_ON = "only its app goes on with it, with its next event"
+_APP_GOES_ON = "only its app can resume it, with its next event"
 _WAS_DENIED = "what it asked for was denied"
 
 
 def resumptions(at: Reading, host_session_id: str | None = None) -> tuple[Sequence[Resumption], Mapping[str, int]]:
-    """What stopped before it was done and may go on now, with the command of its host.
-
-    The cheapest comes first; then what waits for a limit; last what the user stopped. Then, how many stopped as well,
-    but may not be resumed, by their states. host_session_id: only what belongs to this conversation of a host.
-    """
+    """Returns what stopped and can be resumed, the cheapest way first, and how many others stopped, by state."""
     sessions = at.preview()
     above, candidates, left_out = Above(sessions), [], Counter[str]()
     for record, run, stands in _stopped(at, sessions, above, host_session_id):
@@ -122,10 +117,7 @@ def resumptions(at: Reading, host_session_id: str | None = None) -> tuple[Sequen
 
 
 def resumption_after_activity(place: Place, agent_id: str) -> Resumption | Decision:
-    """What ``resumption`` returns, once the session has got activity, as by ``update``, if it needs only that.
-
-    Raises what ``update`` does.
-    """
+    """Returns what ``resumption`` returns, after it records activity if the session only needs that."""
     found = read(place, resumption, agent_id)
     if "means" in found or not _needs_only_activity(found):
         return found
@@ -137,7 +129,7 @@ def resumption_after_activity(place: Place, agent_id: str) -> Resumption | Decis
 
 
 def resumption(at: Reading, agent_id: str) -> Resumption | Decision:
-    """How the session goes on; if the policy does not let it, that decision. Raises ``InvalidId``."""
+    """Returns how to resume the session, or the decision that it cannot be resumed."""
     sessions = at.preview()
     above = Above(sessions)
     record, stands = find(sessions, above, at, agent_id)
@@ -149,32 +141,30 @@ def resumption(at: Reading, agent_id: str) -> Resumption | Decision:
 
 
 def _needs_only_activity(decision: Decision) -> bool:
-    """Whether an update lets the work go on as it was: it only was idle for too long, and nothing was denied."""
+    """Whether new activity makes the session resumable: it only expired, and nothing was denied."""
     return is_only_expired(decision) and not {"app", "denial"} & decision.keys()
 
 
 def _stopped(
     at: Reading, sessions: Reader, above: Above, host_session_id: str | None
 ) -> Iterator[tuple[Record, Run, Standing]]:
-    """The open sessions that stopped, wait for a limit or were answered; with the run that stopped, if there is one
-    (an agent may report by command alone), and how each stands.
-    """
+    """Yields the open sessions that stopped, wait for a limit or were answered, with the run that stopped."""
     for _, record in sessions.scan(active_only=True, host_session_id=host_session_id):
-        if isinstance(record, SessionsError) or "app" in record:  # an app goes on with its own
+        if isinstance(record, SessionsError) or "app" in record:  # only its app can resume such a session
             continue
         stands = standing(above.cancellation, record, at.now, at.config.limits)
         state = stands.state.get("state")
         if state not in (*BROKEN_OFF, LIMITED, *ANSWERED):
             continue
         run = latest_begun(record, stands.dead_runs)
-        if run is None and state in ANSWERED:
+        if run is None and state in ANSWERED:  # an agent may report by commands alone, without a run
             run = {}
         if run is not None and host_session_id in (None, conversation_of(run), run.get("host_session_id")):
             yield record, run, stands
 
 
 def _without_agents_of_shown_workflows(candidates: list[Candidate]) -> Iterator[Candidate]:
-    """Without the agents of workflows whose own session is among ``candidates`` and stands for them."""
+    """Yields the candidates without agents whose workflow is among ``candidates``."""
     shown = {record["agent_id"] for _, record, _ in candidates}
     for resumption, record, run in candidates:
         if not _is_agent_of_workflow(run) or parent_id_of(record) not in shown:
@@ -182,7 +172,7 @@ def _without_agents_of_shown_workflows(candidates: list[Candidate]) -> Iterator[
 
 
 def _unless_workflow_runs(at: Reading, sessions: Reader, above: Above, candidate: Candidate) -> Resumption:
-    """It, without a way to go on if the workflow of the agent is still at work, and so is the host with it."""
+    """Returns the resumption, without a way to resume if the workflow of the agent still runs."""
     resumption, record, run = candidate
     parent_id = parent_id_of(record)
     if not _is_agent_of_workflow(run) or parent_id is None:
@@ -260,7 +250,7 @@ def _with_problem(resumption: Resumption, record: Record, run: Run, *, is_on_dis
 
 
 def denial_text(denial: Answer) -> str:
-    """That what was asked was denied, and why."""
+    """Says that the request was denied, and why."""
     return _WAS_DENIED + (f": {denial['message']}" if denial["message"] else "")
 
 
@@ -274,7 +264,7 @@ def _order(candidate: Candidate) -> tuple[bool, float, int, bool, float, str]:
 
 
 def _once_for_each_workflow(candidates: Iterable[Candidate]) -> Iterator[Candidate]:
-    """One candidate for each workflow run: its host resumes it as a whole."""
+    """Yields one candidate for each workflow run: its host resumes the whole workflow."""
     seen = set()
     for resumption, record, run in candidates:
         run_id = run["workflow"]["run_id"] if "workflow" in run else None

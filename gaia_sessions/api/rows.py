@@ -1,4 +1,4 @@
-"""The rows of ``Sessions``: each makes a method of one operation, whose module is imported when it is first called."""
+"""The rows of ``Sessions``: each makes a method of one operation, whose module is imported on the first call."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
         def __get__(self, place: Place | None, owner: type) -> object: ...
 
     class Calls(_Row[Arguments, Result]):
-        """A method that calls an operation with the object itself: one that opens the root more than once, or never."""
+        """A method that calls an operation with the object itself."""
 
         def __init__(self, do: Callable[Concatenate[Place, Arguments], Result]) -> None: ...
 
@@ -48,7 +48,7 @@ else:
     from types import MethodType
 
     _DOCSTRING = property(lambda row: row.__wrapped__.__doc__)
-    """The docstring of a row is that of its operation; each class has to say so, or it would have its own."""
+    """The docstring of the operation; each class names it, or it would have its own."""
 
     class Calls:
         __doc__ = _DOCSTRING
@@ -58,12 +58,12 @@ else:
             self._do = None
 
         def __set_name__(self, owner: type, name: str) -> None:
-            if hasattr(self, "__name__"):  # a subclass may call it something else, too
+            if hasattr(self, "__name__"):  # a subclass may give it a second name
                 return
             self.__name__ = name
             self.__qualname__ = f"{owner.__name__}.{name}"
             self.__module__ = owner.__module__
-            self.__call__ = MethodType(self, owner)  # mock asks this one for the signature, not the one of the class
+            self.__call__ = MethodType(self, owner)  # ``mock`` takes the signature from here
 
         def __get__(self, place: Place | None, owner: type) -> object:
             return self if place is None else MethodType(self, place)
@@ -72,7 +72,7 @@ else:
             return self.__wrapped__(place, *arguments, **named)
 
         def __reduce__(self) -> str:
-            return self.__qualname__  # by reference, as a function is copied and pickled
+            return self.__qualname__  # by reference, as functions are copied and pickled
 
         @property
         def __wrapped__(self) -> Callable[..., object]:
@@ -107,7 +107,7 @@ else:
 
 
 class Later:
-    """A module of this package that is not imported yet; its attributes are its operations, by name."""
+    """A module of this package that is imported on the first call of an operation."""
 
     def __init__(self, module: str) -> None:
         self._module = module
@@ -117,14 +117,14 @@ class Later:
 
 
 class Named:
-    """An operation by its module and name."""
+    """An operation, by its module and name."""
 
     def __init__(self, module: str, name: str) -> None:
         self._module = module
         self._name = name
 
     def load(self) -> Callable[..., object]:
-        """The operation, whose module is imported now if it was not."""
+        """Returns the operation, and imports its module if needed."""
         module = __import__(f"gaia_sessions.api.{self._module}", fromlist=[self._name])
         found: Callable[..., object] = getattr(module, self._name)
         return found

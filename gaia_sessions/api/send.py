@@ -1,6 +1,6 @@
-"""One send to the agent of a session: claimed, answered or ended, whoever the agent is.
+"""One send to the agent of a session: begun, then answered or ended.
 
-Owns that a send ends with its process: whatever leaves the block ends the run, and the lock is free then.
+A send ends with its process: leaving the block ends the run, and frees the lock.
 """
 
 from __future__ import annotations
@@ -62,20 +62,20 @@ if TYPE_CHECKING:
     from .sessions import Sessions
 
     Sink = Callable[[Entry], object]
-    """Is called with each entry of the journal that a send adds."""
+    """Gets each journal entry that a send adds."""
 
 SECONDS_BETWEEN_TRIES = 0.1
-"""How long whoever waits for another one to be done waits between two tries."""
+"""The pause between two tries while another agent is at work."""
 
 _SECONDS_FOR_LOCK = 1.0
-"""How long the lock of a send is waited for, which is free unless somebody looks at it."""
+"""How long to wait for the lock of a send, which other processes hold only to look."""
 
 _SECONDS_TO_WRITE = 10
-"""How long an answer is tried to be written."""
+"""How long to try to write an answer."""
 
 
 def messages_of(given: object, role: str, what: str) -> list[NewMessage]:
-    """What was ``given``, a text of ``role`` or messages, as messages. ``what`` it is stands in ``InvalidInput``."""
+    """Returns ``given``, a text of ``role`` or messages, as messages; ``what`` names it in the error."""
     now = utc_now()
     if isinstance(given, str):
         return [message_of({"role": role, "content": well_formed(given.replace("\0", ""))}, 1, now)]
@@ -85,7 +85,7 @@ def messages_of(given: object, role: str, what: str) -> list[NewMessage]:
 
 
 def error_text(error: BaseException) -> str:
-    """What Python prints of ``error`` below its traceback, as a record has it."""
+    """Returns the last lines of a traceback of ``error``, as a record stores them."""
     from traceback import format_exception_only
 
     printed = "".join(format_exception_only(error)).replace("\0", " ")
@@ -93,7 +93,7 @@ def error_text(error: BaseException) -> str:
 
 
 class Said:
-    """What was said in the session ``agent_id``, as an agent is given it; what is known of it is read once."""
+    """What was said in a session, as its agent gets it; each part is read once."""
 
     def __init__(self, sessions: Sessions, agent_id: str) -> None:
         self._sessions = sessions
@@ -105,7 +105,7 @@ class Said:
         self._earlier_of: list[Run] | None = None
 
     def before(self, record: Record, *, pruned: bool = False) -> list[dict[str, str]]:
-        """All that was said as ``record`` has it, or with ``pruned`` what ``Sessions.context`` tells of it."""
+        """Returns all that was said as of ``record``, or with ``pruned`` what ``Sessions.context`` returns."""
         if pruned:
             return context_messages(self._sessions.context(self._agent_id))
         hosts = [run for run in record.get("runs", []) if not is_own_run(run)]
@@ -116,13 +116,13 @@ class Said:
             return conversation(self._earlier, self._own)
 
     def system_prompt(self, record: Record) -> str | None:
-        """The system prompt, if there is one."""
+        """Returns the system prompt; None if there is none."""
         with self._reading:
             self._read_more(record)
             return next((one["content"] for one in self._own[:1] if is_system_prompt(one)), None)
 
     def _read_more(self, record: Record) -> None:
-        """Reads what came to the transcript since it was read last: it only grows, until it begins anew."""
+        """Reads the messages that are new since the last read; a reset begins again."""
         if self._generation != generation_of(record):
             self._own, self._generation = [], generation_of(record)
         last = self._own[-1]["seq"] if self._own else 0
@@ -131,10 +131,7 @@ class Said:
 
 
 def _said_earlier(at: Reading, record: Record) -> list[dict[str, str]]:
-    """What was said before the session's own messages: in the sessions that it continues, and by agents of hosts.
-
-    The latter is one message, the context of what their files have of it.
-    """
+    """Returns what was said before the session's own messages: in continued sessions, and by agents of hosts."""
     from .briefing import LONGEST_BRIEFING
     from .earlier_turns import Turns
 
@@ -170,12 +167,7 @@ class SentTurn(TypedDict):
 
 
 class Send:
-    """A send of ``said`` to the agent of the session ``agent_id``, which is at work on it while the block lasts.
-
-    Begun by ``began``, ended by ``answer``, or by whatever else leaves the block. fields: of its run, such as its
-    limits of time. tell: called with each entry of the journal. Once it is begun, ``record`` is that of the session,
-    and ``run`` its run. said: what is sent. is_cut: whether a message was too long.
-    """
+    """A send to the agent of a session; ``is_cut`` says whether a message was too long."""
 
     record: Record
     run: Run
@@ -200,18 +192,15 @@ class Send:
         self.is_cut = self.said != said
 
     def began(self, until: float) -> bool:
-        """Begins it, or says that somebody else is still at work; after ``until`` of the monotonic clock that raises.
-
-        Raises ``AgentAtWork``, ``RunNotAllowed``, ``Cancelled``, ``TooDeep``, ``SessionNotFound``.
-        """
-        from . import own_runs  # whoever sends nothing needs none of it
+        """Begins the send; False if somebody else is at work and the monotonic time ``until`` is not reached."""
+        from . import own_runs  # only a send needs this
 
         self._wrapper = self._lock.holder()
         fields: Run = {"wrapper": self._wrapper, **self._fields}
-        self._holder = os.getpid()  # from here on it may be written, whatever interrupts us
+        self._holder = os.getpid()  # from here on the run may be written, even if we are interrupted
         try:
             begun = at.write(self._sessions, own_runs.begin, Start(self._agent_id), fields, self._lock)
-        except DurabilityUnknown as error:  # and nobody was asked anything
+        except DurabilityUnknown as error:  # the agent was not called
             raise StoreFailure("begin the send", error.path, error.reason) from error
         except SessionsError as error:
             self._holder = None
@@ -226,14 +215,14 @@ class Send:
 
     @property
     def is_over(self) -> bool:
-        """Whether it has ended, or never began."""
+        """Whether the send has ended, or never began."""
         return self._holder is None
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, _: type[BaseException] | None, raised: BaseException | None, __: TracebackType | None) -> None:
-        if self._holder != os.getpid():  # not begun, over, or in a child that it was copied to
+        if self._holder != os.getpid():  # not begun, ended, or in a forked child
             return
         try:
             if hasattr(self, "run"):
@@ -243,21 +232,16 @@ class Send:
         except (SessionsError, OSError) as failure:
             if raised is None:
                 raise
-            raised.add_note(f"the send to session {self._agent_id!r} has no end yet: {failure}")
+            raised.add_note(f"the end of the send to session {self._agent_id!r} is not recorded yet: {failure}")
         finally:
             self._release()
 
     def answer(self, answered: object, given: Sequence[dict[str, str]] = (), told: Told | None = None) -> SentTurn:
-        """Completes the turn with what was ``answered``, a text or messages, of which one that is too long is cut.
-
-        Agents that return the whole conversation begin with what they were ``given``, which is not stored again.
-        ``told`` is what a client that answered tells of itself. Raises
-        ``InvalidInput`` for an answer that is neither, and what ``add_turn`` raises; then nothing is stored.
-        """
+        """Completes the turn with what was ``answered``, without a repetition of ``given``."""
         from . import reporting
 
         self._check_holder()
-        whole = messages_of(answered, "assistant", "the answer of an agent")
+        whole = messages_of(answered, "assistant", "the answer of the agent")
         new = whole[len(given) :] if given and [*map(spoken, whole[: len(given)])] == [*given] else whole
         messages = [fitted(message) for message in new]
         self.is_cut = self.is_cut or messages != new
@@ -275,11 +259,11 @@ class Send:
         }
 
     def end(self, ended: RunEnd) -> None:
-        """Ends it without an answer: nothing of the turn is stored."""
+        """Ends the send without an answer, and stores nothing of the turn."""
         self._written(ended, 0)
 
     def _written(self, ended: RunEnd, seconds: float) -> tuple[Record, Sequence[Message]]:
-        """The record with its end, and its turn as it is stored; so many ``seconds`` long that is tried."""
+        """Writes the end, with tries for ``seconds``; returns the record and the stored turn."""
         from . import own_runs
 
         last_try = time.monotonic() + seconds
@@ -300,12 +284,10 @@ class Send:
         return record, stored
 
     def _was_begun(self) -> bool:
-        """Whether the record has its run after all: whoever is interrupted while it begins does not know.
-
-        Under the lock no other run of a send is open.
-        """
+        """Whether the record has the run, for a send that was interrupted while it began."""
         if not self._lock.is_held:
             return False
+        # Under this lock, no other send can have an open run.
         runs = records.read(self._sessions, self._agent_id).get("runs", [])
         mine = [run for run in runs if run.get("wrapper") == self._wrapper and "ended_at" not in run]
         if mine:
@@ -313,10 +295,14 @@ class Send:
         return bool(mine)
 
     def _check_holder(self) -> None:
-        """Raises ``StoreFailure`` in a child that the agent has forked: what it returns is not the answer."""
+        """Raises ``StoreFailure`` in a forked child, whose return value is not the answer."""
         if self._holder != os.getpid():
-            reason = f"process {self._holder}, which forked this one, sends" if self._holder else "the send is over"
-            raise StoreFailure("end the send to", self._agent_id, reason)
+            reason = (
+                f"it belongs to process {self._holder}, which forked this process"
+                if self._holder
+                else "the send has ended"
+            )
+            raise StoreFailure("end the send", self._agent_id, reason)
 
     def _release(self) -> None:
         if self._holder is not None:

@@ -1,7 +1,6 @@
-"""The sessions of one root, and what can be done with them: a table of operations, for programs.
+"""The sessions of one root, and what programs can do with them: a table of operations.
 
-Each row makes a method of an operation, whose docstring is the reference in ``docs/python.md``. The comments above the
-rows are the subjects of that page.
+The docstring of each operation makes ``docs/python.md``; the comments above the rows are the subjects of that page.
 """
 
 from __future__ import annotations
@@ -56,9 +55,7 @@ else:
 class Sessions(Place):
     """Reads and changes the sessions of one root, the folder that holds them.
 
-    ``root`` names that folder. Without it, the root is [found as on the command
-    line](record.md#where-sessions-are-stored). ``flags`` are [settings](settings.md) that override all others, for
-    example ``{"lock_timeout": 2}``. You can copy and pickle the object. The copy has the same root, but no ``flags``.
+    You can copy and pickle the object. The copy has the same root, but no ``flags``.
 
     When a method that writes returns, the change is durable. Methods that only read create nothing. A record is a dict
     with the keys of [`state.json`](record.md#the-record). If you change the dict, nothing on disk changes. To write
@@ -70,6 +67,10 @@ class Sessions(Place):
     Any method can raise the first five [errors](errors.md#errors-in-python) of this list; a method that writes can
     raise all. Each method lists only its other errors.
 
+    Args:
+        root: the folder. Without it, the root is [found as on the command line](record.md#where-sessions-are-stored).
+        flags: [settings](settings.md) that override all others, for example ``{"lock_timeout": 2}``.
+
     Raises:
         InvalidId: the text cannot be an ID.
         SessionNotFound: no session has this ID.
@@ -80,6 +81,11 @@ class Sessions(Place):
         TooLarge: the record or a text would be larger than its limit.
         LockTimeout: another process did not release a lock in time.
         DurabilityUnknown: the change is written, but a power failure may undo it.
+
+    Example:
+        from gaia_sessions import Sessions
+
+        sessions = Sessions("work")  # the examples of the methods below begin with these lines
     """
 
     __slots__ = ()

@@ -1,4 +1,4 @@
-"""One session as it is shown: with the policy's decision, its agent, its budget, its parent and its children."""
+"""One session as it is shown: with the decision about resuming, its agent, budget, parent and children."""
 
 from __future__ import annotations
 
@@ -58,22 +58,18 @@ if TYPE_CHECKING:
 
 _USER = "user"
 _MOST_OF_TURN = 1000
-"""So many messages of a turn are looked through for what was sent."""
+"""How many messages of a turn are searched for what was sent."""
 
 
 class LastTurn(NamedTuple):
-    """What was sent last in a conversation, and what was answered last; empty if that has no words."""
+    """The last sent message and its answer; a text is empty if there is none."""
 
     question: str
     answer: str
 
 
 class View(NamedTuple):
-    """What a person is shown of a session.
-
-    last_turn: None unless it is a conversation with turns. usable_tools: None if they are not limited. question: what
-    waits for an answer, if that is so.
-    """
+    """What a person sees of a session; ``question`` is set only while the session waits for an answer."""
 
     record: Record
     standing: Standing
@@ -86,7 +82,7 @@ class View(NamedTuple):
 
 
 def view(at: Reading, agent_id: str) -> View:
-    """What a person is shown of a session. Raises ``NewerSchema``."""
+    """Returns what a person sees of a session."""
     sessions, now, config = at.preview(), at.now, at.config
     record = sessions.read(agent_id)
     check_readable(record)
@@ -135,7 +131,7 @@ def show(at: Reading, agent_id: str) -> Shown:
             found["cancellation"] = stands.decision["cancellation"]
         if stands.alive:
             found["liveness"] = stands.alive
-        found.update({**stands.state, **above.trace(record)})  # type: ignore[typeddict-item]  # its keys are among these
+        found.update({**stands.state, **above.trace(record)})  # type: ignore[typeddict-item]  # ``Shown`` has these keys
     if below := children_of(sessions, above, agent_id, now, limits):
         found["children"] = [line["agent_id"] for line in below]
     return found

@@ -1,7 +1,4 @@
-"""How a session stands: whether it may be resumed, whether the agent at work on it is heard of, its state in a word.
-
-Owns how missing and corrupt sessions, and those of a newer schema, are presented to the policy. Takes no lock.
-"""
+"""How a session is: whether it can be resumed, what is known of its agent, and its state in one word."""
 
 from __future__ import annotations
 
@@ -31,11 +28,7 @@ if TYPE_CHECKING:
 
 
 class Standing:
-    """How a session stands at one moment.
-
-    alive: what is known of the agent at work on it; None if there is none. dead_runs: the numbers of its runs without
-    an end whose host is proved to be gone.
-    """
+    """The decision, the live agent if any, the state, and the open runs whose host is proved gone."""
 
     __slots__ = ("alive", "dead_runs", "decision", "state")
 
@@ -51,6 +44,12 @@ def should_resume(at: Reading, agent_id: str) -> bool:
 
     The result is also False if the ID is impossible, or the session is missing or corrupt. True is no approval: a
     denied session can be resumed too, so that its agent finds another way.
+
+    Example:
+        agent_id = sessions.create("reviewer")
+        sessions.update(agent_id, phase="planning")
+        if sessions.should_resume(agent_id):
+            print(sessions.context(agent_id)["turns"])
     """
     return is_agent_id(agent_id) and explain_resume(at, agent_id)["should_resume"]
 
@@ -59,6 +58,11 @@ def explain_resume(at: Reading, agent_id: str) -> Decision:
     """Returns [the decision](phases.md#the-resume-check) about resuming, with its reason and every check.
 
     A missing or corrupt session gets a decision too.
+
+    Example:
+        agent_id = sessions.create("reviewer")
+        decision = sessions.explain_resume(agent_id)
+        print(decision["should_resume"], decision["reason"])
     """
     from gaia_sessions.store.above import Above
 
@@ -68,10 +72,7 @@ def explain_resume(at: Reading, agent_id: str) -> Decision:
 
 
 def find(sessions: Reader, above: Above, at: Reading, agent_id: str) -> tuple[Record | None, Standing]:
-    """The record and how its session stands; of one that is missing or corrupt None, and the decision without a state.
-
-    Raises ``InvalidId``.
-    """
+    """Returns the record and its standing; without a record, None and the decision without a state."""
     found, now, limits = read_or_error(sessions, agent_id), at.now, at.config.limits
     if isinstance(found, errors.SessionsError):
         return None, Standing(decide(above.cancellation, agent_id, found, now, limits), None, {}, ())
@@ -79,7 +80,7 @@ def find(sessions: Reader, above: Above, at: Reading, agent_id: str) -> tuple[Re
 
 
 def standing(find_cancellation: FindCancellation, record: Record, now: datetime, limits: Limits) -> Standing:
-    """How the session of ``record`` stands; ``find_cancellation`` as for ``decide``."""
+    """Returns how the session of ``record`` is; ``find_cancellation`` is as for ``decide``."""
     if has_newer_schema(record):
         return Standing(decide(find_cancellation, record["agent_id"], record, now, limits), None, {}, ())
     from gaia_sessions.session.state import state_of  # a hook that only decides does not need it
@@ -91,11 +92,8 @@ def standing(find_cancellation: FindCancellation, record: Record, now: datetime,
 
 
 def read_and_decide(sessions: Reader, now: datetime, agent_id: str, limits: Limits) -> tuple[Decision, Record | None]:
-    """Reads the session and returns the decision with the record it was made on.
-
-    The record is None for missing and corrupt sessions. Raises ``InvalidId`` for an impossible id.
-    """
-    from gaia_sessions.store.above import Above  # a hook that has just written knows whether it is cancelled
+    """Reads the session, and returns the decision with the record; None if it is missing or corrupt."""
+    from gaia_sessions.store.above import Above  # a hook that has just written does not need it
 
     record = read_or_error(sessions, agent_id)
     decision = decide(Above(sessions).cancellation, agent_id, record, now, limits)
@@ -103,7 +101,7 @@ def read_and_decide(sessions: Reader, now: datetime, agent_id: str, limits: Limi
 
 
 def read_or_error(sessions: Reader, agent_id: str) -> RecordOrError:
-    """The record of the session, or why it is missing or corrupt. Raises ``InvalidId``."""
+    """Returns the record of the session, or the error if it is missing or corrupt."""
     check_agent_id(agent_id)
     try:
         return sessions.read(agent_id)
@@ -114,14 +112,10 @@ def read_or_error(sessions: Reader, agent_id: str) -> RecordOrError:
 def decide(
     find_cancellation: FindCancellation, agent_id: str, record: RecordOrError, now: datetime, limits: Limits
 ) -> Decision:
-    """The policy's decision on ``record``, the session's record or the error that reading it raised.
-
-    ``find_cancellation`` says whether the session is cancelled; where there are many it is that of ``Above``. A record
-    of a newer schema counts as unreadable, because this version could not continue its work.
-    """
+    """Returns the policy's decision on ``record``, or on the error that reading it raised."""
     if isinstance(record, errors.SessionNotFound):
         return policy.decide_without_record(agent_id, None)
-    if not isinstance(record, errors.SessionsError) and has_newer_schema(record):
+    if not isinstance(record, errors.SessionsError) and has_newer_schema(record):  # we could not resume its work
         record = errors.NewerSchema(agent_id, record["schema"], SCHEMA)
     if isinstance(record, errors.SessionsError):
         return policy.decide_without_record(agent_id, str(record))
@@ -129,21 +123,21 @@ def decide(
 
 
 def decide_on_known(record: Record, cancellation: Cancellation | None, now: datetime, limits: Limits) -> Decision:
-    """The policy's decision on ``record``, of which it is known whether the session is cancelled."""
+    """Returns the policy's decision on ``record`` with a known ``cancellation``."""
     return policy.decide(record["agent_id"], record, now, limits, cancellation=cancellation, **_evidence_if_any(record))
 
 
 def _evidence_if_any(record: Record) -> Evidence:
     runs = record.get("runs")
     if not runs or (all(map(has_ended, runs)) and latest_run_with_file(record) is None):
-        return {"dead_runs": frozenset(), "written_at": None}  # there is nothing to look at
+        return {"dead_runs": frozenset(), "written_at": None}  # there is nothing to read
     from gaia_sessions.hosts.evidence import evidence_of
 
     return evidence_of(record)
 
 
 def _liveness_of(record: Record, decision: Decision, now: datetime, limits: Limits) -> Liveness | None:
-    """What is known of the agent at work on ``record``; None if there is none by the ``decision`` about it."""
+    """Returns what is known of the agent at work on ``record``; None if there is none."""
     numbers = policy.live_runs(decision)
     run = run_by_number(record, numbers[-1]) if numbers else None
     if run is None:

@@ -1,7 +1,6 @@
-"""``SubAgentSession``: a conversation with one sub-agent over several turns, of which every turn is on disk.
+"""``SubAgentSession``: a conversation with one sub-agent over several turns, each on disk.
 
-Owns the names of the users' document on it, how the agent is called, and what it is given. The process may end between
-any two turns, and in the middle of one: the next one goes on after the last turn that is complete.
+The process may end at any time; the next turn follows the last complete one.
 """
 
 from __future__ import annotations
@@ -33,23 +32,25 @@ Agent = TypeVar("Agent", bound="Callable[..., Any]")
 
 
 class SubAgentSession(Generic[Agent]):
-    """A conversation with one agent that your program calls. A turn is stored in one step. Any process can add the
-    next turn.
+    """A conversation with one agent that your program calls.
 
-    ``agent`` is a callable. It takes a list of messages, ``{role, content, tool_name?, tool_call_id?}``, and returns a
-    text or a list of such messages. Each returned message can have ``tokens``. A parameter ``cancellation_token`` of
-    the callable gets the token of the session. A parameter ``events`` gets the sink of ``with_events``. If the callable
-    is ``async``, await ``send``.
+    A turn is stored in one step. Any process can add the next turn. With ``agent_id``, the session with this ID is
+    opened, and its system prompt stays. Without it, a session is created. The errors of ``Sessions.create`` and
+    ``Sessions.get`` are also raised.
 
-    Without ``agent_id``, a session is created below ``parent``, a session or its ID. ``agent_name`` is by default the
-    name of the callable. With ``agent_id``, the session with this ID is opened, and its system prompt stays. The errors
-    of ``Sessions.create`` and ``Sessions.get`` are also raised.
+    Args:
+        agent: a callable. It takes a list of messages, ``{role, content, tool_name?, tool_call_id?}``, and returns a
+            text or a list of such messages. Each returned message can have ``tokens``. A parameter
+            ``cancellation_token`` of the callable gets the token of the session. A parameter ``events`` gets the sink
+            of ``with_events``. If the callable is ``async``, await ``send``.
+        agent_name: by default the name of the callable.
+        parent: the session above a new session, or its ID.
 
     Raises:
         InvalidInput: ``agent`` is not callable, or ``system_prompt`` differs from the session's prompt.
     """
 
-    def __init__(  # what can be said of a session
+    def __init__(  # every option of a session
         self,
         agent: Agent,
         system_prompt: str | None = None,
@@ -61,7 +62,7 @@ class SubAgentSession(Generic[Agent]):
         root: str | None = None,
     ) -> None:
         if not callable(agent):
-            raise InvalidInput("the agent is not callable", hint="give a function that takes messages")
+            raise InvalidInput("the agent is not callable", hint="give a function that takes a list of messages")
         above = parent if isinstance(parent, EphemeralSession | SubAgentSession) else None
         self._agent = agent
         self._sessions = Sessions(root or (above.root if above else None))
@@ -74,7 +75,7 @@ class SubAgentSession(Generic[Agent]):
             self.agent_id = self._sessions.create(
                 agent_name or _name_of(agent),
                 purpose or "general",
-                parent_id=above.agent_id if above else parent,  # type: ignore[arg-type]  # a text, or none
+                parent_id=above.agent_id if above else parent,  # type: ignore[arg-type]  # a text, or None
                 system_prompt=system_prompt,
             )
         self._said = Said(self._sessions, self.agent_id)
@@ -83,10 +84,11 @@ class SubAgentSession(Generic[Agent]):
         self.cancellation_token = CancellationToken(self.agent_id, root=self.root)
 
     @classmethod
-    def from_subagent(cls, subagent: Agent, **options: Any) -> Self:  # noqa: ANN401  # those of the constructor
+    def from_subagent(cls, subagent: Agent, **options: Any) -> Self:  # noqa: ANN401  # the options of the constructor
         """Makes a session of a callable object, which can have a ``name`` and a ``system_prompt``.
 
-        ``options`` are options of the constructor, and take precedence over these two.
+        Args:
+            options: options of the constructor; they take precedence over these two.
         """
         if options.get("agent_id") is None:
             options.setdefault("agent_name", getattr(subagent, "name", None))
@@ -98,21 +100,25 @@ class SubAgentSession(Generic[Agent]):
         return self._agent
 
     def with_events(self, sink: Sink) -> Self:
-        """Calls ``sink`` from now on with each [event](events.md) that ``send`` or ``reset`` adds. Returns the object
-        itself.
+        """Calls ``sink`` from now on with each [event](events.md) that ``send`` or ``reset`` adds.
 
         If ``sink`` raises before the agent has answered, the send ends with this error. If ``sink`` raises later, the
         error is also raised, but the turn is stored.
+
+        Returns:
+            The object itself.
         """
         self._sink = sink
         return self
 
     def with_parent_depth(self, depth: int) -> Self:
-        """States that the caller works at ``depth``, so this agent works at least one level deeper. Returns the object
-        itself.
+        """States that the caller works at ``depth``, so this agent works at least one level deeper.
 
         If the session is deeper in the tree, its own depth is used. If the depth is above the session's limit (default
         8), ``send`` raises ``TooDeep`` before it calls the agent.
+
+        Returns:
+            The object itself.
         """
         self._fields = {"depth": depth + 1}
         return self
@@ -133,21 +139,25 @@ class SubAgentSession(Generic[Agent]):
         return self._said.before(at.read(self._sessions, records.as_applied, self.agent_id))
 
     def reset(self) -> None:
-        """Begins the conversation anew, as ``Sessions.reset`` does."""
+        """Begins the conversation again, as ``Sessions.reset`` does."""
         record = self._sessions.reset(self.agent_id)
         for entry in self._sessions.events(self.agent_id):
             if isinstance(entry, dict) and (entry["kind"], entry["revision"]) == (SESSION_RESET, record["revision"]):
                 self._sink({key: value for key, value in entry.items() if key != "seq"})
 
     def send(self, said: str | Iterable[Mapping[str, object]], *, pruned: bool = False, wait: float = 0) -> Any:  # noqa: ANN401  # awaitable, if the agent is
-        """Calls the agent with all that was said before and with ``said``, and returns the turn, a ``SentTurn``.
-
-        ``said`` is a text of the user or a list of messages, which can be empty. With ``pruned``, the agent gets what
-        ``Sessions.context`` returns, and not the whole transcript. ``wait`` is how many seconds to wait while another
-        agent is at work on the session. If the agent is ``async``, ``send`` returns a coroutine.
+        """Calls the agent with all that was said before and with ``said``.
 
         The turn is stored whole, after the answer. If the agent raises, ``error_count`` rises by 1, and the error is
         raised again. If your program is interrupted or the task is cancelled, ``error_count`` does not change.
+
+        Args:
+            said: a text of the user or a list of messages, which can be empty.
+            pruned: gives the agent what ``Sessions.context`` returns, and not the whole transcript.
+            wait: how many seconds to wait while another agent is at work on the session.
+
+        Returns:
+            The turn, a ``SentTurn``; a coroutine if the agent is ``async``.
 
         Raises:
             AgentAtWork: another agent or send is at work on the session.
@@ -160,7 +170,7 @@ class SubAgentSession(Generic[Agent]):
         send = Send(
             self._sessions,
             self.agent_id,
-            messages_of(said, "user", "what is sent"),
+            messages_of(said, "user", "the message"),
             tell=self._sink,
             fields=self._fields,
         )
@@ -175,11 +185,11 @@ class SubAgentSession(Generic[Agent]):
             if inspect.isawaitable(answered):
                 if inspect.iscoroutine(answered):
                     answered.close()
-                raise InvalidInput("the agent returned something to await", hint="declare it with `async def`")
+                raise InvalidInput("the agent returned an awaitable", hint="declare the agent with `async def`")
             return send.answer(answered, given)
 
     async def _send_and_await(self, send: Send, until: float, *, pruned: bool) -> SentTurn:
-        import asyncio  # which a program with such an agent has loaded
+        import asyncio  # an async program has loaded it
 
         with send:
             while not send.began(until):  # noqa: ASYNC110  # another process sets no event
@@ -189,11 +199,11 @@ class SubAgentSession(Generic[Agent]):
             return send.answer(await awaitable, given)
 
     def _given(self, send: Send, *, pruned: bool) -> list[dict[str, str]]:
-        """What the agent is given: what was said before, and what is sent."""
+        """Returns what the agent gets: what was said before, and what is sent."""
         return [*self._said.before(send.record, pruned=pruned), *map(spoken, send.said)]
 
     def _called(self, given: list[dict[str, str]]) -> object:
-        """What the agent returns, or what is awaited for that. The list is its own, to change as it likes."""
+        """Returns what the agent returns for its own copy of ``given``."""
         accepted = {"cancellation_token": self.cancellation_token, "events": self._sink}
         names = _parameters(self._agent)
         named = {name: value for name, value in accepted.items() if names is None or name in names}
@@ -204,7 +214,7 @@ class SubAgentSession(Generic[Agent]):
         if stored != given:
             raise InvalidInput(
                 f"session {self.agent_id!r} has {'another' if stored else 'no'} system prompt",
-                hint="leave it out: a session keeps the one that it was created with",
+                hint="leave out system_prompt: a session keeps the prompt that it was created with",
             )
 
     def __repr__(self) -> str:
@@ -221,14 +231,14 @@ def _name_of(agent: object) -> str:
 
 
 def _is_async(agent: object) -> bool:
-    return inspect.iscoroutinefunction(agent) or inspect.iscoroutinefunction(getattr(agent, "__call__", None))  # noqa: B004  # not whether, but how it is called
+    return inspect.iscoroutinefunction(agent) or inspect.iscoroutinefunction(getattr(agent, "__call__", None))  # noqa: B004  # this asks how it is called
 
 
 def _parameters(agent: Callable[..., object]) -> Sequence[str] | None:
-    """The names of the parameters of ``agent`` that can be named; None if it takes any."""
+    """Returns the names of the parameters of ``agent``; None if it takes any."""
     try:
         found = inspect.signature(agent).parameters.values()
-    except (TypeError, ValueError):  # some that are written in C do not say
+    except (TypeError, ValueError):  # some callables in C have no signature
         return []
     if any(one.kind is one.VAR_KEYWORD for one in found):
         return None

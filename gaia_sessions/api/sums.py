@@ -1,7 +1,4 @@
-"""Several sessions together: how many, in which states, and the tokens that were reported of them.
-
-A session counts once, by its own record: what it used is not in the record of its parent.
-"""
+"""Several sessions together: how many, in which states, and the tokens that were reported."""
 
 from __future__ import annotations
 
@@ -39,9 +36,9 @@ if TYPE_CHECKING:
 def usage_by_agent(at: Reading, **wanted: Unpack[Wanted]) -> UsageByAgent:
     """Returns what sessions used, in all and for each agent name.
 
-    The method takes the arguments of ``list``, and raises its errors. Without ``app``, the sessions of every app are
-    included. Each session is included once, with the tokens that count against its budget. The tokens of a parent do
-    not include those of its children.
+    Takes the arguments of ``list``, and raises its errors. Without ``app``, the sessions of every app are included.
+    Each session is included once, with the tokens that count against its budget. The tokens of a parent do not include
+    those of its children.
     """
     by_name: dict[str, list[Sums]] = {}
     unread = 0
@@ -61,7 +58,7 @@ def _most_first(agent: AgentUsage) -> tuple[int, int, str]:
 
 
 def sums_of(line: Line) -> Sums:
-    """The sums of one session; of the line of a parent that was not selected, those of none."""
+    """Returns the sums of one session; the line of a parent that was not selected counts as none."""
     if not line.get("selected", True):
         return total_of(())
     if "problem" in line:
@@ -77,7 +74,7 @@ def sums_of(line: Line) -> Sums:
 
 
 def total_of(parts: Iterable[Sums]) -> Sums:
-    """The sum of all ``parts``; a sum of tokens ends at what JSON can hold."""
+    """Returns the sum of all ``parts``; tokens stop at the largest integer in JSON."""
     total: Sums = {"sessions": 0, "states": {}, "unreported": 0}
     for part in parts:
         total["sessions"] += part["sessions"]

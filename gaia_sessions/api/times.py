@@ -1,4 +1,4 @@
-"""Times as people and programs write them. The one module to import dateutil."""
+"""Times as people and programs write them. Only this module imports dateutil."""
 
 from __future__ import annotations
 
@@ -15,16 +15,11 @@ _DATE_START = re.compile(r"\d{4}-?\d\d-?\d\d", re.ASCII)
 _DAY_NAME = re.compile(r"[^a-z](mon|tue|wed|thu|fri|sat|sun)")
 _WEEKDAY = re.compile(r"(last\s+)?((?:mon|tues|wednes|thurs|fri|satur|sun)day)")
 _WANTED = "a time like 2h, 18:05, yesterday, 'last week' or 2026-01-08"
-_WANTED_SPAN = "a time and a number of seconds from then on, like ('2026-01-08T18:05:30', 90)"
+_WANTED_SPAN = "a time and a number of seconds, like ('2026-01-08T18:05:30', 90)"
 
 
 def moment_of(value: object, name: str, now: datetime) -> datetime:
-    """The UTC time that the argument ``name`` means. Raises ``BadArgument``.
-
-    A text is an age (``2h``, ``30 minutes ago``), words, or a date with or without a time, local if it has no offset; a
-    day begins at its local midnight, a week on Monday. A time of day is the latest one, which may be yesterday's. A
-    datetime without an offset is UTC.
-    """
+    """Returns the UTC time that the argument ``name`` means: an age, words, a time of day, or a date."""
     try:
         if isinstance(value, datetime):
             return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
@@ -36,10 +31,7 @@ def moment_of(value: object, name: str, now: datetime) -> datetime:
 
 
 def span_of(value: object, name: str, now: datetime) -> tuple[datetime, datetime]:
-    """The span that the argument ``name`` means, a time as ``moment_of`` reads it and a number of seconds from then on.
-
-    Raises ``BadArgument``.
-    """
+    """Returns the start and the end of the span that the argument ``name`` means: a time and a number of seconds."""
     if isinstance(value, list | tuple) and len(value) == 2 and not isinstance(value[1], bool):  # noqa: PLR2004  # a pair
         start = moment_of(value[0], name, now)
         with suppress(TypeError, ValueError, OverflowError):
@@ -62,13 +54,17 @@ def _read(text: str, now: datetime) -> datetime:
         from dateutil import parser
 
         return _from_local(parser.parse(named[2], default=today - timedelta(days=7 if named[1] else 6)))
-    age = _AGE.fullmatch(" ".join(word.split()))  # of many blanks each may be the one before "ago"
+    age = _AGE.fullmatch(" ".join(word.split()))  # many blanks would make the pattern slow
     if age:
         return now - timedelta(seconds=length_of_time(age[1], "s"))
     if _CLOCK.fullmatch(text):
         moment = datetime.combine(today, time.fromisoformat(text))
-        return _from_local(moment - timedelta(days=_from_local(moment) > now))  # what is still to come was yesterday
-    if not _DATE_START.match(text) or _DAY_NAME.search(word):  # dateutil takes almost any text, and moves to that day
+        return _from_local(
+            moment - timedelta(days=_from_local(moment) > now)
+        )  # a time that is still to come means yesterday's
+    if not _DATE_START.match(text) or _DAY_NAME.search(
+        word
+    ):  # dateutil accepts almost any text, and moves to a named day
         raise ValueError(text)
     try:
         moment = datetime.fromisoformat(text)
@@ -80,12 +76,12 @@ def _read(text: str, now: datetime) -> datetime:
 
 
 def _from_local(moment: datetime) -> datetime:
-    """As ``timestamp`` has it: what clocks skipped is as far behind the change, of what was twice it is the first."""
+    """Returns the UTC time; of a local time that occurs twice, the first."""
     return datetime.fromtimestamp(moment.timestamp(), UTC)
 
 
 def _offset(name: str | None, seconds: int | None) -> int | None:
-    """The offset as dateutil read it; it takes the name of a zone that it does not know for none at all."""
+    """Returns the offset; without this check, dateutil would ignore a zone whose name is unknown."""
     if name and seconds is None:
         raise ValueError(name)
     return seconds

@@ -1,4 +1,4 @@
-"""The todos of a session: read, added, changed, replaced. The rules are in ``session.todos``."""
+"""The todos of a session."""
 
 from __future__ import annotations
 
@@ -30,10 +30,19 @@ def todos(at: Reading, agent_id: str) -> Sequence[NumberedTodo]:
 
 
 def add_todo(at: Writing, agent_id: str, description: str) -> NumberedTodo:
-    """Adds a pending todo at the end, and returns the todo.
+    """Adds a pending todo at the end.
+
+    Returns:
+        The todo.
 
     Raises:
         InvalidInput: the description is blank or has more than 1,000 characters.
+
+    Example:
+        agent_id = sessions.create("reviewer")
+        todo = sessions.add_todo(agent_id, "read the diff")
+        sessions.set_todo_status(agent_id, todo["number"])
+        print(sessions.todos(agent_id))
     """
     check_description(description)
     record = at.change(agent_id, lambda record, now: with_todo(record, description, now), ROOM_FOR_ENDS)
@@ -41,9 +50,13 @@ def add_todo(at: Writing, agent_id: str, description: str) -> NumberedTodo:
 
 
 def set_todo_status(at: Writing, agent_id: str, number: int, status: str = TODO_COMPLETED) -> NumberedTodo:
-    """Changes the status of one todo, and returns the todo.
+    """Changes the status of one todo.
 
-    ``status`` is ``pending``, ``in_progress``, ``completed``, or ``cancelled`` if nobody will do the todo.
+    Args:
+        status: ``pending``, ``in_progress``, ``completed``, or ``cancelled`` if nobody will do the todo.
+
+    Returns:
+        The todo.
 
     Raises:
         BadArgument: ``number`` or ``status`` is not acceptable.
@@ -56,7 +69,13 @@ def set_todo_status(at: Writing, agent_id: str, number: int, status: str = TODO_
 
 
 def set_todos(at: Writing, agent_id: str, todos: Iterable[Mapping[str, object]]) -> Sequence[NumberedTodo]:
-    """Replaces all todos of a session by ``todos``, each ``{description, status}``, and returns the new todos.
+    """Replaces all todos of a session.
+
+    Args:
+        todos: the new todos, each ``{description, status}``.
+
+    Returns:
+        The new todos with their numbers.
 
     Raises:
         InvalidInput: as in ``add_todo``.

@@ -1,8 +1,4 @@
-"""The messages of a transcript: one is added, and those that are asked for are read.
-
-Owns which messages are taken: the last ones, those since a time. Where a session has none of its own, those in the
-files of its hosts can be read.
-"""
+"""The messages of a transcript: adding one, and reading the last ones or those since a time."""
 
 from __future__ import annotations
 
@@ -41,11 +37,16 @@ def add_message(  # noqa: PLR0913  # what can be said of a message
     tokens: int | None = None,
     is_charged: bool = False,
 ) -> Message:
-    """Adds one message to [the transcript](record.md#transcripts), and returns the message as it is stored.
+    """Adds one message to [the transcript](record.md#transcripts).
 
-    ``role`` is ``system``, ``user``, ``assistant`` or ``tool``. ``tokens`` is the number of tokens in ``content``. With
-    ``is_charged``, the same write counts these tokens against the budget; without ``tokens``, every 4 bytes count as
-    one token.
+    Args:
+        role: ``system``, ``user``, ``assistant`` or ``tool``.
+        tokens: the number of tokens in ``content``.
+        is_charged: the same write counts ``tokens`` against the budget; without ``tokens``, every 4 bytes count as one
+            token.
+
+    Returns:
+        The message as it is stored.
 
     Raises:
         BadArgument: ``role`` is none of the four.
@@ -68,11 +69,19 @@ def messages(
 ) -> Iterator[Message | SessionsError]:
     """Returns an iterator of the messages of the transcript, the oldest first.
 
-    With ``last``, you get at most that many of the newest messages. With ``since``, you get the messages made at that
-    time or later. For a message that cannot be read, you get an error object.
+    For a message that cannot be read, you get an error object.
+
+    Args:
+        last: returns at most so many of the newest messages.
+        since: returns the messages made at this time or later.
 
     Raises:
         BadArgument: ``last`` or ``since`` is not acceptable.
+
+    Example:
+        agent_id = sessions.create("reviewer", system_prompt="You review.")
+        sessions.add_message(agent_id, "user", "Review the plan.")
+        print([one["content"] for one in sessions.messages(agent_id, last=1)])
     """
     if last is None and since is None:
         return at.store.messages(agent_id)
@@ -88,11 +97,7 @@ def messages(
 def messages_of_agents(
     at: Reading, agent_id: str, *, last: int | None = None, since: datetime | None = None
 ) -> tuple[Sequence[str], Iterator[NewMessage | SessionsError]]:
-    """What ``messages`` has, from the transcripts that hosts keep of the agents of all runs, and their paths.
-
-    They may have many MB, and have no number and no turn. No path if the session has messages of its own, or if none is
-    known. Raises ``StoreFailure``, at the first step, if there are some, and none can be opened.
-    """
+    """Returns the paths and the messages of the transcripts of hosts, for a session without own messages."""
     sessions = at.preview()
     record = sessions.read(agent_id)
     check_readable(record)
@@ -102,7 +107,7 @@ def messages_of_agents(
     most = checked_number(last)
     if most is None:
         return [*paths], _of_all_runs(record, since)
-    number = sum(1 for _ in _of_all_runs(record, since))  # more may be written before they are read
+    number = sum(1 for _ in _of_all_runs(record, since))  # more may be written meanwhile
     return [*paths], islice(_of_all_runs(record, since), max(0, number - most), number)
 
 
@@ -120,12 +125,7 @@ def _of_all_runs(record: Record, since: datetime | None) -> Iterator[NewMessage 
 
 
 class _Newest:
-    """Which messages are taken, found out from the newest one on: at most the ``last`` ones, those made at ``since``.
-
-    Messages stand in the order in which they were stored. Times may differ from it by as much as clocks do, or as long
-    as a writer waited for another; so the search ends at the first message that is older by more than that. One that
-    cannot be read is taken if one before it is.
-    """
+    """Selects messages from the newest back: at most the ``last`` ones, made at ``since`` or later."""
 
     def __init__(self, last: int | None, since: datetime | None) -> None:
         self._last = checked_number(last)
@@ -134,7 +134,7 @@ class _Newest:
         self._unreadable = 0
 
     def is_wanted(self, message: Message | SessionsError) -> bool:
-        """Whether the search goes on to the message before this one."""
+        """Whether to look at the message before this one."""
         if self._last is not None and self._number >= self._last:
             return False
         if self._since is None:
@@ -143,7 +143,7 @@ class _Newest:
             self._unreadable += 1
         else:
             made = parse_time(message["timestamp"])
-            if made < self._since - FUTURE_TOLERANCE:
+            if made < self._since - FUTURE_TOLERANCE:  # stored order and times differ by at most that
                 return False
             if made >= self._since:
                 self._number += 1 + self._unreadable
@@ -151,7 +151,7 @@ class _Newest:
         return True
 
     def taken_of(self, found: Messages) -> Messages:
-        """Those that are taken of ``found``: the wanted ones, of which the first comes when the search has ended."""
+        """Yields the selected messages of ``found``, which comes after the search has ended."""
         place = 0
         for message in found:
             if self._is_taken(message, is_behind_one=place > 0):
@@ -168,7 +168,7 @@ class _Newest:
 
 
 def checked_number(last: int | None) -> int | None:
-    """As many messages as ``islice`` can count to; None for all."""
+    """Returns ``last``, at most what ``islice`` can count; None means all."""
     if last is not None and (not is_integer(last) or last < 0):
         raise BadArgument("last", last, "a whole number from 0")
     return None if last is None else min(last, sys.maxsize)

@@ -1,7 +1,4 @@
-"""Adds turns to a transcript whole: what was sent, and what was answered; begins one anew, without any.
-
-The rules are in ``session.transcript``, and what is forgotten besides in ``session.compaction``.
-"""
+"""Adds whole turns to a transcript, and begins a transcript again."""
 
 from __future__ import annotations
 
@@ -34,13 +31,13 @@ if TYPE_CHECKING:
     from .at import Writing
 
     class TurnName(TypedDict):
-        """A turn of the present transcript: its number, and an ID that no other turn of the session has."""
+        """A turn of the present transcript: its number, and an ID that is unique in the session."""
 
         turn: int
         turn_id: str
 
     class Turn(TurnName):
-        """A turn that is complete. added: whether by this call; messages: those that were given, as they are stored."""
+        """A complete turn; ``added`` says whether by this call, and ``messages`` are the given ones as stored."""
 
         agent_id: str
         added: bool
@@ -50,19 +47,27 @@ if TYPE_CHECKING:
 def add_turn(at: Writing, agent_id: str, messages: Iterable[object], *, number: int | None = None) -> Turn:
     """Adds a whole [turn](record.md#turns) in one commit: what was sent and what was answered.
 
-    Each message is ``{role, content, tool_name?, tool_call_id?, tokens?}``. Messages that ``add_message`` added since
-    the last turn belong to this turn too. If you give ``number``, you can repeat the call: if that turn is complete and
-    ends with ``messages``, nothing changes.
+    Messages that ``add_message`` added since the last turn belong to this turn too.
+
+    Args:
+        messages: each is ``{role, content, tool_name?, tool_call_id?, tokens?}``.
+        number: makes the call repeatable: if this turn is complete and ends with ``messages``, nothing changes.
 
     Raises:
         NotTheNextTurn: ``number`` is not the number of the next turn.
         AgentAtWork: a send is at work.
         InvalidInput: ``messages`` is empty or has an item that is no message.
         TooLarge: a message has more than 1 MiB, or the turn more than 64 MiB.
+
+    Example:
+        agent_id = sessions.create("counter", system_prompt="You count.")
+        said = [{"role": "user", "content": "How many?"}, {"role": "assistant", "content": "42"}]
+        for _ in range(2):  # the second call changes nothing
+            print(sessions.add_turn(agent_id, said, number=1)["added"])
     """
     given = [message_of(message, place, at.now) for place, message in enumerate(messages, 1)]
     if not given:
-        raise InvalidInput("a turn has no messages", hint="give what was sent, and what was answered")
+        raise InvalidInput("the turn has no messages", hint="give what was sent and what was answered")
     try:
         with at.store.open(agent_id) as session:
             completed = check_no_send(with_turn(session.record, number, at.now))
@@ -72,7 +77,7 @@ def add_turn(at: Writing, agent_id: str, messages: Iterable[object], *, number: 
         if number is None:
             raise
         record = at.store.read(agent_id)
-        added = _messages_of_turn(at.store, agent_id, number)  # which nobody changes any more
+        added = _messages_of_turn(at.store, agent_id, number)  # a complete turn never changes
         if not is_same_turn(added, given):
             raise
         return {"agent_id": agent_id, **_named(record, number), "added": False, "messages": added[-len(given) :]}
@@ -80,15 +85,20 @@ def add_turn(at: Writing, agent_id: str, messages: Iterable[object], *, number: 
 
 
 def reset(at: Writing, agent_id: str, *, forget: bool = False) -> Record:
-    """Empties the transcript except for the system prompt, and returns the record. The next turn is the first again.
+    """Empties the transcript except for the system prompt. The next turn is the first again.
 
-    The used tokens and the todos stay; ``forget`` clears both. The messages stay on disk as an [archived
-    transcript](record.md#transcripts).
+    The messages stay on disk as an [archived transcript](record.md#transcripts).
+
+    Args:
+        forget: also clears the used tokens and the todos.
+
+    Returns:
+        The record.
 
     Raises:
         AgentAtWork: a send is at work.
     """
-    from gaia_sessions.session.compaction import without_memory  # few transcripts begin anew
+    from gaia_sessions.session.compaction import without_memory  # few transcripts begin again
 
     emptied = without_memory if forget else without_turns
     with at.store.open(agent_id) as session:
@@ -102,6 +112,6 @@ def _named(record: Record, number: int) -> TurnName:
 
 
 def _messages_of_turn(sessions: Reader, agent_id: str, number: int) -> list[Message]:
-    """The messages of a turn that can be read."""
+    """Returns the readable messages of a turn."""
     found = readable(sessions.messages_from_turn(agent_id, number))
     return [*takewhile(lambda message: message["turn"] == number, found)]

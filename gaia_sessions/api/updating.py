@@ -1,8 +1,4 @@
-"""Updates a session: its phase, metadata, errors, budget and question, unless it has ended or was cancelled; ends it.
-
-Work that waits for a person moves on only as its settings say, and what was cancelled ends as abandoned alone.
-``Written`` is what every change of one session returns.
-"""
+"""Updates a session: its phase, metadata, errors, budget and question; and ends it."""
 
 from __future__ import annotations
 
@@ -48,13 +44,20 @@ def update(  # noqa: PLR0913  # what can be said of an update
     if_revision: int | None = None,
     question: str | None = None,
 ) -> Written:
-    """Changes a session and returns the new record. An argument that is None changes nothing.
+    """Changes a session. An argument that is None changes nothing.
 
-    ``phase`` is one of [the nine](phases.md). The current phase, given again, only records activity. A final phase ends
-    the session. ``metadata`` is merged at its top level. ``error`` is stored as the last error, and adds 1 to the error
-    count. ``resume_ready`` switches resuming on or off until the phase changes. ``max_tokens`` is the new budget.
-    ``question`` is for a person, and needs ``phase="approval"``. With ``if_revision``, nothing is written unless the
-    record has this revision.
+    Args:
+        phase: one of [the nine](phases.md). The current phase, given again, only records activity. A final phase ends
+            the session.
+        metadata: is merged at its top level.
+        error: is stored as the last error, and adds 1 to the error count.
+        resume_ready: switches resuming on or off until the phase changes.
+        max_tokens: the new budget.
+        if_revision: nothing is written unless the record has this revision.
+        question: a question for a person; needs ``phase="approval"``.
+
+    Returns:
+        The new record.
 
     Raises:
         UnknownPhase: ``phase`` is none of the nine.
@@ -65,6 +68,11 @@ def update(  # noqa: PLR0913  # what can be said of an update
         NotApproved: the setting ``approvals`` is ``explicit``, and [only a person](approve.md#only-a-person-approves)
             lets this session move on.
         Cancelled: the session is cancelled, so it ends as ``abandoned`` and not as ``phase`` says.
+
+    Example:
+        agent_id = sessions.create("gitops-operator", "investigation")
+        record = sessions.update(agent_id, "investigating", {"findings": ["issue A"]})
+        sessions.update(agent_id, "planning", if_revision=record["revision"])
     """
     asked = checked_update(phase, metadata, error, resume_ready=resume_ready, max_tokens=max_tokens, question=question)
     check_if_revision(if_revision)
@@ -86,13 +94,13 @@ def update(  # noqa: PLR0913  # what can be said of an update
 
 
 def _asked_of_waiting(at: Writing, record: Record, asked: Asked) -> Asked:
-    """What is ``asked`` of work that waits, without what was asked and answered before. Raises ``NotApproved``."""
+    """Returns what is ``asked`` of waiting work, without a question that was asked and answered before."""
     gone = gone_runs(record)
     if at.config.limits.explicit_approvals:
         check_approved(record, asked.get("phase"), at.now, gone, at.shell())
     if "question" not in asked or is_asking(record) or not rests_with_question(record, at.now, gone):
         return asked
-    from .questions import question_of  # few updates ask
+    from .questions import question_of  # few updates have a question
 
     if asked["question"] != question_of(record).asked:
         return asked
@@ -102,15 +110,25 @@ def _asked_of_waiting(at: Writing, record: Record, asked: Asked) -> Asked:
 def finalize(
     at: Writing, agent_id: str, outcome: str, summary: str | None = None, *, error: str | None = None
 ) -> Written:
-    """Ends a session as ``completed``, ``failed`` or ``abandoned``, and returns the record.
+    """Ends a session as ``completed``, ``failed`` or ``abandoned``.
 
-    ``summary`` is the result. ``error`` is stored as in ``update``. If the session already ended with this outcome,
-    nothing changes.
+    If the session already ended with this outcome, nothing changes.
+
+    Args:
+        summary: the result.
+        error: is stored as in ``update``.
+
+    Returns:
+        The record.
 
     Raises:
         UnknownOutcome: ``outcome`` is none of the three.
         SessionFinal: the session ended with another outcome.
         InvalidInput, NotApproved, Cancelled: as in ``update``.
+
+    Example:
+        agent_id = sessions.create("gitops-operator", "investigation")
+        sessions.finalize(agent_id, "completed", "one issue found")
     """
     from gaia_sessions.session.stated_ends import check_ending, reserved_for_texts, with_ending  # an update needs none
 
@@ -127,7 +145,7 @@ def finalize(
 
 
 class Written:
-    """What became of a session at ``now``: its record as it is stored, why it is cancelled, whether it was changed."""
+    """A session after a change at ``now``: its stored record, its cancellation, and whether it changed."""
 
     __slots__ = ("cancellation", "is_changed", "limits", "now", "record")
 
@@ -140,18 +158,14 @@ class Written:
         self.cancellation = find() if self.is_changed else cancellation_or_unread(find)
 
     def decision(self) -> Decision:
-        """The policy's decision about what was just written."""
+        """Returns the policy's decision about the written record."""
         from .standing import decide_on_known
 
         return decide_on_known(self.record, self.cancellation, self.now, self.limits)
 
 
 def _check_not_cancelled(session: OpenSession, outcome: str) -> None:
-    """Raises ``Cancelled`` if the session may not end with ``outcome``: it is abandoned then, and nothing else changes.
-
-    One that had ended before it was cancelled keeps its outcome, and is left to the rules for final sessions. Raises
-    ``StoreFailure`` if it cannot be read whether it is cancelled.
-    """
+    """Raises ``Cancelled``, and abandons the session, if it is cancelled and may not end with ``outcome``."""
     if is_abandoned(outcome) or session.record["phase"] == outcome:
         return
     cancellation = session.cancellation()

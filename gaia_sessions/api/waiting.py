@@ -1,7 +1,6 @@
 """Waiting until the work of sessions has ended, by looking at them again and again.
 
-A change of the session's files is never all there is to wait for: that the process of a host has ended is in no file,
-what cancels a session may stand above it, and its end may wait in the inbox.
+Watching files would not do: no file changes when a host's process ends.
 """
 
 from __future__ import annotations
@@ -31,10 +30,10 @@ if TYPE_CHECKING:
 NOT_FOUND: Literal["not_found"] = "not_found"
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 0.7
-"""Seconds between two looks: each pause is longer than the one before, since most work takes minutes."""
+"""Seconds between two looks; each pause is longer than the one before, because most work takes minutes."""
 
 _GRACE = 0.2
-"""Seconds for which the look at the end of the time may go on."""
+"""How many seconds the last look may take beyond the limit."""
 
 
 class NoReport(TypedDict):
@@ -47,21 +46,30 @@ class NoReport(TypedDict):
 def wait(
     place: Place, agent_ids: Iterable[str], *, first: bool = False, timeout: float | None = None
 ) -> Sequence[Report | NoReport]:
-    """Waits until the work of all sessions has ended, and returns a report on each. With ``first``, the end of one is
-    enough.
+    """Waits until the work of all sessions has ended.
 
     The work has ended when the latest [run](record.md#runs) has ended, in any phase, or the session is final or
     cancelled. If a session never had a run, for example because your own program works on it, ``wait`` waits for the
-    end or the cancellation of the session, even if that program was killed. A session that does not exist is not waited
-    for: its ``status`` is ``not_found``.
+    end or the cancellation of the session, even if that program was killed.
 
-    After ``timeout`` seconds, the reports say ``running`` for work that has not ended. Without ``timeout``, there is no
-    limit. Every session is checked at least once, even if the check takes longer.
+    Args:
+        first: returns when the work of one session has ended.
+        timeout: the longest wait in seconds; None means no limit. Every session is checked at least once, even if the
+            check takes longer.
+
+    Returns:
+        A report on each session, in the order of ``agent_ids``. Its ``status`` is ``running`` if the work has not
+        ended, and ``not_found`` if there is no such session.
 
     Raises:
         BadArgument: ``timeout`` is below 0, or ``agent_ids`` is a text and not a sequence.
+
+    Example:
+        agent_id = sessions.create("reviewer")
+        [report] = sessions.wait([agent_id], timeout=1)
+        print(report["status"])
     """
-    if isinstance(agent_ids, str | bytes):  # or it would wait for each letter
+    if isinstance(agent_ids, str | bytes):  # each letter of a text would be an ID
         raise BadArgument("agent_ids", agent_ids, "a list of IDs")
     if timeout is not None and not timeout >= 0:
         raise BadArgument("timeout", timeout, "a number of seconds from 0")
@@ -77,16 +85,12 @@ def looks(
     first: bool = False,
     timeout: float | None = None,
 ) -> Iterator[Mapping[str, Found]]:
-    """What is found at each look at the sessions, until the work of all has ended, or of the ``first``, or the time is
-    up.
-
-    For each look ``agent_ids`` is called once, since sessions may have come. One that it names no more is looked at all
-    the same: it may be gone.
-    """
+    """Yields what each look at the sessions finds, until the work of all, or of the ``first``, or the time ends."""
     deadline = float("inf") if timeout is None else time.monotonic() + timeout
     found: dict[str, Found] = {}
-    pause, latest = _FIRST_PAUSE, float("inf")  # at the first look everybody is looked at
+    pause, latest = _FIRST_PAUSE, float("inf")  # the first look checks every session
     while True:
+        # ``agent_ids`` may name new sessions at each look. One that it names no more is checked too: it may be gone.
         at.read(place, _look, dict.fromkeys([*agent_ids(), *found]), found, latest)
         yield found
         at_work = sum(map(is_at_work, found.values()))
@@ -98,12 +102,12 @@ def looks(
 
 
 def is_at_work(found: Found) -> bool:
-    """Whether the work of the session goes on."""
+    """Whether the work of the session has not ended."""
     return found[0]["status"] == RUNNING
 
 
 def _look(at: Reading, agent_ids: Iterable[str], found: dict[str, Found], latest: float) -> None:
-    """Puts what is found now of those who are at work into ``found``, and begins with no other after ``latest``."""
+    """Puts what is found of unfinished sessions into ``found``; begins with no session after ``latest``."""
     report_on = reporter(at)
     for agent_id in agent_ids:
         if agent_id in found and not is_at_work(found[agent_id]):
