@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Every event of a host: JSON on stdin, see README.md beside this file. Try it with --test."""
+"""Handles every event of a host: JSON on stdin, see README.md beside this file. --test tries it."""
 
 import gc
 import os
@@ -10,7 +10,7 @@ _above = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
 if os.path.isdir(os.path.join(_above, "gaia_sessions")):
     sys.path[0] = _above
 elif not getattr(sys.flags, "safe_path", False):
-    del sys.path[0]  # installed, the script stands among other programs, which must not be imported
+    del sys.path[0]  # the installed script is among other programs, which must not be imported
 if __name__ == "__main__":
     try:
         if sys.version_info < (3, 11):  # noqa: UP036  # a host may start another Python than ours

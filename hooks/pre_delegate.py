@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Before a sub-agent is started: JSON on stdin, see README.md beside this file. Try it with --test."""
+"""Handles a delegation, before its sub-agent starts: JSON on stdin, see README.md beside this file. --test tries it."""
 
 import gc
 import os

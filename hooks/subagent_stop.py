@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""After a sub-agent stopped: JSON on stdin, see README.md beside this file. Try it with --test."""
+"""Handles the stop of a sub-agent: JSON on stdin, see README.md beside this file. --test tries it."""
 
 import gc
 import os

@@ -1,8 +1,7 @@
-"""One call of a hook: ``run`` reads, finds the host, applies, replies and logs; ``direct`` answers users' own scripts.
+"""One call of a hook: the arguments of its command, and how long the call may take.
 
-A hook fails open and silent, except for limits that a user asked to enforce. Here is what the words of its command
-mean, and how long a call may take: a host waits for its hooks, so a call ends within three seconds, and a store that is
-opened here gives up when the time is over.
+A hook fails open and silent, except for limits that a user asked to enforce. A host waits for its hooks, so a call ends
+within three seconds.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
     Applied = TypeVar("Applied")
 
     class Arguments(TypedDict):
-        """What the words of the command say; ``ignored`` are those that mean nothing."""
+        """What the words of the command say. ``ignored`` has the words that mean nothing."""
 
         host: str | None
         root: str | None
@@ -51,25 +50,26 @@ FLAGS = {
     "-h": "help",
     "--help": "help",
 }
-"""The options of the command in a host's settings, and those that only people give, with what each one says."""
+"""The options of the hook command: options in the settings of hosts, and options that only people type."""
 
 _LONGEST_WORD = 128
 
 READ_TIMEOUT = 1.5
-"""How many seconds a call waits for its input."""
+"""Seconds that a call waits for its input."""
 
 LOCK_TIMEOUT = 2.0
-"""How many seconds a call waits for locks at most."""
+"""Seconds that a call waits for locks at most."""
 
 TOTAL_TIMEOUT = 2.6
-"""How many of its three seconds a call may work; the others are for starting and ending an interpreter."""
+"""Seconds that a call may work. The rest of its three seconds starts and ends the interpreter."""
 
 _SECONDS_TO_END = 0.4
-"""How many of these are kept for a write that has begun, for the reply and for the log."""
+"""Seconds of these that are reserved for a write that has begun, the reply and the log."""
 
 
 def read_arguments(words: list[str]) -> Arguments:
-    """What ``words`` say; of two equal options the last one counts. Never an error: a host would take it for a veto."""
+    """Returns what ``words`` say. Of two equal options, the last one counts."""
+    # This never raises: a host would take the error for a refusal.
     told: Arguments
     told = {"host": None, "root": None, **dict.fromkeys(FLAGS.values(), False), "ignored": []}  # type: ignore[typeddict-item]  # its keys
     rest = words[::-1]
@@ -88,7 +88,7 @@ def read_arguments(words: list[str]) -> Arguments:
 
 
 def argument_words(**told: str | bool | None) -> list[str]:
-    """The words by which ``read_arguments`` is told this."""
+    """Returns the words that ``read_arguments`` reads as these values."""
     values = [word for name, key in VALUES.items() if (value := told.get(key)) for word in (name, str(value))]
     return [*values, *(name for name, key in FLAGS.items() if told.get(key))]
 
@@ -96,12 +96,10 @@ def argument_words(**told: str | bool | None) -> list[str]:
 def apply_waiting(
     store: Store, now: datetime, config: Config, events: list[Event], is_late: Callable[[], bool]
 ) -> list[str]:
-    """Applies the events that wait in the inbox, first those that concern ``events``; a line on each that was tried.
-
-    In most calls none waits, and nothing is imported for it. Once ``is_late`` returns true, the rest waits on.
-    """
+    """Applies the events of the inbox until ``is_late``, events about ``events`` first; returns a line for each."""
     from gaia_sessions.errors import SessionsError
 
+    # In most calls no event waits, and nothing more is imported.
     try:
         waiting = store.waiting()
     except SessionsError as error:
@@ -116,12 +114,10 @@ def apply_waiting(
 def apply_each(
     store: Store, events: list[Event], now: datetime, is_over: Callable[[], bool], apply: Callable[[Event], Applied]
 ) -> tuple[list[Applied], list[Exception]]:
-    """What ``apply`` returned for each of ``events``, and what it raised: one that fails does not stop the others.
-
-    Many are in the inbox until the last was applied. They stay there if any failed, or ``is_over`` returns true before.
-    """
+    """Applies each of ``events``, even if another one fails; returns the results and the errors."""
     from gaia_sessions.ingest import AT_ONCE
 
+    # Many events are in the inbox until the last one is applied. They stay there if one fails or the time is over.
     names = []
     if len(events) > AT_ONCE:
         from gaia_sessions.ingest import several
@@ -134,7 +130,7 @@ def apply_each(
             return applied, failed
         try:
             applied.append(apply(event))
-        except Exception as error:  # noqa: BLE001  # the caller logs it, and the next event is not to blame
+        except Exception as error:  # noqa: BLE001  # the caller logs it; the next event may work
             failed.append(error)
     for name in () if failed else names:
         store.dismiss(name)
@@ -144,7 +140,7 @@ def apply_each(
 def handle_event(
     store: Store, event: Event, payload: HookPayload, host: Host, is_over: Callable[[], bool]
 ) -> EventResult:
-    """What was done with ``event``. If no session has the agent that it comes from, that is recorded, if it can be."""
+    """Applies ``event``. If no session has its agent, records the start of the agent first, if possible."""
     from gaia_sessions.ingest import NO_KEY, Terms, dispatch
 
     terms = Terms(payload.now, payload.config, LOCK_TIMEOUT, is_over, may_refuse=host.denies is not None)
@@ -168,30 +164,29 @@ def handle_event(
 
 
 def is_countable(event: Event, result: EventResult) -> bool:
-    """Whether what a run used may be counted now: it has a transcript, which is not complete at a stop yet.
-
-    A run whose client was killed may be counted once another one takes its place.
-    """
+    """Returns whether the tokens of the run of ``event`` may be counted now."""
     from gaia_sessions.session.host_events import DELEGATE, FAIL, NOTIFICATION, RETURNED, START
     from gaia_sessions.session.schema import LOST
 
     runs = result.record.get("runs", []) if result.record else []
     if event["kind"] in (DELEGATE, START):
+        # If a client was killed, its run is counted when the next run begins.
         is_new = [run for run in runs[-2:-1] if run.get("end") == LOST and "consumed" not in run]
         return bool(is_new) and os.path.isfile(is_new[0].get("transcript_path", ""))
+    # At a stop the transcript is not complete yet.
     if event["kind"] not in (FAIL, NOTIFICATION, RETURNED) or "has_message" in event:
         return False
-    return bool(runs) and os.path.isfile(runs[-1].get("transcript_path", ""))  # whether it may be read is asked then
+    return bool(runs) and os.path.isfile(runs[-1].get("transcript_path", ""))  # whether it may be read is checked later
 
 
 class TimeLimits:
-    """The time of one call, which begins when this is made."""
+    """The time of one call. It begins when this object is made."""
 
     def __init__(self) -> None:
         self.started = time.monotonic()
 
     def restart(self) -> None:
-        """Begins again: the time that a person took to type does not count."""
+        """Begins again: the time in which a person typed does not count."""
         self.started = time.monotonic()
 
     def milliseconds(self) -> float:
@@ -201,15 +196,15 @@ class TimeLimits:
         return self.started + TOTAL_TIMEOUT - time.monotonic()
 
     def is_late(self) -> bool:
-        """Whether the time that is left is needed for the events of this call."""
+        """Returns whether the events of this call need the time that is left."""
         return time.monotonic() > self.started + READ_TIMEOUT
 
     def is_over(self) -> bool:
-        """Whether no other run may be changed: what is left of this call's events is left to the next call."""
+        """Returns whether this call may change no other run. The next call then applies the rest of its events."""
         return self.seconds_left() < _SECONDS_TO_END
 
     def open_store(self, root: str, config: Config) -> Store:
-        """The store at ``root``, whose locks are waited for no longer than the time that is left."""
+        """Returns the store at ``root``, which waits for locks no longer than this call has time."""
         from gaia_sessions.store.file_store import open_store
 
         return open_store(root, config, lock_timeout=LOCK_TIMEOUT, wait=self._wait, seconds_left=self.seconds_left)
@@ -221,11 +216,7 @@ class TimeLimits:
 
 
 def may_have_reply(event: Event, result: EventResult, host: Host) -> bool:
-    """Whether a reply is possible: only then is what makes it imported.
-
-    Of new work no agent must be told anything, and of work that is over there is nothing to tell but what its
-    delegation named.
-    """
+    """Returns whether a reply is possible. Only then the code for replies is imported."""
     from gaia_sessions.ingest import REFUSED
     from gaia_sessions.session.host_events import DELEGATE, NOTIFICATION, RETURNED
 
@@ -233,14 +224,12 @@ def may_have_reply(event: Event, result: EventResult, host: Host) -> bool:
         return result.word == REFUSED
     if event["kind"] in (RETURNED, NOTIFICATION):
         return result.record is not None and _may_need_reply(result.record)
+    # A delegation of new work gets no reply.
     return event["kind"] != DELEGATE or result.resumed is not None or result.word == REFUSED
 
 
 def _may_need_reply(record: Record) -> bool:
-    """Whether the main agent may have to know how work goes on: that of ``record``, or what a run of it named.
-
-    Or that todos were left open of which the agent was reminded.
-    """
+    """Returns whether the main agent may need news: of open or paused work, of open todos, or of a named session."""
     from gaia_sessions.session.record import is_open
     from gaia_sessions.session.runs import times_held
 

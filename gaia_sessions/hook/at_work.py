@@ -1,7 +1,6 @@
-"""What a conversation that starts is told of sub-agents at work: whether they wait for a person, or are silent.
+"""What a conversation that starts is told of sub-agents at work: which wait for the user, which are quiet.
 
-Owns that wording and its limits. Only agents whose host is not known to be gone are told of. Names and purposes are
-anybody's text, so each is cut and kept on its line.
+Names and purposes are text of strangers: each is cut and stays on its line.
 """
 
 from __future__ import annotations
@@ -22,14 +21,14 @@ if TYPE_CHECKING:
 
 MOST_AGENTS = 4
 
-_HEADING = "Sub-agents that are at work. Do not begin their work again; who waits, waits for the user:"
+_HEADING = "Sub-agents that are at work. Do not begin their work again:"
 _ORDER = (WAITING, *(state for state in AGENT_STATES if state != WAITING))
 
 
 def at_work_message(
     find_cancellation: FindCancellation, records: list[Record], now: datetime, limits: Limits
 ) -> str | None:
-    """The agents at work on ``records``, those that wait for a person first; None if there are none."""
+    """Returns the agents at work on ``records``, those that wait for the user first; None if there are none."""
     standings = [(standing(find_cancellation, record, now, limits), record) for record in records]
     at_work = [(stands.alive, record) for stands, record in standings if stands.alive]
     if not at_work:
@@ -51,5 +50,6 @@ def _state(alive: Liveness, now: datetime) -> str:
         return f"{WORKING}, waits for its own {awaits}" if awaits else WORKING
     since = parse_time(alive["since"])
     if alive["state"] == WAITING:
-        return f"waiting since {since:%Y-%m-%d %H:%M} UTC for permission to use {visible_line(alive['for'], 60)}"
+        tool = visible_line(alive["for"], 60)
+        return f"waiting since {since:%Y-%m-%d %H:%M} UTC for the user's permission to use {tool}"
     return f"quiet for {int((now - since).total_seconds() / 60)} min"

@@ -1,7 +1,6 @@
-"""Counting what runs used, at the end of a call of a hook, when the reply is written.
+"""Counts what runs used, at the end of a hook call, when the reply is written.
 
-Owns how much time that may take: transcripts may have many MB, and a host waits for its hooks. Loaded only where a run
-may have ended.
+The time for it is short: transcripts may have many MB, and a host waits for its hooks.
 """
 
 from __future__ import annotations
@@ -19,11 +18,11 @@ if TYPE_CHECKING:
     from . import TimeLimits
 
 COUNTING_TIMEOUT = 0.25
-"""How many seconds of a call may be spent on reading transcripts; what is left then, ``reconcile`` counts."""
+"""Seconds of a call for reading transcripts. ``reconcile`` counts the rest."""
 
 
 def count_runs(results: list[tuple[Store, Event, EventResult]], limits: TimeLimits) -> None:
-    """Counts the runs that the events of this call ended, until the time is up."""
+    """Counts the runs that the events of this call ended, until the time is over."""
     until = time.monotonic() + COUNTING_TIMEOUT
 
     def is_late() -> bool:

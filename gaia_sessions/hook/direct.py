@@ -1,7 +1,6 @@
-"""The direct form: what users' own scripts send, one JSON object in, one JSON object out.
+"""The direct form: a script of a user sends one JSON object and gets one JSON object.
 
-Owns the keys of request and answer and the reasons in it; what may be resumed and what becomes of a record is decided
-elsewhere. A fault in a request is raised as ``InvalidInput`` or ``UsageError``, and ``run`` turns it into an answer.
+A fault in a request raises ``InvalidInput`` or ``UsageError``; ``run`` makes an answer of that.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ _LONGEST_ANSWER = 16 << 20
 
 
 class DirectCall:
-    """What a request needs: the store, the settings, the time. applied: what became of the events in the inbox."""
+    """What a request needs. ``applied`` says what happened to the events of the inbox."""
 
     __slots__ = ("applied", "config", "now", "store", "time")
 
@@ -56,12 +55,12 @@ class DirectCall:
         self.applied: list[str] = []
 
     def apply_inbox(self, *before: Event) -> None:
-        """Applies the events that wait in the inbox before anything is written, first those that concern ``before``."""
+        """Applies the events of the inbox, events about ``before`` first."""
         self.applied += apply_waiting(self.store, self.now, self.config, [*before], self.time.is_late)
 
 
 def pre_delegate(request: Request, call: DirectCall) -> Answer:
-    """Whether the session ``agent_id`` may be resumed. With ``create``, a session is created if it may not."""
+    """Answers whether the session ``agent_id`` may be resumed. If not, ``create`` creates a session."""
     agent_id = _optional_text(request, "agent_id")
     agent_name = _optional_text(request, "agent_name")
     check_flag(request.get("create", False), "create")
@@ -73,10 +72,7 @@ def pre_delegate(request: Request, call: DirectCall) -> Answer:
 
 
 def subagent_stop(request: Request, call: DirectCall) -> Answer:
-    """Finalizes the session ``agent_id`` with ``outcome``, or else by ``exit_code``; without both it is completed.
-
-    A session in ``approval`` is finalized only by an outcome or by a failing exit code.
-    """
+    """Finalizes the session ``agent_id`` with ``outcome``, else by ``exit_code``, else as completed."""
     fields = request.get("task_info", request)
     if not isinstance(fields, dict):
         raise InvalidInput("must be an object", "task_info")
@@ -103,22 +99,22 @@ def subagent_stop(request: Request, call: DirectCall) -> Answer:
 
 
 def write_answer(hook: str, answer: Answer, request: Request | None, seconds: float) -> None:
-    """Prints ``answer`` with the defaults of ``hook`` and the ``request`` (None if it could not be read)."""
+    """Prints ``answer`` with the defaults of ``hook``, and the ``request``; None if that could not be read."""
     whole = {**_DEFAULTS[hook], **answer}
     try:
         data = strict.dump_line({**whole, "original_context": request}, _LONGEST_ANSWER)
-    except InvalidInput:  # the request is at the limit of depth or length, and the answer around it is over it
+    except InvalidInput:  # around a request at the limit of depth or length, the answer is over it
         data = strict.dump_line({**whole, "agent_id": None, "original_context": None}, _LONGEST_ANSWER)
     streams.write_output(data, seconds)
 
 
 def disabled_answer(request: Request) -> Answer:
-    """The answer while the hooks are switched off."""
+    """Returns the answer while the hooks are off."""
     return {"reason": "disabled", "agent_id": _requested_id(request)}
 
 
 def error_answer(request: Request, error: BaseException, text: str) -> Answer:
-    """The answer to a request that failed with ``error``; ``text`` says it in words."""
+    """Returns the answer to a request that failed with ``error``; ``text`` describes the error."""
     from gaia_sessions.errors import UnknownOutcome
 
     reason = "invalid_input" if isinstance(error, InvalidInput | UnknownOutcome) else "error"
@@ -126,7 +122,7 @@ def error_answer(request: Request, error: BaseException, text: str) -> Answer:
 
 
 def _requested_id(request: Request) -> Json:
-    """The id in the request, unchanged."""
+    """Returns the ID in the request, unchanged."""
     task_info = request.get("task_info")
     return (task_info if isinstance(task_info, dict) else request).get("agent_id")
 
@@ -176,7 +172,7 @@ def _create(call: DirectCall, agent_name: str | None, metadata: Json, agent_id: 
 def _finalize_event(agent_id: str, fields: Request, now: datetime) -> Event:
     event: Event = {"kind": "finalize", "at": format_time(now), "agent_id": agent_id, "outcome": _outcome(fields)}
     if fields.get("outcome") is None and is_success(event["outcome"]):
-        event["outcome_assumed"] = True
+        event["outcome_assumed"] = True  # a session in approval stays open then
     for key in _FINALIZE_TEXTS:
         value = _optional_text(fields, key)
         if value is not None:
@@ -185,7 +181,7 @@ def _finalize_event(agent_id: str, fields: Request, now: datetime) -> Event:
 
 
 def _outcome(fields: Request) -> str:
-    """Only ``outcome`` and ``exit_code`` count; no text is searched for the word "error"."""
+    """Returns the outcome by ``outcome`` or ``exit_code`` alone: no text is searched for the word "error"."""
     if fields.get("outcome") is not None:
         return check_outcome(fields["outcome"])
     exit_code = fields.get("exit_code", 0)

@@ -1,10 +1,7 @@
-"""The limits of agents, held where the host asks before an agent uses a tool. Imported only with ``--enforce``.
+"""The limits of agents, checked when a host asks before an agent uses a tool. Imported only with ``--enforce``.
 
-Owns which limits are looked at, and in which order; what each one means is for ``session``. Nothing is remembered
-between two calls but the searches that were allowed and that the agent was warned, both in the run: everything else is
-the record, the marks and the agent's transcript. Of an agent that has a session all uses are denied while a record
-or a mark that may limit it is there and cannot be read, or a transcript by which it is counted: what it writes lifts no
-limit. A lock and a full disk pass, and limit nothing meanwhile.
+If a record, a mark or a transcript that may limit a known agent cannot be read, every use is denied: what an agent
+writes lifts no limit. A busy lock and a full disk pass by themselves, so they deny nothing.
 """
 
 from __future__ import annotations
@@ -40,11 +37,11 @@ if TYPE_CHECKING:
 _LONGEST_ERROR = 300
 
 LOCK_TIMEOUT = 0.5
-"""Seconds for which the lock of a session is waited for: a limit is worth no more of the agent's time."""
+"""Seconds to wait for the lock of a session: a limit is worth no more of the agent's time."""
 
 
 class Asking:
-    """A use of a tool that the agent of ``run`` asks for. until: how long what is late in its transcript is awaited."""
+    """A use of a tool that the agent of ``run`` asks for. ``until``: when to stop waiting for its transcript."""
 
     __slots__ = ("host", "payload", "record", "run", "store", "until")
 
@@ -57,19 +54,15 @@ class Asking:
         self.until = until
 
     def files(self) -> list[str]:
-        """The agent's transcripts, the newest first: after ``/clear`` it writes to another, which its payload tells."""
-        from gaia_sessions.hosts.agent_files import transcript_of  # most uses are looked at without these
+        """Returns the agent's transcripts, the newest first: after ``/clear`` the agent writes to another one."""
+        from gaia_sessions.hosts.agent_files import transcript_of  # most uses are checked without it
 
         current = transcript_of(self.payload.raw.get("transcript_path"), self.run.get("host_agent_id", ""))
         return [*dict.fromkeys(path for path in (current, self.run.get("transcript_path")) if path)]
 
 
 class Verdict:
-    """What the host is told before a use: ``denied``, why not and what to do instead, or a ``warning``.
-
-    Both are None for nothing. agent_id: the session, if the agent has one. word: the decision in the log. unread: what
-    could not be looked at.
-    """
+    """What the host is told before a use: ``denied`` with the reason, or a ``warning``, or nothing."""
 
     __slots__ = ("agent_id", "denied", "unread", "warning")
 
@@ -83,14 +76,14 @@ class Verdict:
         self.agent_id = agent_id
         self.denied = denied
         self.warning = warning
-        self.unread = unread
+        self.unread = unread  # what could not be checked
 
     @property
     def word(self) -> str:
         return "denied" if self.denied is not None else "allowed" if self.warning is None else "warned"
 
     def output(self) -> dict[str, object] | None:
-        """The part of the host's reply."""
+        """Returns the part of the host's reply."""
         if self.denied is not None:
             return denial(self.denied)
         return None if self.warning is None else {"additionalContext": self.warning}
@@ -99,11 +92,8 @@ class Verdict:
 def verdict(
     payload: HookPayload, host: Host, store: Store, events: Iterable[Event], *, has_input: bool = True
 ) -> Verdict:
-    """Whether the sender of ``payload``, which asks to use a tool, may do so; ``events`` are those that it reports.
-
-    A delegation is looked at whoever sends it, anything else if a sub-agent does. What is reported may have a reply of
-    its own, so the sender is warned at another use. has_input: whether the input of the tool could be read.
-    """
+    """Returns whether the sender may use the tool. ``has_input``: whether the input of the tool could be read."""
+    # A delegation is checked for every sender, other tools only for sub-agents.
     events = [*events]
     if any(event["kind"] == DELEGATE for event in events):
         refused = _refused_task(payload, has_input=has_input)
@@ -117,24 +107,25 @@ def verdict(
         if agent is not None and payload.host_session_id is not None:
             record = store.find(agent_alias(payload.host_session_id, agent, payload.host), strict=True)
         if record is not None:
+            # A reported event may have a reply of its own: then the sender is warned at another use.
             return _verdict_on_session(payload, host, store, record, may_warn=not events)
     except SessionsError as error:
         is_of_session = not isinstance(error, StoreFailure) or error.path != store.root
         if is_of_session:
-            reason = f"Nobody can say what this agent may do: {shorten(str(error), _LONGEST_ERROR)}."
+            reason = f"The limits of this agent are unknown: {shorten(str(error), _LONGEST_ERROR)}."
             return Verdict(denied=f"{reason} {USE_NO_MORE_TOOLS}", unread=error)
         unread = error
-    unknown: Record = {"agent_id": agent or "", "agent_name": payload.key("agent_type") or host.general}  # type: ignore[typeddict-item]  # what the rule for tools asks for
+    unknown: Record = {"agent_id": agent or "", "agent_name": payload.key("agent_type") or host.general}  # type: ignore[typeddict-item]  # these keys are enough for the rule for tools
     return Verdict(denied=_refused_tool(payload, [unknown]), unread=unread)
 
 
 def _verdict_on_session(payload: HookPayload, host: Host, store: Store, record: Record, *, may_warn: bool) -> Verdict:
-    """Whether the sender may use the tool, whose session has this ``record``. Raises what reading about it raises."""
+    """Returns whether the sender may use the tool; ``record`` is the record of its session."""
     denied = _denied_to_session(payload, store, record)
     run = run_of_agent(record, payload.host_session_id or "", payload.key("agent_id") or "")
     if denied is not None or run is None:
         return Verdict(record["agent_id"], denied)
-    # That it uses a tool says that it is at work, whatever was said of its end.
+    # An agent that uses a tool is at work, even if an end of its run is recorded.
     asking = Asking(payload, host, store, record, run, monotonic() + SECONDS_FOR_LINE)
     if payload.config.limits_repeats == "off":
         return _within_limits(asking, may_warn=may_warn)
@@ -148,7 +139,7 @@ def _verdict_on_session(payload: HookPayload, host: Host, store: Store, record: 
 
 
 def _denied_to_session(payload: HookPayload, store: Store, record: Record) -> str | None:
-    """Why the work of ``record`` may not use the tool: it is cancelled, or the tool is not for it."""
+    """Returns why the session may not use the tool: it is cancelled, or the tool is forbidden; else None."""
     cancellation = Above(store).cancellation(record)
     if cancellation is not None:
         return f"{errors.Cancelled(None, cancellation.get('at'), cancellation.get('reason'))}. {USE_NO_MORE_TOOLS}"
@@ -157,7 +148,7 @@ def _denied_to_session(payload: HookPayload, store: Store, record: Record) -> st
 
 
 def _verdict_on_loop(asking: Asking) -> Verdict:
-    """Whether the sender goes on with a loop, or its next call would."""
+    """Returns whether the sender is in a loop, or would be in a loop with its next call."""
     from gaia_sessions.session import repeats
 
     from .loops import calls_in_row, cancel_around
@@ -176,7 +167,7 @@ def _verdict_on_loop(asking: Asking) -> Verdict:
 
 
 def may_go_on_with(tool: str, payload: HookPayload, host: Host, store: Store, record: Record, run: Run) -> bool:
-    """Whether the sender of ``payload``, which stops, could use ``tool`` next. Raises what reading about it raises."""
+    """Returns whether the sender of ``payload``, which stops, could use ``tool`` next."""
     raw: Payload = {**payload.raw, "tool_name": tool}
     use = HookPayload(payload.host, raw, payload.config, payload.now, payload.variables)
     if _denied_to_session(use, store, record) is not None:
@@ -184,19 +175,19 @@ def may_go_on_with(tool: str, payload: HookPayload, host: Host, store: Store, re
     limits: AgentLimits = payload.config.agent_limits
     so_far = WorkSoFar(0, 0, (), has_call=False)
     if limits.tokens_for(record) is not None or limits.rounds is not None:
-        call = format_time(payload.now)  # there is no call yet: a key that no line has
+        call = format_time(payload.now)  # there is no call yet, so this key is in no line
         so_far = _work_so_far(Asking(use, host, store, record, run, monotonic()), call, must_count=True)
     return agent_limits.refusal(record, run, so_far, limits, payload.now) is None
 
 
 def payload_before(key: bytes, data: bytes) -> Payload:
-    """The members of the object ``data`` before ``key``; none if they cannot be read, or it has no such key."""
+    """Returns the members of the object ``data`` before ``key``; none if they cannot be read."""
     return object_in_bytes(data.partition(key)[0].rstrip(b", \t\r\n") + b"}", len(data) + 1)
 
 
 def unjudged(error: Exception) -> Verdict:
-    """The verdict on the use of a tool by a sub-agent where looking at its limits failed unexpectedly."""
-    why = f"Nobody can say what this agent may do: {type(error).__name__}."
+    """Returns the verdict on a sub-agent if checking its limits failed with ``error``."""
+    why = f"The limits of this agent are unknown: {type(error).__name__}."
     return Verdict(denied=f"{why} {USE_NO_MORE_TOOLS}", unread=error)
 
 
@@ -204,13 +195,13 @@ def _refused_task(payload: HookPayload, *, has_input: bool) -> str | None:
     if payload.config.guard_mode == "off":
         return None
     if not has_input:
-        return "the task cannot be read: it is too long, or has characters that JSON does not allow; word it anew"
+        return "the task cannot be read: it is too long, or has characters that JSON does not allow; reword it"
     from gaia_sessions.session.guard import guard
 
     prompt = payload.tool_input.get("prompt")
     if not isinstance(prompt, str) or not prompt.strip():
         return None
-    lines = [line for line in prompt.splitlines() if not line.startswith(MARKER_OPENING)]  # those that we are told by
+    lines = [line for line in prompt.splitlines() if not line.startswith(MARKER_OPENING)]  # without our markers
     task = "\n".join(lines)
     return guard(task, payload.config.guard_words)["reason"] if task.strip() else None
 
@@ -244,19 +235,15 @@ def _within_limits(asking: Asking, *, may_warn: bool) -> Verdict:
     if warning:
         try:
             is_first = _changed(asking, lambda one, its: agent_limits.with_warning(one, its, now))
-        except SessionsError:  # it is told once more
+        except SessionsError:  # the agent is warned once more
             is_first = True
         if not is_first:
-            warning = None  # another use of the agent has just been answered with it
+            warning = None  # the agent was warned just now, at another use
     return Verdict(agent_id, warning=warning)
 
 
 def _work_so_far(asking: Asking, call: str, *, must_count: bool) -> WorkSoFar:
-    """What the agent did, with the round of this ``call`` if the host writes that down in time.
-
-    An agent that has just begun may have no transcript yet. One that cannot be read raises ``StoreFailure`` if a limit
-    is counted by it.
-    """
+    """Returns what the agent did, with the round of this ``call`` if the host writes that down in time."""
     from gaia_sessions.hosts.agent_files import looks_until
 
     found = WorkSoFar(0, 0, (), has_call=False)
@@ -269,15 +256,17 @@ def _work_so_far(asking: Asking, call: str, *, must_count: bool) -> WorkSoFar:
             if found.has_call:
                 break
     except OSError as error:
+        # An agent that has just begun may have no transcript yet.
         if must_count and not isinstance(error, FileNotFoundError):
             raise refusal("read", " and ".join(files), error) from error
     return found
 
 
 def _changed(asking: Asking, rule: Callable[[Record, Run], Record | None]) -> bool:
-    """Whether ``rule`` allowed the change, which is written then; what prevents that and passes by itself allows it."""
+    """Writes the change by ``rule`` and returns True; returns False if ``rule`` forbids the use."""
     from gaia_sessions.session.retention import RESERVED_BYTES
 
+    # What passes by itself, such as a busy lock or a full disk, allows the use.
     try:
         payload = asking.payload
         with asking.store.open(asking.record["agent_id"], timeout=LOCK_TIMEOUT) as session:

@@ -1,6 +1,6 @@
-"""An agent that was at work before the hooks were installed: its first news is taken for news of its start too.
+"""The first news of an agent that was at work before the hooks were installed counts as the start of the agent.
 
-Owns when that is enough: its host has noted its delegation, or its workflow.
+Its host must have noted the delegation or the workflow of the agent.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def starts_of_sender(payload: HookPayload, host: Host) -> list[Event]:
-    """The start of the agent that ``payload`` comes from, as its host would report it now; none without a key."""
+    """Returns the start of the agent that sent ``payload``, as its host would report it; none without a key."""
     if payload.host not in HOSTS_WITH_UNIQUE_AGENTS:
         return []
     raw = {**payload.raw, "hook_event_name": host.start_event}

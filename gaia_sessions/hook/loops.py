@@ -1,7 +1,6 @@
-"""Loops of agents, looked for before each use of a tool. Imported only with ``--enforce`` and the setting.
+"""Looks for loops before each use of a tool. Imported only with ``--enforce`` and the setting for it.
 
-What is late or cannot be read is no loop: an agent that writes into its own transcript could as well change its call by
-a blank, so refusing then would stop only those that do not.
+A late or unreadable transcript is no loop: an agent that wants to evade this check can add a blank to its call anyway.
 """
 
 from __future__ import annotations
@@ -20,10 +19,7 @@ if TYPE_CHECKING:
 
 
 def calls_in_row(payload: HookPayload, host: Host, files: list[str], until: float) -> int:
-    """How often the agent made this same call right before, by the first of its ``files`` that is there.
-
-    What is late is waited for ``until`` then. Raises ``OSError`` if a transcript cannot be read.
-    """
+    """Returns how often the agent made this same call right before; waits ``until`` then for late lines."""
     agent, call, look = payload.key("agent_id"), payload.key("tool_use_id"), host.recent_calls
     if not (agent and call and look):
         return 0
@@ -40,11 +36,8 @@ def calls_in_row(payload: HookPayload, host: Host, files: list[str], until: floa
 
 
 def cancel_around(store: Store, record: Record, payload: HookPayload) -> SessionsError | None:
-    """Cancels the open session above ``record`` with everything below it, or itself if there is none; durably.
-
-    What kept it from being cancelled is returned: the call is refused in any case.
-    """
-    from gaia_sessions.api.cancelling import mark_cancelled  # few agents are in a loop
+    """Cancels the open session above ``record``, else ``record``, with all below; returns what failed."""
+    from gaia_sessions.api.cancelling import mark_cancelled  # most agents are in no loop
 
     agent_id = record["agent_id"]
     reason = reason_to_cancel(agent_id, payload.text("tool_name"))
@@ -56,7 +49,7 @@ def cancel_around(store: Store, record: Record, payload: HookPayload) -> Session
 
 
 def _open_above(store: Store, record: Record) -> str | None:
-    """The session above ``record``; None if it is final, or was removed."""
+    """Returns the ID of the session above ``record``; None if it has ended or was removed."""
     above = parent_id_of(record)
     try:
         return above if above and is_open(store.read(above)) else None

@@ -1,9 +1,7 @@
-"""Which sessions a reply offers for a resume: those of which the policy says so, and nobody else can go on with.
+"""Which sessions a reply offers for a resume: sessions that the policy allows, and that nobody else can resume.
 
-Owns what is offered to a conversation that starts, and what is not although it may be resumed: what its host did not
-work on last, what is not below the session that it works for itself, work that the user has stopped, an agent of a
-workflow, which its host resumes as a whole, and an agent that may still be at work; of those at work it is told, see
-``at_work``.
+It does not offer work of another host, work that the user stopped, agents of a workflow (the host resumes the whole
+workflow), and agents that may still be at work (see ``at_work``).
 """
 
 from __future__ import annotations
@@ -37,10 +35,7 @@ _FORK = "fork"
 def unfinished_message(
     store: Store, payload: HookPayload, event: Event, is_late: Callable[[], bool], wake_advice: str | None
 ) -> str | None:
-    """The sessions that the conversation of ``event`` may go on with; None if there are none.
-
-    wake_advice: how its host wakes agents of a conversation that continues, where it does.
-    """
+    """Returns the sessions that the conversation of ``event`` can resume; None if there are none."""
     from gaia_sessions.store.above import Above
 
     above = Above(store)
@@ -52,7 +47,7 @@ def unfinished_message(
 def session_start_message(
     store: Store, payload: HookPayload, event: Event, is_late: Callable[[], bool], wake_advice: str | None
 ) -> str | None:
-    """What a conversation that starts is to know of sessions to go on with, and of agents at work; None for nothing."""
+    """Returns what a conversation that starts is told of sessions and of agents at work; None for nothing."""
     from gaia_sessions.store.above import Above
 
     above, offered, at_work = Above(store), [], []
@@ -85,7 +80,7 @@ def _offer(offered: list[Resumable], wake_advice: str | None) -> str:
 def _sessions_of(
     store: Store, payload: HookPayload, event: Event, is_late: Callable[[], bool], above: Above
 ) -> Iterator[Record]:
-    """The open sessions that the conversation may be told of; for one that continues, only its own."""
+    """Yields the open sessions that the conversation may know. A continuing conversation knows only its own."""
     from gaia_sessions.api.foresight import open_sessions
     from gaia_sessions.errors import SessionsError
 
@@ -97,42 +92,34 @@ def _sessions_of(
 
 
 def is_in_reach(record: Record, payload: HookPayload, above: Above) -> bool:
-    """Whether the conversation of ``payload`` may be told of ``record``.
-
-    One that works for a session goes on with neither that one, nor what is above it or beside it. Sessions of an app
-    are that app's own.
-    """
-    if "app" in record:
+    """Returns whether the conversation of ``payload`` may know ``record``."""
+    if "app" in record:  # only the app resumes it
         return False
     session_id = payload.variables.get(SESSION_VARIABLE)
+    # A conversation that works for a session knows only what is below that session.
     return not session_id or above.is_below(record, session_id)
 
 
 def is_of_host(record: Record, event: Event) -> bool:
-    """Whether the host of ``event`` worked on ``record`` last: work of another one, or of a command, is not its own."""
+    """Returns whether the host of ``event`` worked on ``record`` last, not another host or a command."""
     return any(run.get("host") == event["host"] for run in record.get("runs", ())[-1:])
 
 
 def _is_relevant(record: Record, event: Event) -> bool:
-    """Whether a conversation that starts is to know of ``record``; one that continues knows only its own sessions.
-
-    A fork may take over the agents of the conversation that ended for it (seen with "Move to background" of Claude
-    Code, where their starts come next), so a session that only that end paused is not offered there.
-    """
+    """Returns whether a conversation that starts should know ``record``."""
     if not is_of_host(record, event):
         return False
     source = event.get("source")
     runs = record.get("runs", [])
     if source in _CONTINUING_SOURCES:
         return any(conversation_of(run) == event["host_session_id"] for run in runs[-1:])
+    # A fork may take over the agents of the conversation that ended for it, and their starts come next: so it is with
+    # "Move to background" of Claude Code. A session that only that end paused is not offered to the fork.
     return source != _FORK or not any(run.get("end") == ENDED_WITH_HOST for run in runs[-1:])
 
 
 def resumable(find_cancellation: FindCancellation, record: Record, now: datetime, limits: Limits) -> Resumable | None:
-    """``record``, its state, and until when it may be resumed; None if no reply may say how to go on with it.
-
-    There is no such time where only ``approve`` lets it go on.
-    """
+    """Returns ``record``, its state, and until when it can be resumed; None if no reply may offer it."""
     from gaia_sessions.session.phases import is_new, is_resumable
     from gaia_sessions.session.record import NOT_APPROVED_REASON, has_newer_schema
 
@@ -144,23 +131,24 @@ def resumable(find_cancellation: FindCancellation, record: Record, now: datetime
     from gaia_sessions.api.standing import standing
 
     if any("workflow" in run or run.get("interruption") == STOPPED_BY_USER for run in record.get("runs", ())[-1:]):
-        return None  # the host resumes a whole workflow; and what the user stopped is offered to nobody
+        return None  # the host resumes the whole workflow; the user wants no resume of stopped work
     undenied = [run for run in record.get("runs", ()) if run.get("end") != DENIED]
     if any(host_outlives_conversation(run, _is_alive) for run in undenied[-1:]):
         return None
     stands = standing(find_cancellation, record, now, limits)
     until, reason = stands.decision["until"], stands.decision["reason"]
+    # Without a time, only ``approve`` makes it resumable.
     return (record, stands.state["state"], until) if until or reason == NOT_APPROVED_REASON else None
 
 
 def _is_alive(process: HostProcess) -> bool:
-    from gaia_sessions.system.processes import is_alive  # only a run that ended with its conversation needs this
+    from gaia_sessions.system.processes import is_alive  # only a run that ended with its conversation needs it
 
     return is_alive(process)
 
 
 def is_waiting_for_limit(record: Record, now: datetime) -> bool:
-    """Whether the work waits for a limit to be reset."""
+    """Returns whether the work waits for the reset of a limit."""
     if "paused_until" not in record:
         return False
     from gaia_sessions.session import policy

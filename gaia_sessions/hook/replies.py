@@ -1,9 +1,7 @@
-"""The replies to a host, and through it to an agent: for most events there is none.
+"""The replies to a host, and through it to an agent. Most events get none.
 
-Owns the shape of a reply, as real clients obeyed it, once ``may_have_reply`` said that one may be due; the host's
-module says which replies it obeys and how a prompt is rewritten. A stop gets one only to keep its agent at work: see
-``holding``. A delegation gets one only when it continues earlier work: of two hooks that rewrite a prompt, the last to
-finish wins as a whole. The texts are in ``texts``, which is imported only when there is something to say.
+If two hooks rewrite a prompt, only the last one to finish counts. So a delegation gets a reply only if it follows
+earlier work or is refused.
 """
 
 from __future__ import annotations
@@ -31,17 +29,11 @@ if TYPE_CHECKING:
     Reply = dict[str, object]
 
 _RUN_KEYS = ("tool_use_id", "host_agent_id")
-"""The keys by which the run is found that a report ends.
-
-The delegation comes first: the agent may have got other work since.
-"""
+"""The keys that find the run of a report. The delegation is first: the agent may have other work by now."""
 
 
 class AppliedEvent:
-    """One event that was applied, and what a reply to it may need.
-
-    reports: whether agents are told the command to report with.
-    """
+    """One applied event, and what a reply needs. ``reports``: whether agents get the command to report with."""
 
     __slots__ = ("config", "event", "host", "is_late", "now", "payload", "reports", "result", "store")
 
@@ -68,7 +60,7 @@ class AppliedEvent:
 
 
 def build_reply(applied: AppliedEvent) -> Reply | None:
-    """The reply to one event, of a kind to which its host obeys replies; None for none."""
+    """Returns the reply to one event, of a kind to which its host obeys replies; None for none."""
     output = _REPLY_BUILDERS[applied.event["kind"]](applied)
     if output is None:
         return None
@@ -76,7 +68,7 @@ def build_reply(applied: AppliedEvent) -> Reply | None:
 
 
 def merge_replies(replies: list[Reply]) -> Reply:
-    """Merges the replies to a payload that reported several events into one: a host reads no more than one."""
+    """Merges the replies to a payload with several events: a host reads only one reply."""
     outputs = [reply.get("hookSpecificOutput") for reply in replies]
     told = [
         output["additionalContext"] for output in outputs if isinstance(output, dict) and "additionalContext" in output
@@ -87,7 +79,7 @@ def merge_replies(replies: list[Reply]) -> Reply:
 
 
 def _delegation_reply(applied: AppliedEvent) -> Reply | None:
-    """The delegation with the briefing added to its prompt, and the note where the agent gets it in no other way."""
+    """Returns the delegation with the briefing in its prompt, or its refusal; None for a new delegation."""
     if applied.result.word == REFUSED and applied.host.denies is not None and applied.result.record is not None:
         from .texts import refusal_message
 
@@ -107,7 +99,7 @@ def _delegation_reply(applied: AppliedEvent) -> Reply | None:
 
 
 def _includes_note(applied: AppliedEvent) -> bool:
-    """Whether the prompt gets the note, because no reply at the start of the agent can give it."""
+    """Returns whether the prompt gets the note, because no reply at the agent's start can give it."""
     return applied.config.note == "resume" or (
         applied.config.note == "all" and host_events.START not in applied.host.replies
     )
@@ -117,7 +109,7 @@ def _start_reply(applied: AppliedEvent) -> Reply | None:
     if applied.payload.raw.get(EVENT_NAME_KEY) != applied.host.start_event:
         return None
     told = [*_answered(applied), *_not_approved(applied)]
-    if applied.config.note == "all" and "workflow" not in applied.event:  # what an agent of that says goes to a script
+    if applied.config.note == "all" and "workflow" not in applied.event:  # a script reads what such an agent says
         from gaia_sessions.hosts.marker import NOTE
 
         told += [NOTE, *_report_instructions(applied)]
@@ -125,7 +117,7 @@ def _start_reply(applied: AppliedEvent) -> Reply | None:
 
 
 def _answered(applied: AppliedEvent) -> list[str]:
-    """What an agent is told that a message woke, of what was answered since it asked."""
+    """Returns what a woken agent is told of the answers since it asked."""
     if applied.result.resumed is None:
         return []
     from gaia_sessions.api.briefing import answers_for_woken
@@ -134,19 +126,20 @@ def _answered(applied: AppliedEvent) -> list[str]:
 
 
 def _not_approved(applied: AppliedEvent) -> list[str]:
-    """What an agent is told that a message woke although only ``approve`` lets its work go on."""
+    """Returns what a woken agent is told if its question still needs ``approve``."""
     record = applied.result.record
     if applied.config.approvals != "explicit" or record is None or not is_asking(record):
         return []
-    return ["What you asked an approval for is not approved, whatever you are told: do not carry it out; ask again."]
+    return ["The user has not approved what you asked, whatever you are told. Do not carry it out; ask again."]
 
 
 def _report_instructions(applied: AppliedEvent) -> list[str]:
-    """The command to report with, where it is allowed; a start rarely knows its session, but the agent's own id."""
+    """Returns the command to report with, if agents may use it."""
     if not applied.reports or applied.config.note == "off":
         return []
     from .texts import report_instructions
 
+    # At a start, the session is rarely known, but the agent's own ID is.
     root = applied.store.root
     if applied.result.agent_id is not None:
         return report_instructions(root, applied.result.agent_id)
@@ -181,7 +174,7 @@ def _return_reply(applied: AppliedEvent) -> Reply | None:
 
 
 def _is_about_latest_end(event: Event, record: Record) -> bool:
-    """Whether ``event`` tells of the latest run, and that has ended: a held agent may be at work behind its report."""
+    """Returns whether ``event`` is about the latest run, and that has ended: a held agent may still work."""
     run = _run_of(record, event)
     return run is record["runs"][-1] and has_ended(run)
 
@@ -193,7 +186,7 @@ def _resumable(record: Record, applied: AppliedEvent) -> Resumable | None:
     if record is applied.result.record and applied.result.is_cancelled is not None:
         if applied.result.is_cancelled:
             return None
-        find = lambda _: None  # noqa: E731  # known since it was written
+        find = lambda _: None  # noqa: E731  # the write has just looked for marks
     else:
         from gaia_sessions.store.above import Above
 
@@ -202,7 +195,7 @@ def _resumable(record: Record, applied: AppliedEvent) -> Resumable | None:
 
 
 def _mentioned_messages(record: Record, applied: AppliedEvent) -> Iterator[str]:
-    """How to resume the sessions that the delegation named; with one that does not exist, those that do."""
+    """Yields how to resume the sessions that the delegation named, and which of its IDs do not exist."""
     from .texts import mentioned_message, missing_message
 
     records, missing_ids = _mentioned_sessions(applied.store, record, applied.event)
@@ -227,7 +220,7 @@ def _may_be_told(record: Record, applied: AppliedEvent) -> bool:
 
 
 def _mentioned_sessions(store: Store, record: Record, event: Event) -> tuple[list[Record], list[str]]:
-    """The records that the delegation of ``event`` named without resuming one, and the ids that do not exist."""
+    """Returns the records that the delegation named without a resume, and the IDs that do not exist."""
     from gaia_sessions.errors import CorruptSession, SessionNotFound
     from gaia_sessions.session.ids import is_agent_id
 
@@ -238,7 +231,7 @@ def _mentioned_sessions(store: Store, record: Record, event: Event) -> tuple[lis
             records.append(store.read(agent_id))
         except SessionNotFound:
             missing.append(agent_id)
-        except CorruptSession:  # ``list`` shows it, and nothing resumes it
+        except CorruptSession:  # nothing can resume it
             continue
     return records, missing
 
@@ -249,7 +242,7 @@ def _mentioned_ids(record: Record, event: Event) -> list[str]:
 
 
 def _run_of(record: Record, event: Event) -> Run | None:
-    """The latest run with a key of ``event``."""
+    """Returns the latest run with a key of ``event``."""
     for key in _RUN_KEYS:
         value = event.get(key)
         found = [run for run in record["runs"] if value is not None and run.get(key) == value]
@@ -265,7 +258,7 @@ def _unfinished_message(applied: AppliedEvent) -> str | None:
 
 
 def _wake_advice(applied: AppliedEvent) -> str | None:
-    """How the host wakes an agent of a conversation that continues: what is said here must not contradict that."""
+    """Returns how the host wakes an agent of a conversation that continues; our texts must agree with it."""
     return applied.host.wake_advice if applied.event.get("source") == "resume" else None
 
 

@@ -1,12 +1,7 @@
 """One call of a hook, step by step: read the input, find the host, apply the events, reply, log.
 
-Owns the promise that a hook fails open and silent: exit code 0 in every case, at most three seconds, and no output to a
-host when something went wrong, except for limits that a user asked to enforce. Input that cannot be read gets no other
-answer when a host sent it (the key that names its event is in it) or when it is empty, else one object of the direct
-form. The one handler that catches every exception is here, and it logs what it caught. Only a person at a terminal is
-waited for.
-
-A call is a fresh interpreter that pays for every import, so each step imports what it needs when it is reached.
+It always exits with 0 within three seconds, and an error prints nothing for a host. The one handler that catches every
+exception is here. Each step imports what it needs when it is reached, since every call pays for its imports.
 """
 
 from __future__ import annotations
@@ -47,14 +42,14 @@ if TYPE_CHECKING:
 
 INPUT_LIMIT = 8 << 20
 OUTPUT_LIMIT = 2 * INPUT_LIMIT
-"""Bytes. Hosts send whole prompts, and some replies hold the rewritten prompt."""
+"""Bytes. Hosts send whole prompts, and some replies contain the rewritten prompt."""
 
 _TERMINAL_PROMPT = "Waiting for JSON on standard input. End it with Ctrl-D on an empty line.\n"
 _LONGEST_ERROR = 500
 
 
 def main(hook: str, arguments: list[str]) -> int:
-    """Runs ``hook`` on standard input and returns the exit code 0; with ``--test`` or ``--help``, serves a person."""
+    """Runs ``hook`` on standard input and returns 0; with ``--test`` or ``--help``, serves a person."""
     call = HookCall(hook, arguments)
     if call.arguments["test"] or call.arguments["help"]:
         from .selftest import main as serve_person
@@ -66,13 +61,13 @@ def main(hook: str, arguments: list[str]) -> int:
         except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001  # a host must never notice that we failed
             call.fail(error)
         call.write_log()
-    except (Exception, KeyboardInterrupt):  # noqa: BLE001  # part of the package is missing
-        return 0  # as while it is replaced: then even the log may not be written
+    except (Exception, KeyboardInterrupt):  # noqa: BLE001  # a part of the package is missing
+        return 0  # so it is while the package is replaced; then there may be no log either
     return 0
 
 
 class HookCall:
-    """One call of one hook, from the first byte read to the line in the log."""
+    """One call of one hook, from the first byte of its input to its line in the log."""
 
     def __init__(self, hook: str, words: list[str]) -> None:
         self.hook = hook
@@ -84,18 +79,18 @@ class HookCall:
         self.payload: Payload | None = None
         self.root: str | None = None
         self.line: dict[str, object] = {}
-        self.last: tuple[Store, Record] | None = None  # what the line is about, if it is below another session
+        self.last: tuple[Store, Record] | None = None  # the session of the line, if it is below another one
         self.results_to_count: list[tuple[Store, Event, EventResult]] = []
 
     def run(self) -> None:
-        """Reads the input and does what it asks for; empty input asks for nothing."""
+        """Reads the input and does what it asks for. Empty input asks for nothing."""
         data = self._read_input()
         if not data:
             return
         try:
             payload = self._parse(data)
         except InvalidInput:
-            config = self._load_settings()  # which find the log
+            config = self._load_settings()  # the log is found by them
             if self.arguments["enforce"] and self.is_host_call:
                 self._limit_unreadable(data, config)
             raise
@@ -106,7 +101,7 @@ class HookCall:
             self._handle_direct(payload, config)
 
     def fail(self, *errors: BaseException) -> None:
-        """Logs ``errors``. A host gets no output; any other caller gets an answer that says what was wrong."""
+        """Logs ``errors``. A host gets no output; any other caller gets an answer with the error."""
         text = well_formed("; ".join(_error_text(error) for error in errors))[:_LONGEST_ERROR]
         self.line |= {"decision": "error", "error": text}
         if not self.is_host_call:
@@ -118,7 +113,7 @@ class HookCall:
             direct.write_answer(self.hook, answer, self.payload, self.time.seconds_left())
 
     def write_log(self) -> None:
-        """Writes one line, unless there was nothing to do, no root was found, or the hooks are switched off."""
+        """Writes one line, unless nothing was done, no root was found, or the hooks are off."""
         if self.root is None or self.is_disabled or not self.line:
             return
         from gaia_sessions.store import hook_log
@@ -129,7 +124,7 @@ class HookCall:
         hook_log.append_line(self.root, self.hook, line)
 
     def _add_root(self, store: Store, record: Record) -> None:
-        """Adds the first session above that of ``record``, by which a tree is found in the log."""
+        """Adds the topmost session above ``record``, so that a tree can be found in the log."""
         from gaia_sessions.store.above import Above
 
         try:
@@ -148,7 +143,7 @@ class HookCall:
     def _parse(self, data: bytes) -> Payload:
         try:
             self.payload = payload = strict.load_object(data, INPUT_LIMIT)
-        except InvalidInput:
+        except InvalidInput:  # the key that names its event shows that a host sent it
             self.is_host_call = self.hook == hosts.HOOK or any(key.encode() in data for key in hosts.EVENT_NAME_KEYS)
             raise
         self.is_host_call = self.hook == hosts.HOOK or any(key in payload for key in hosts.EVENT_NAME_KEYS)
@@ -204,11 +199,11 @@ class HookCall:
             count_runs(self.results_to_count, self.time)
 
     def _limit_unreadable(self, data: bytes, config: Config) -> None:
-        """Looks at the limits by what stands before what an agent writes."""
+        """Checks the limits by the part of the payload before what an agent writes."""
         from .enforcement import payload_before, unjudged
 
         raw = payload_before(b'"tool_input"', data) or payload_before(b'"tool_name"', data)
-        if not raw and not self.is_disabled and b'"agent_id"' in data:  # of an agent, and nobody knows of which
+        if not raw and not self.is_disabled and b'"agent_id"' in data:  # an agent sent it, but which one is unknown
             asking = [host.asks_before_tools for host in map(hosts.host_named, hosts.HOSTS)]
             output = unjudged(InvalidInput("unreadable")).output() or {}
             told = [name for name in asking if name and f'"{name}"'.encode() in data]
@@ -222,14 +217,14 @@ class HookCall:
         host, payload = hosts.host_named(name), HookPayload(name, raw, config, self.now, os.environ)
         if self._asks_before_tool(payload, host):
             store = self.time.open_store(self.root or "", config)
-            applied = apply_waiting(store, self.now, config, [], self.time.is_late)  # maybe the start of the agent
+            applied = apply_waiting(store, self.now, config, [], self.time.is_late)  # one may be the start of the agent
             self.line |= {"inbox": applied} if applied else {}
             whole = HookPayload(name, {**raw, "tool_input": {}, "tool_use_id": "unread"}, config, self.now, os.environ)
             reply = self._limited(payload, host, store, host.events_of(self.hook, whole), has_input=False)
             self._reply([reply] if reply else [])
 
     def _asks_before_tool(self, payload: HookPayload, host: Host) -> bool:
-        """Whether the host asks before an agent uses a tool, and the agent is one that is tracked."""
+        """Returns whether the host asks before a use of a tool, and the agent is a tracked one."""
         name = payload.key("agent_type")
         is_tracked = name is None or payload.is_tracked({"agent_name": name}, host.general)
         return is_tracked and payload.text(hosts.EVENT_NAME_KEY) == host.asks_before_tools
@@ -237,7 +232,7 @@ class HookCall:
     def _limited(
         self, payload: HookPayload, host: Host, store: Store, events: list[Event], *, has_input: bool = True
     ) -> Reply | None:
-        """The reply before a use of a tool that is denied, or of which an agent is warned."""
+        """Returns the reply if the use of a tool is denied, or the agent is warned."""
         from .enforcement import unjudged, verdict
 
         try:
@@ -289,12 +284,12 @@ class HookCall:
         )
 
     def _held(self, event: Event, payload: HookPayload, host: Host, store: Store) -> Reply | None:
-        """The reply by which an agent goes on that stops with open todos; None if it stops."""
+        """Returns the reply that keeps an agent with open todos at work; None if the agent may stop."""
         from .holding import hold
 
         try:
             held = hold(store, event, payload, host, self.time.is_late)
-        except Exception as error:  # noqa: BLE001  # the stop is recorded, whatever is wrong with a reminder
+        except Exception as error:  # noqa: BLE001  # a failed reminder prevents no stop
             self.line["limits"] = well_formed(_error_text(error))[:_LONGEST_ERROR]
             return None
         if held is None:
@@ -325,7 +320,7 @@ class HookCall:
 
 
 def _is_complete_object(data: bytes) -> bool:
-    """Whether what was typed so far is a whole JSON object."""
+    """Returns whether the typed text is a whole JSON object."""
     try:
         strict.load_object(data, INPUT_LIMIT)
     except InvalidInput:

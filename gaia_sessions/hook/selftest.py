@@ -1,8 +1,4 @@
-"""``--test``: the whole flow of a hook in a temporary root, started as a host starts it.
-
-Owns the steps and the result that each must have. Each step runs the real script as a process of its own. Must never
-use the sessions of a project.
-"""
+"""``--test``: tries a hook in a temporary root. Each step starts the real script, as a host does."""
 
 from __future__ import annotations
 
@@ -37,18 +33,18 @@ _BOOT = "import sys; sys.path.insert(0, sys.argv.pop()); from gaia_sessions.cli.
 
 
 def main(hook: str, arguments: Arguments) -> int:
-    """Runs and prints the steps of ``hook``; 1 if one failed, else 0. Unknown options are named and are no failure."""
+    """Runs and prints the steps of ``hook``; returns 1 if one failed, else 0."""
     try:
         failed, text = _tried(hook, arguments) if arguments["test"] else (0, f"{_SCRIPTS.get(hook, hook)}.py {USAGE}")
     except OSError as error:
-        return _fail(f"the test needs a folder for a moment: {error}; set TMPDIR to one that you may write to")
+        return _fail(f"cannot make a temporary folder: {error}; set TMPDIR to a folder that you may write to")
     if not streams.write_output(text.encode("utf-8", "backslashreplace"), _SECONDS_TO_PRINT):
-        return _fail("what the hook has to say could not be printed")
+        return _fail("the output could not be printed")
     return 1 if failed else 0
 
 
 def _tried(hook: str, arguments: Arguments) -> tuple[int, str]:
-    """How many steps of ``hook`` failed, and what a person is told; raises ``OSError`` without a temporary folder."""
+    """Returns how many steps of ``hook`` failed, and the text for a person."""
     with tempfile.TemporaryDirectory() as folder:
         steps = list(_STEPS[hook](os.path.join(folder, "session")))
     failed = sum(not passed for _, passed in steps)
@@ -65,17 +61,20 @@ def _fail(said: str) -> int:
 
 def _pre_delegate(root: str) -> Iterator[Step]:
     answer = _run_for_json(root, {"agent_name": _AGENT_NAME})
-    yield "without an id there is nothing to resume", answer.get("reason") == "no_existing_session"
+    yield "without an ID there is nothing to resume", answer.get("reason") == "no_existing_session"
     agent_id = Sessions(root).create(_AGENT_NAME, "test")
     answer = _run_for_json(root, {"agent_name": _AGENT_NAME, "agent_id": agent_id})
-    yield "a session just created is not resumable", answer.get("detail") == "phase_not_resumable"
+    yield "a new session is not resumable", answer.get("detail") == "phase_not_resumable"
     Sessions(root).update(agent_id, "approval", {"plan": "three steps"})
     answer = _run_for_json(root, {"agent_name": _AGENT_NAME, "agent_id": agent_id})
     yield "a session that waits for approval is resumable", answer.get("reason") == "session_resumable"
     metadata = answer.get("resume_metadata") or {}
-    yield "with its context", isinstance(metadata, dict) and metadata.get("session_metadata") == {"plan": "three steps"}
+    yield (
+        "the answer has its context",
+        isinstance(metadata, dict) and metadata.get("session_metadata") == {"plan": "three steps"},
+    )
     answer = _run_for_json(root, {"agent_name": _AGENT_NAME, "agent_id": "../elsewhere"})
-    yield "an impossible id is refused", answer.get("reason") == "invalid_input"
+    yield "an invalid ID is refused", answer.get("reason") == "invalid_input"
     delegation = sample_payloads.delegation(_AGENT_NAME)
     yield "a host's delegation is recorded without output", _run(root, PRE_DELEGATE, delegation) == ""
 
@@ -87,13 +86,13 @@ def _subagent_stop(root: str) -> Iterator[Step]:
         record = Sessions(root).get(agent_id)
         yield f"exit code {exit_code} ends as {outcome}", record is not None and record["phase"] == outcome
     answer = json.loads(_run(root, SUBAGENT_STOP, {"agent_id": "agent-unknown"}))
-    yield "an unknown id changes nothing", answer["finalized"] is False
+    yield "an unknown ID changes nothing", answer["finalized"] is False
     stop = sample_payloads.bare_stop()
     yield "a host's stop is recorded without output", _run(root, SUBAGENT_STOP, stop) == ""
 
 
 def _package() -> str:
-    """The folder of the package of this process, which need not be installed."""
+    """Returns the folder of this process's package, which need not be installed."""
     return os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 
@@ -103,7 +102,7 @@ def _run_for_json(root: str, payload: Mapping[str, object], hook: str = PRE_DELE
 
 
 def _run(root: str, hook: str, payload: Mapping[str, object]) -> str:
-    """The output of the script, or of the command if there is no script, for ``payload``; it must exit with 0."""
+    """Returns the output of the script, or of the command if there is no script, for ``payload``."""
     script = os.path.join(os.path.dirname(os.path.realpath(sys.argv[0])), f"{_SCRIPTS.get(hook, hook)}.py")
     target = [script] if os.path.exists(script) else ["-P", "-c", _BOOT, HOOK, _package()]
     environment = {**os.environ, "GAIA_SESSIONS_ROOT": root, "GAIA_SESSIONS_HOOKS": "on"}

@@ -1,7 +1,6 @@
-"""The texts that agents get beside a briefing: how to resume a session, the command to report with.
+"""The texts that agents get beside a briefing: how to resume a session, and which commands to type.
 
-Owns their wording and their limits. The commands that an agent types are worded here for the permission rules too,
-since a rule allows exactly what begins like the command.
+``hooks install --allow-report`` allows exactly what begins like these commands.
 """
 
 from __future__ import annotations
@@ -20,19 +19,19 @@ if TYPE_CHECKING:
     from gaia_sessions.session.schema import Record
 
     Resumable = tuple[Record, str, str | None]
-    """A session that may be resumed, its state, and until when, as the policy says; None: not before it is approved."""
+    """A session, its state, and until when it can be resumed; None: not before it is approved."""
 
 LONGEST_NOTE = 1000
 MOST_LINES = 5
 _LONGEST_QUESTION = 300
-"""Characters of a question that the main agent is told; ``pending`` shows it whole."""
+"""Characters of a question for the main agent. ``pending`` shows the whole question."""
 
 PROGRAM = "gaia-sessions"
 UPDATE, TODOS = AGENT_COMMANDS = ("update", "todo")
-"""What an agent is told to type."""
+"""The commands that agents are told to type."""
 
 _TODO_SENTENCE = (
-    "To keep a todo, type todo add in place of update, and its text in place of --phase planning; then todo done or "
+    "For a todo, type todo add instead of update, and its text instead of --phase planning; later todo done or "
     "todo cancel with its number, or todo list."
 )
 
@@ -40,13 +39,13 @@ _LINE_PLACEMENT = "in the prompt, once, on its own line, not quoted and not in a
 
 
 def resume_message(resumable: Resumable, *, nested: bool) -> str:
-    """How, and until when, a session can be resumed, and whom to ask first; ``nested``: a sub-agent is told."""
+    """Returns how and until when a session can be resumed, and whom to ask; ``nested``: for a sub-agent."""
     record, state, until = resumable
     if is_asking(record):
         ask = _whom_to_ask(record, until, nested=nested)
         how = f"{ask}\nThen delegate to "
     else:
-        how = f"The sub-agent's work is not finished ({state}, phase {record['phase']}). To go on with it, delegate to "
+        how = f"The sub-agent's work is not finished ({state}, phase {record['phase']}). To resume it, delegate to "
     return (
         f"{how}{visible_line(record['agent_name'])} again. Put this line {_LINE_PLACEMENT}\n"
         f"{resume_line(record['agent_id'])}\n{_possible(until)}"
@@ -54,99 +53,98 @@ def resume_message(resumable: Resumable, *, nested: bool) -> str:
 
 
 def _possible(until: str | None) -> str:
-    return f"This is possible until {_in_minutes(until)}." if until else "Before that the line resumes nothing."
+    return (
+        f"This is possible until {_in_minutes(until)}." if until else "Before the approval, the line resumes nothing."
+    )
 
 
 def refusal_message(record: Record, *, nested: bool) -> str:
-    """Why a delegation with the resume line of ``record`` was denied, and where it is approved."""
+    """Returns why a delegation with the resume line of ``record`` was denied, and who can approve it."""
     return f"This line resumes nothing yet, and no sub-agent was started. {_whom_to_ask(record, None, nested=nested)}"
 
 
 def _who_approves(record: Record) -> str:
-    """That only a person approves what ``record`` asks, by a command, and where that is typed."""
+    """Returns that only the user approves the work of ``record``, and with which command."""
     asked = _asked_by(record)
-    asks = f", which asks {quoted(asked)}" if asked else ""
+    asks = f" It asks {quoted(asked)}." if asked else ""
     return (
-        f"The sub-agent's work waits for the user{asks}. Only the user approves it, in a terminal outside of this "
-        "client. "
-        f"Ask the user to type there: gaia-sessions approve {record['agent_id']} (or deny in place of approve)."
+        f"The sub-agent waits for the user.{asks} Only the user can approve, in a terminal outside this client. Ask "
+        f"the user to type there: gaia-sessions approve {record['agent_id']} (or deny instead of approve)."
     )
 
 
 def _asked_by(record: Record) -> str:
-    """What ``record`` asks of a person; empty if nobody does."""
+    """Returns the question of ``record`` to a person; empty if there is none."""
     if not is_asking(record):
         return ""
-    from gaia_sessions.api.questions import question_of  # most work asks nothing
+    from gaia_sessions.api.questions import question_of  # most work has no question
 
     return question_of(record).asked
 
 
 def _whom_to_ask(record: Record, until: str | None, *, nested: bool) -> str:
-    """That only the user can say yes, and how whoever is told this gets the answer; without ``until``, by a command."""
+    """Returns that only the user can say yes, and how to get the answer; without ``until``, by a command."""
     asked = _asked_by(record)
     if nested:
         why = visible_line(asked, _LONGEST_QUESTION) or "what the sub-agent asks"
         before = (
-            "Use the line below only once you are told that the user said yes."
+            "Use the line below only after you are told that the user said yes."
             if until
-            else "Its line resumes nothing before the user types this in a terminal outside of this client: "
+            else "Its line resumes nothing until the user types this in a terminal outside this client: "
             f"gaia-sessions approve {record['agent_id']}"
         )
         return (
-            "The sub-agent's work waits for an answer of the user, whom you cannot ask yourself. Do not answer it: end "
-            f"your last message with this line: {MARKER_OPENING} approval] {why}\n"
+            "The sub-agent waits for the user. You cannot ask the user. Do not answer yourself. End your last message "
+            f"with this line: {MARKER_OPENING} approval] {why}\n"
             f"{before}"
         )
     if until is None:
         return _who_approves(record)
-    ask = f"Ask the user {quoted(asked)}." if asked else "Ask the user whether it may do what it asked."
+    ask = f"Ask the user {quoted(asked)}." if asked else "Ask the user whether it may do what it wants."
     return (
-        f"The sub-agent's work waits for the user. {ask} Use the line below only after the user says yes; if the user "
-        f"says no, type: gaia-sessions deny {record['agent_id']}"
+        f"The sub-agent waits for the user. {ask} If the user says no, type: gaia-sessions deny {record['agent_id']}\n"
+        "Use the line below only after the user says yes."
     )
 
 
 def quoted(text: str) -> str:
-    """``text`` between quotes that it cannot end."""
+    """Returns ``text`` between quotes that it cannot end."""
     return '"' + visible_line(text, _LONGEST_QUESTION).replace('"', "'") + '"'
 
 
 def waiting_message(record: Record) -> str:
-    """The work waits for a limit to be reset; how to go on with it then."""
+    """Returns that the work waits for the reset of a limit, and how to resume it then."""
     return (
-        f"The sub-agent stopped at a limit that is reset at {_in_minutes(record['paused_until'])}; "
-        "its work is kept. Do not begin it again. To go on with it after that time, delegate to "
+        f"The sub-agent stopped at a limit that is reset at {_in_minutes(record['paused_until'])}. "
+        "Its work is stored: do not begin it again. To resume it after that time, delegate to "
         f"{visible_line(record['agent_name'])} again. Put this line {_LINE_PLACEMENT}\n"
         f"{resume_line(record['agent_id'])}"
     )
 
 
 def mentioned_message(named: list[Resumable]) -> str:
-    """The delegation named these sessions and resumed none of them; how to resume them."""
+    """Returns how to resume the sessions that a delegation named without a resume."""
     heading = (
-        "This delegation named work that is not finished but did not resume it: new work was begun instead. To go on "
-        f"with one, delegate to the agent type named below its line. {_first_ask(named)}Put that line {_LINE_PLACEMENT}"
+        "This delegation named work that is not finished but did not resume it: it began new work. To resume one, "
+        f"delegate to the agent type named below its line. {_first_ask(named)}Put that line {_LINE_PLACEMENT}"
     )
     return "\n".join([heading, *(_offered(one, "\n") for one in named)])
 
 
 def missing_message(agent_ids: list[str]) -> str:
-    """The delegation named sessions that do not exist, with or without a request to resume them."""
+    """Returns which sessions that a delegation named do not exist."""
     what = "a session that does not exist" if len(agent_ids) == 1 else "sessions that do not exist"
-    return f"This delegation named {what}: {', '.join(agent_ids)}. It resumed nothing: new work was begun."
+    return f"This delegation named {what}: {', '.join(agent_ids)}. It resumed nothing and began new work."
 
 
 def offer_message(offered: list[Resumable], wake_advice: str | None) -> str:
-    """The sessions that may be resumed, the latest first, in at most ``MOST_LINES`` lines.
-
-    wake_advice: how the host wakes an agent by its ID; then the lines have those IDs.
-    """
+    """Returns the sessions that can be resumed, the latest first, in at most ``MOST_LINES`` lines."""
+    # With ``wake_advice``, the host wakes agents by their IDs, so each line ends with one.
     room = MOST_LINES - 1
     shown = offered if len(offered) <= room else offered[: room - 1]
     can_wake = wake_advice is not None and any(_agent_of(record) for record, *_ in shown)
     heading = (
-        f"Sub-agents whose work is not finished. To go on with one, {f'{wake_advice}; or ' if can_wake else ''}"
+        f"Sub-agents whose work is not finished. To resume one, {f'{wake_advice}; or ' if can_wake else ''}"
         f"delegate to the agent type named after its [...]. {_first_ask(shown)}Put that [...] {_LINE_PLACEMENT}"
     )
     lines = [heading, *(_offered(one, " ") + (_agent_of(one[0]) if can_wake else "") for one in shown)]
@@ -156,13 +154,13 @@ def offer_message(offered: list[Resumable], wake_advice: str | None) -> str:
 
 
 def _agent_of(record: Record) -> str:
-    """The ID of the agent that worked last, at the end of a line; empty if it is not known."""
+    """Returns the ID of the agent that worked last, as the end of a line; empty if it is unknown."""
     agents = [run["host_agent_id"] for run in record.get("runs", ())[-1:] if "host_agent_id" in run]
     return f", agent {visible_line(agents[0], 60)}" if agents else ""
 
 
 def _offered(resumable: Resumable, gap: str) -> str:
-    """The line that resumes a session and, after the ``gap``, what it is and how it stands."""
+    """Returns the resume line of a session and, after the ``gap``, its name, purpose and state."""
     record, state, until = resumable
     what = f"{visible_line(record['agent_name'], 60)}: {visible_line(record['purpose'], 80)}"
     stands = answer_words(given_answers(record)[-1], 80) if answer_of(record) else state
@@ -174,16 +172,15 @@ def _offered(resumable: Resumable, gap: str) -> str:
 
 
 def _first_ask(offered: list[Resumable]) -> str:
-    """What holds before one of ``offered`` goes on that asks something; empty if none does."""
+    """Returns what to do before work with a question is resumed; empty if no work has a question."""
     if not any(is_asking(record) for record, *_ in offered):
         return ""
     if any(until is None for *_, until in offered):
         return (
-            "If one waits for the user, ask the user to type in a terminal outside of this client: gaia-sessions "
-            "approve ID "
-            "(or deny); before that its line resumes nothing. "
+            "If one waits for the user, ask the user to type in a terminal outside this client: gaia-sessions approve "
+            "ID (or deny). Until then its line resumes nothing. "
         )
-    return "If one waits for the user, ask the user what it asks; go on with it only after the user says yes. "
+    return "If one waits for the user, ask the user what it asks. Resume it only after the user says yes. "
 
 
 def _in_minutes(timestamp: str) -> str:
@@ -191,32 +188,27 @@ def _in_minutes(timestamp: str) -> str:
 
 
 def find_program() -> str | None:
-    """The console script beside the running interpreter; None if there is none."""
+    """Returns the console script beside the running interpreter; None if there is none."""
     path = os.path.join(os.path.dirname(os.path.abspath(sys.executable)), PROGRAM)
     return path if os.path.isfile(path) else None
 
 
 def agent_command(path: str, command: str) -> str:
-    """The shell words that start one of ``AGENT_COMMANDS``."""
+    """Returns the shell words that start one of ``AGENT_COMMANDS``."""
     import shlex
 
     return f"{shlex.quote(path)} {command}"
 
 
 def report_instructions(root: str, *session: str) -> list[str]:
-    """The sentences that name the report command, and that for todos, each as far as there is room beside the note.
-
-    None if there is no command.
-
-    The command has ``root`` in it: a Bash call has no variable from which the project could be known. ``session`` are
-    the words that identify the session. For todos they are the same.
-    """
+    """Returns the sentences on the report and todo commands that fit beside the note; none without a command."""
     path = find_program()
     if path is None:
         return []
     import shlex
 
+    # The command names the root: a shell of an agent has no variable that names the project.
     command = f"{agent_command(path, UPDATE)} {shlex.join(session)} --root {shlex.quote(root)} --phase planning"
-    sentence = f"While you work, report where you stand with: {command} (or investigating, executing, validating)."
+    sentence = f"While you work, report your phase with: {command} (or investigating, executing, validating)."
     with_todos = f"{sentence} {_TODO_SENTENCE}"
     return next(([told] for told in (with_todos, sentence) if len(NOTE) + 1 + len(told) <= LONGEST_NOTE), [])
