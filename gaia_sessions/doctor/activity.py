@@ -1,7 +1,4 @@
-"""Checks of current activity: the settings in force, locks and their holders, the log of the hooks.
-
-Owns what is a problem there.
-"""
+"""Checks of current activity: the settings, locks and their holders, the log of the hooks."""
 
 from __future__ import annotations
 
@@ -31,20 +28,20 @@ _LONGEST_ERROR = 200
 
 
 def settings(inspection: Inspection) -> list[Finding]:
-    """Hooks ignore a faulty setting; commands refuse to run with it."""
+    """Checks the settings. Hooks ignore a faulty setting; commands refuse to run with it."""
     found = [problem("settings", text, fix) for _, text, fix in setting_faults(inspection.faults)]
     return found or [ok("settings", "all valid")]
 
 
 def locks(inspection: Inspection) -> Finding:
-    """Locks and their holders; the system does not show holders in another pid namespace."""
+    """Lists locks and their holders. The system hides holders in another pid namespace."""
     held = _held_locks(inspection)
     message = first_few(f"{name} by process {pid} ({_program_name(pid)})" for name, pid in sorted(held.items()))
     stopped = sorted({pid for pid in held.values() if _is_stopped(pid)})
     if not stopped:
         return ok("locks", f"held: {message}" if held else "none held")
     fix = shell_command("kill", "-CONT", *map(str, stopped)) if all(map(_may_signal, stopped)) else None
-    return problem("locks", f"a lock is held by a stopped process: {message}", fix)
+    return problem("locks", f"a stopped process holds a lock: {message}", fix)
 
 
 def _held_locks(inspection: Inspection) -> dict[str, int]:
@@ -74,12 +71,12 @@ def _is_stopped(pid: int) -> bool:
 
 
 def log(inspection: Inspection) -> Finding:
-    """A log over 1 MiB is rotated; a larger one shows that it could not be."""
+    """Checks the log. A log over 1 MiB is rotated; a larger one shows that this was impossible."""
     folder = logs.log_folder(inspection.root)
     if os.path.islink(folder):
-        return warning("log", f"hooks write no log, because they do not follow links: {folder} is one")
+        return warning("log", f"hooks write no log, because {folder} is a link")
     if not os.path.isdir(folder):
-        return not_checked("log", "the log of the hooks: no hook has run yet")
+        return not_checked("log", "the log of the hooks, because no hook has run yet")
     if not os.access(folder, os.W_OK | os.X_OK):
         return _unwritable(folder)
     sizes = _sizes(folder)
@@ -93,7 +90,7 @@ def log(inspection: Inspection) -> Finding:
 
 
 def _unwritable(folder: str) -> Finding:
-    """A folder of another user is moved aside, where that is allowed; the next hook creates a new one."""
+    """Returns the finding about a folder that is not writable; the next hook creates a folder that is moved away."""
     owner = os.stat(folder).st_uid
     if owner == os.geteuid():
         return problem("log", f"{folder} is not writable", shell_command("chmod", "u+rwx", folder))
@@ -104,14 +101,14 @@ def _unwritable(folder: str) -> Finding:
 
 
 def _sizes(folder: str) -> dict[str, int]:
-    """The bytes of each log; others may keep files in the same folder."""
+    """Returns the bytes of each log; others may have files in the same folder."""
     with os.scandir(folder) as entries:
         ours = sorted((entry.path, entry) for entry in entries if entry.name in _LOG_FILES)
     return {path: entry.stat().st_size for path, entry in ours if entry.is_file(follow_symlinks=False)}
 
 
 def _last_failure(inspection: Inspection) -> str:
-    """How often hooks failed, which they show to nobody, and the last time; empty if they did not."""
+    """Returns how often hooks failed, and the last error; empty if none failed."""
     failed = [line for line in inspection.log_lines if line.get("decision") == "error"]
     if not failed:
         return ""

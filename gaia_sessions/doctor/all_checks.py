@@ -1,7 +1,6 @@
 """The report: every check once; with ``--fix``, the safe fixes and then every check again.
 
-Owns the table of checks and the table of safe fixes. A check that raises an error is a finding like any other, so that
-it hides no other check.
+A check that raises an error is a finding, so that it hides no other check.
 """
 
 from __future__ import annotations
@@ -34,28 +33,19 @@ if TYPE_CHECKING:
 
 
 class AppliedFix(TypedDict):
-    """A fix that was applied.
-
-    name: that of its check.
-    done: the result in words, or why it failed.
-    """
+    """A fix that was applied: the name of its check, and the result in words, or why it failed."""
 
     name: str
     done: str
 
 
 class DoctorReport(TypedDict):
-    """What was found and fixed.
+    """What was found and fixed."""
 
-    problems: how many there are.
-    root: the directory of the sessions; None where it cannot be found.
-    checks: what each check found, after the fixes.
-    """
-
-    problems: int
+    problems: int  # how many
     version: str
-    root: str | None
-    checks: list[Finding]
+    root: str | None  # None if it cannot be found
+    checks: list[Finding]  # after the fixes
     fixed: list[AppliedFix]
 
 
@@ -91,15 +81,11 @@ CHECKS: dict[str, Check] = {
 
 
 def make_report(typed_root: str | None, environ: Mapping[str, str], *, fix: bool) -> DoctorReport:
-    """The report on the sessions that a command would use, with ``fix`` after the safe fixes.
-
-    Where a command would refuse to start, that is the only finding. But raises ``BadSetting`` for a ``typed_root`` that
-    cannot be one: whoever typed it needs no report.
-    """
+    """Returns the report on the sessions that a command would use, with ``fix`` after the safe fixes."""
     try:
         root, skipped = find_root_and_skipped(typed_root, environ, working_directory())
     except BadSetting as fault:
-        if typed_root is not None:
+        if typed_root is not None:  # who typed it needs no report
             raise
         return _report_without_root(fault)
     try:
@@ -111,12 +97,12 @@ def make_report(typed_root: str | None, environ: Mapping[str, str], *, fix: bool
 
 
 def examine(root: str, environ: Mapping[str, str], skipped: Sequence[SkippedProject] = ()) -> DoctorReport:
-    """The findings about the sessions at ``root``. Takes no lock and writes nothing."""
+    """Returns the findings about the sessions at ``root``. Takes no lock and writes nothing."""
     return _report(root, _findings(Inspection(root, environ, utc_now(), skipped=skipped)), [])
 
 
 def examine_and_fix(root: str, environ: Mapping[str, str], skipped: Sequence[SkippedProject] = ()) -> DoctorReport:
-    """The findings after everything that is safe to fix was fixed; ``fixed`` says what was done."""
+    """Returns the findings after all safe fixes, and what was fixed."""
     inspection = Inspection(root, environ, utc_now(), skipped=skipped)
     fixable = [finding["name"] for finding in _findings(inspection) if finding["fixable"]]
     fixed: list[AppliedFix] = [{"name": name, "done": _apply_fix(name, inspection)} for name in fixable]
@@ -125,16 +111,14 @@ def examine_and_fix(root: str, environ: Mapping[str, str], skipped: Sequence[Ski
 
 
 def _report_without_root(fault: BadSetting) -> DoctorReport:
-    """The report if no root can be found."""
+    """Returns the report if no root can be found."""
     fix = f"unset {fault.origin}" if fault.origin.isidentifier() else "cd"
     return _report(None, _only_root(problem("root", f"{fault} ({fault.hint})", fix)), [])
 
 
 def _report_of_unusable_root(root: str, fault: StoreFailure) -> DoctorReport:
-    """The report about sessions of another user, or behind a link out of the project: whose, or where, and what to do.
-
-    The command to paste is none that a stranger's link has chosen a word of.
-    """
+    """Returns the report on sessions of another user, or behind a link out of the project."""
+    # A stranger's link must choose no word of the command to paste.
     advice = "sessions are private to a user" if isinstance(fault, OwnedByAnother) else fault.hint
     found = problem("root", f"{fault}; {advice}", EXPORT_ROOT_COMMAND)
     return _report(root, _only_root(found), [])
@@ -149,7 +133,7 @@ _OF_SESSIONS = frozenset(["clock", "readable", "marks", "times", "parents", "ans
 
 
 def _findings(inspection: Inspection) -> list[Finding]:
-    """The findings of all checks; if the root cannot be used, the other checks would only repeat that."""
+    """Returns the findings of all checks; if the root is unusable, no other check runs."""
     found: list[Finding] = []
     for number, (name, check) in enumerate(CHECKS.items(), 1):
         found += _run_check(name, check, inspection)
@@ -159,28 +143,26 @@ def _findings(inspection: Inspection) -> list[Finding]:
 
 
 def _without_root(names: Iterable[str]) -> list[Finding]:
-    return [
-        not_checked(name, "everything else: there is no folder for the sessions that can be used") for name in names
-    ]
+    return [not_checked(name, "everything else, because no folder for sessions can be used") for name in names]
 
 
 def _run_check(name: str, check: Check, inspection: Inspection) -> list[Finding]:
     try:
         nothing = _why_nothing(name, inspection)
         found = not_checked(name, nothing) if nothing else check(inspection)
-    except Exception as error:  # noqa: BLE001  # the other checks may explain what is wrong
+    except Exception as error:  # noqa: BLE001  # other checks may explain it
         if _is_refusal(error) and inspection.entries_of_others:
-            return [not_checked(name, f"what belongs to another user: {error}")]
+            return [not_checked(name, f"files of another user: {error}")]
         return [problem(name, f"{name} could not be checked: {type(error).__name__}: {error}", None)]
     return found if isinstance(found, list) else [found]
 
 
 def _why_nothing(name: str, inspection: Inspection) -> str:
-    """Why there is nothing that the check could look at; empty if there is."""
+    """Returns why the check has nothing to look at; empty if it has something."""
     if name in _OF_ROOT | _OF_SESSIONS and not os.path.exists(inspection.root):
-        return f"sessions: {inspection.root} does not exist yet"
+        return f"the sessions, because {inspection.root} does not exist yet"
     if name in _OF_SESSIONS and not inspection.records.total:
-        return f"sessions: there are none in {inspection.root} yet"
+        return f"the sessions, because there are none in {inspection.root} yet"
     return ""
 
 
@@ -201,7 +183,7 @@ def _make_private(inspection: Inspection) -> str:
 
 def _make_root_accessible(inspection: Inspection) -> str:
     os.chmod(inspection.root, stat.S_IMODE(os.stat(inspection.root).st_mode) | stat.S_IRWXU)
-    return "may be read and written to by its owner"
+    return "its owner can read and write it now"
 
 
 def _sweep(inspection: Inspection) -> str:

@@ -1,7 +1,4 @@
-"""Checks of the content of the root: records, their times and runs, the index, the inbox, and leftovers.
-
-Owns what is a problem there.
-"""
+"""Checks of the content of the root: records, their times and runs, the index, the inbox, and leftovers."""
 
 from __future__ import annotations
 
@@ -35,11 +32,9 @@ _REMOVE_CORRUPT = ("cleanup", "--hours", "1000000", "--corrupt")
 
 
 def corrupt(inspection: Inspection) -> list[Finding]:
-    """A corrupt record is kept until somebody fixes or removes it; what a command cannot remove, a person may.
-
-    No command is named that would remove what is not ours: a project may come with a link as its root, or with files of
-    somebody in the place of sessions.
-    """
+    """Finds records that are not valid, and folders without a record."""
+    # No command may remove what is not ours: a project may come with a link as its root, or with files of others in the
+    # place of sessions.
     by_hand = {path: f"{path}: a folder without a record" for path in _folders_without_record(inspection)}
     kept, others, whole = {}, {}, {}
     repairable = _repairable(inspection)
@@ -59,27 +54,25 @@ def corrupt(inspection: Inspection) -> list[Finding]:
     removable = {} if is_linked else {path: why for path, why in by_hand.items() if _has_only_ours(path)}
     not_ours = {path: why for path, why in by_hand.items() if path not in removable}
     removal = f"{shell_command('rm', '-r', '--', *removable)} && {inspection.command('doctor', '--fix')}"
-    removing_others = ("rm", "--force", *others) if whole else _REMOVE_CORRUPT  # which would remove those too
+    removing_others = ("rm", "--force", *others) if whole else _REMOVE_CORRUPT  # which removes all
     found = [
-        _corrupt(
-            whole, "a whole record is at the beginning of the file; keep it with:", inspection.command("repair", *whole)
-        ),
-        _corrupt(others, "fix the file, or remove the session with:", inspection.command(*removing_others)),
-        _corrupt(kept, "an open session is below it: fix the file with:", " && ".join(map(edit_command, kept))),
-        _corrupt(removable, "put its record back, or remove it with:", removal),
-        _corrupt(not_ours, "look what is there, and put its record back or move it away", None),
+        _corrupt(whole, "the file begins with a whole record; to keep it, type:", inspection.command("repair", *whole)),
+        _corrupt(others, "correct the file, or remove the session:", inspection.command(*removing_others)),
+        _corrupt(kept, "an open session is below it, so correct the file:", " && ".join(map(edit_command, kept))),
+        _corrupt(removable, "put its record back, or remove the folder:", removal),
+        _corrupt(not_ours, "look at its content, and put its record back or move it away", None),
     ]
     return [*filter(None, found)] or [ok("corrupt", "none")]
 
 
 def _repairable(inspection: Inspection) -> set[str]:
-    """The sessions whose files have a whole record, and something behind it."""
+    """Returns the sessions whose file begins with a whole record and has more behind it."""
     with roots.open_root(inspection.root) as root:
         return {one for one in inspection.records.corrupt if record_repair.is_repairable(root, one)}
 
 
 def _has_only_ours(folder: str) -> bool:
-    """Whether ``folder`` has nothing but files of a session, or empty folders in their place, or is a link itself."""
+    """Returns whether ``folder`` has only files of a session, or empty folders with their names, or is a link."""
     if os.path.islink(folder):
         return True
     try:
@@ -93,7 +86,7 @@ def _has_only_ours(folder: str) -> bool:
 
 
 def _corrupt(found: Mapping[str, str], advice: str, command: str | None) -> Finding | None:
-    """The finding about corrupt sessions, each with the reason; None if there are none. The advice is for each."""
+    """Returns the finding about these sessions; None if there are none."""
     if not found:
         return None
     return problem(
@@ -102,7 +95,7 @@ def _corrupt(found: Mapping[str, str], advice: str, command: str | None) -> Find
 
 
 def _folders_without_record(inspection: Inspection) -> list[str]:
-    """Those that keep an ID from being used: in a project all, elsewhere those with files that only the store gives."""
+    """Returns the folders that occupy an ID: in a project all, elsewhere those with files that only we name."""
     with roots.open_root(inspection.root) as root:
         names = [name for name in reading.session_names(root) if not reading.has_record(root, name)]
     is_project = claude_folder(inspection.root) is not None
@@ -113,24 +106,26 @@ def _folders_without_record(inspection: Inspection) -> list[str]:
 def _names_in(folder: str) -> list[str]:
     try:
         return os.listdir(folder)
-    except OSError:  # it is not ours to read
+    except OSError:  # we may not read it
         return []
 
 
 def readable(inspection: Inspection) -> Finding:
-    """Records that cannot be read, unless another finding explains that by the owner or the mode of a file."""
+    """Finds records that cannot be read, unless the owner or the mode of a file explains it."""
     found = _unexplained(inspection, inspection.records.refused)
     if found:
         return problem("readable", first_few(found.values()), None)
     newer = inspection.records.newer
     if newer:
-        message = f"{plural(len(newer), 'session')} of a later version can be shown, not changed: {first_few(newer)}"
+        message = (
+            f"{plural(len(newer), 'session')} of a later version can be shown, but not changed: {first_few(newer)}"
+        )
         return warning("readable", message)
     return ok("readable", "all")
 
 
 def _unexplained(inspection: Inspection, refused: Mapping[str, str]) -> dict[str, str]:
-    """Those of the sessions that the system refuses to read for which no other finding says why."""
+    """Returns the refused sessions for which no other finding says why."""
     root = os.path.join(inspection.root, "")
     entries = (*inspection.entries_of_others, *inspection.entries_with_wrong_mode)
     explained = {entry.path.removeprefix(root).partition(os.sep)[0] for entry in entries}
@@ -138,7 +133,7 @@ def _unexplained(inspection: Inspection, refused: Mapping[str, str]) -> dict[str
 
 
 def marks(inspection: Inspection) -> list[Finding]:
-    """Marks of cancelled sessions that cannot be read: those and all below count as cancelled."""
+    """Finds marks of cancelled sessions that cannot be read."""
     unread = _unexplained(inspection, inspection.records.unread_marks)
     found = [_mark_problem(inspection, agent_id, unread.get(agent_id)) for agent_id in inspection.records.no_marks]
     found += [_mark_problem(inspection, agent_id, why) for agent_id, why in unread.items()]
@@ -146,55 +141,55 @@ def marks(inspection: Inspection) -> list[Finding]:
 
 
 def _mark_problem(inspection: Inspection, agent_id: str, why: str | None) -> Finding:
-    """The finding about a mark that the system refuses to read, because of ``why``, or that is none."""
+    """Returns the finding about a mark that cannot be read because of ``why``, or that is invalid."""
     path = os.path.join(inspection.root, agent_id, reading.CANCELLED)
-    message = f"{why or f'{path}: not JSON of gaia-sessions'}; so {agent_id} and all below it count as cancelled"
+    message = f"{why or f'{path}: not a valid mark'}; so {agent_id} and all sessions below it count as cancelled"
     is_no_file = os.path.islink(path) or os.path.isdir(path)
     if why and not is_no_file:
         return problem("marks", message, None)
     removal = f"{shell_command('rm', '-r', '--', path)} && " if is_no_file else ""
-    message = f"{message}; remove the file if that is wrong, or cancel {agent_id} again:"
+    message = f"{message}; if that is wrong, remove the file; if not, cancel {agent_id} again:"
     return problem("marks", message, removal + inspection.command("cancel", agent_id))
 
 
 def shared(inspection: Inspection) -> list[Finding]:
-    """State that sessions share and that cannot be read: what would change it is refused."""
+    """Finds shared state that cannot be read: writes to it are refused."""
     with roots.open_root(inspection.root) as root:
         if not root.is_there:
-            return [not_checked("shared", "the state that sessions share: there is no session yet")]
+            return [not_checked("shared", "the shared state, because there is no session yet")]
         found = documents.unreadable(root)
     return [
         problem(
             "shared",
-            f"{path}: {reason}; fix it, or move it away, which clears the keys in it:",
+            f"{path}: {reason}; correct it, or move it away, which clears its keys:",
             shell_command("mv", "--", path, f"{path}.away"),
         )
         for path, reason in found.items()
-    ] or [ok("shared", "all state that sessions share")]
+    ] or [ok("shared", "all can be read")]
 
 
 def figures(inspection: Inspection) -> Finding:
-    """What removed sessions left: while it is no file that can be read, they leave nothing more."""
+    """Checks the figures of removed sessions: while the file is unreadable, removed sessions leave no figures."""
     path = os.path.join(inspection.root, roots.STATS)
     count = unread = 0
     with roots.open_root(inspection.root) as root:
         if not root.is_there:
-            return not_checked("figures", "what removed sessions left: there is no session yet")
+            return not_checked("figures", "the figures of removed sessions, because there is no session yet")
         try:
             for line in figures_file.values(root):
                 count += 1
                 unread += line is None or read_figures(line) is None
         except StoreFailure as error:
-            message = f"{path}: {error.reason}; what is removed is not counted; move it away:"
+            message = f"{path}: {error.reason}; sessions that you remove are not counted; move the file away:"
             return problem("figures", message, shell_command("mv", "--", path, f"{path}.away"))
     if unread:
-        what = f"{unread} of {plural(count, 'line')} cannot be read, and count{'s' * (unread == 1)} nowhere"
-        return warning("figures", f"{path}: {what}; {'it' if unread == 1 else 'they'} may stay")
+        what = f"{unread} of {plural(count, 'line')} cannot be read, and {'is' if unread == 1 else 'are'} not counted"
+        return warning("figures", f"{path}: {what}; you can leave {'it' if unread == 1 else 'them'}")
     return ok("figures", f"{plural(count, 'line')} about removed sessions")
 
 
 def times(inspection: Inspection) -> Finding:
-    """A session whose last activity is in the future is neither resumed nor removed; an update corrects it."""
+    """Finds sessions whose last activity is in the future: they are neither resumed nor removed."""
     in_future = inspection.records.in_future
     if not in_future:
         return ok("times", "no activity is in the future")
@@ -208,22 +203,22 @@ def times(inspection: Inspection) -> Finding:
 
 
 def answers(inspection: Inspection) -> Finding:
-    """What somebody wrote among the answers of a record, and is none: no command shows it as one."""
+    """Finds invalid answers in records, which no command shows."""
     odd = inspection.records.odd_answers
     if not odd:
-        return ok("answers", "each is one")
+        return ok("answers", "all valid")
     files = [os.path.join(inspection.root, agent_id, reading.RECORD) for agent_id in odd]
     said = first_few(f"{agent_id}: {first_few(words)}" for agent_id, words in odd.items())
     return problem(
         "answers",
-        f"what is no answer stands among the answers of {plural(len(odd), 'record')}, and is not shown: {said}; "
-        "take it out of the file:",
+        f"{plural(len(odd), 'record')} with an invalid answer, which no command shows: {said}; "
+        "remove the answer from the file:",
         " && ".join(map(edit_command, files)),
     )
 
 
 def runs(inspection: Inspection) -> Finding:
-    """Runs that have ended although no end was recorded; an unsure one may still be running."""
+    """Finds runs that have ended although no end is recorded. An unsure run may still be at work."""
     verdicts = [verdict["verdict"] for verdict in inspection.run_verdicts]
     ended = [verdict for verdict in inspection.run_verdicts if verdict["verdict"] in CLOSING_VERDICTS]
     message = f"{plural(len(verdicts), 'run')} without an end, {verdicts.count(UNSURE)} unsure"
@@ -234,26 +229,26 @@ def runs(inspection: Inspection) -> Finding:
 
 
 def hints(inspection: Inspection) -> Finding:
-    """Whether the index is complete and agrees with the records; a wrong index costs time, never an answer."""
+    """Checks whether the index is complete and fits the records. A wrong index costs time, never an answer."""
     with roots.open_root(inspection.root) as root:
         if not root.is_there:
-            return not_checked("hints", "the index: there is no session yet")
+            return not_checked("hints", "the index, because there is no session yet")
         folder = os.path.join(inspection.root, roots.INDEX, "")
         if any(os.path.join(entry.path, "").startswith(folder) for entry in inspection.entries_of_others):
-            return not_checked("hints", "the index: it belongs to another user")
+            return not_checked("hints", "the index, because it belongs to another user")
         if inspection.records.total and not index.is_complete(root):
-            message = "the index is not marked complete since the system started: every look-up reads all sessions"
+            message = "the index may be incomplete since the system started, so every look-up reads all sessions"
             return problem("hints", message, inspection.command("doctor", "--fix"), fixable=True)
         stale = _stale_ids(inspection, root)
     if not stale:
-        return ok("hints", f"{len(inspection.records.active)} active sessions, all in the index")
+        return ok("hints", f"{plural(len(inspection.records.active), 'open session')}, all in the index")
     return problem(
         "hints", f"the index is stale for {first_few(stale)}", inspection.command("doctor", "--fix"), fixable=True
     )
 
 
 def _stale_ids(inspection: Inspection, root: Directory) -> list[str]:
-    """The sessions for which the index is wrong, read twice: one may have been created or ended meanwhile."""
+    """Returns the sessions for which the index is wrong, read twice: one may have changed meanwhile."""
     found = _disagreeing(inspection, root)
     if found:
         found &= _disagreeing(Inspection(inspection.root, inspection.environ, inspection.now), root)
@@ -261,27 +256,27 @@ def _stale_ids(inspection: Inspection, root: Directory) -> list[str]:
 
 
 def _disagreeing(inspection: Inspection, root: Directory) -> set[str]:
-    """The sessions for which index and records disagree; one that cannot be read may be active."""
+    """Returns the sessions for which index and records differ; an unreadable session may be active."""
     unsure = {*inspection.records.corrupt, *inspection.records.refused}
     dangling = index_repair.indexed_ids(root) - set(reading.session_names(root))
     return ((set(index.ids_under(root, index_keys.ACTIVE_KEY) or ()) ^ inspection.records.active) - unsure) | dangling
 
 
 def messages(inspection: Inspection) -> Finding:
-    """Messages that a write found behind what a record commits; only a person can say which of them are missing."""
+    """Finds messages that a write kept aside; only a person knows which of them are missing."""
     found = [entry.path for entry in inspection.entries if os.path.basename(entry.path) == reading.ASIDE]
     if not found:
         return ok("messages", "none kept aside")
     message = (
-        "messages that were written but never acknowledged, or of a record that was restored from an older copy:"
-        f" {first_few(found)};"
-        " add each that you miss with 'gaia-sessions transcript ID --append ROLE TEXT', then remove the file"
+        f"messages that no record has, because a write was interrupted or an older record was restored: "
+        f"{first_few(found)}; add each message that you miss with "
+        "'gaia-sessions transcript ID --append ROLE TEXT', then remove the file"
     )
     return problem("messages", message, None)
 
 
 def leftovers(inspection: Inspection) -> Finding:
-    """Leftovers of killed processes, known by their names: temporary files, incomplete sessions, removed ones."""
+    """Finds what killed processes left: temporary files, incomplete sessions, removed sessions."""
     same_owner = (entry for entry in inspection.entries if entry.owner == inspection.entries[0].owner)
     found = [entry.path for entry in same_owner if _is_leftover(inspection, entry)]
     if not found:
@@ -294,9 +289,7 @@ def leftovers(inspection: Inspection) -> Finding:
 
 def _is_leftover(inspection: Inspection, entry: TreeEntry) -> bool:
     folder, name = os.path.split(entry.path)
-    if folder == os.path.join(
-        inspection.root, roots.TRASH
-    ):  # what is moved there keeps its time, the folder gets a new one
+    if folder == os.path.join(inspection.root, roots.TRASH):  # a moved file keeps its time; the folder gets a new one
         return _is_old(inspection, os.stat(folder).st_mtime)
     staged = folder == os.path.join(inspection.root, roots.STAGE)
     unfinished = not entry.is_folder and atomic.target_of(name) and not _is_inside(inspection, folder)
@@ -304,7 +297,7 @@ def _is_leftover(inspection: Inspection, entry: TreeEntry) -> bool:
 
 
 def _is_inside(inspection: Inspection, folder: str) -> bool:
-    """Whether ``folder`` is a leftover, or inside one."""
+    """Returns whether ``folder`` is a leftover, or inside one."""
     inside = (os.path.join(inspection.root, name) + os.sep for name in (roots.STAGE, roots.TRASH))
     return any(folder.startswith(place) for place in inside)
 
@@ -314,7 +307,7 @@ def _is_old(inspection: Inspection, changed: float) -> bool:
 
 
 def inbox(inspection: Inspection) -> Finding:
-    """Events that wait are applied by the next write, as soon as possible; waiting for up to a day is normal."""
+    """Checks the waiting events. The next write applies them; waiting for up to a day is normal."""
     waiting = list(inspection.store.deferred())
     late = [name for name, event in waiting if _has_waited(inspection, event)]
     if not late:

@@ -1,7 +1,4 @@
-"""What a check of ``doctor`` returns: a finding, with the command that fixes what is wrong.
-
-Owns the form of a finding, and how its command is written so that a shell takes it unchanged.
-"""
+"""What a check of ``doctor`` returns: a finding, with the command that fixes it, written so that a shell takes it."""
 
 from __future__ import annotations
 
@@ -27,20 +24,13 @@ OK, WARNING, PROBLEM, NOT_CHECKED = "ok", "warning", "problem", "not_checked"
 
 
 class Finding(TypedDict):
-    """A result of a check.
+    """A result of a check."""
 
-    name: that of the check.
-    state: ``ok``, ``warning``, ``problem``, or ``not_checked`` if there was nothing to look at.
-    found: what was found, in words; for ``not_checked``, what was not looked at, and why.
-    fix: the exact command; None if there is nothing to fix, or only a person can decide.
-    fixable: whether ``doctor --fix`` fixes it.
-    """
-
-    name: str
+    name: str  # the name of its check
     state: str
-    found: str
-    fix: str | None
-    fixable: bool
+    found: str  # in words; for NOT_CHECKED, what was not checked, and why
+    fix: str | None  # None if nothing is wrong, or only a person can decide
+    fixable: bool  # by ``doctor --fix``
 
 
 def ok(name: str, found: str) -> Finding:
@@ -60,54 +50,53 @@ def problem(name: str, found: str, fix: str | None, *, fixable: bool = False) ->
 
 
 def finding(name: str, state: str, found: str, fix: str | None = None, *, fixable: bool = False) -> Finding:
-    command = fix if fix is not None and well_formed(fix) == fix else None  # as text it would name another file
+    command = fix if fix is not None and well_formed(fix) == fix else None  # as valid text, it would name another file
     return {"name": name, "state": state, "found": well_formed(found), "fix": command, "fixable": fixable}
 
 
 def first_few(items: Iterable[str]) -> str:
-    """The first few of ``items``, and how many more there are."""
+    """Returns the first few of ``items``, and how many more there are."""
     listed = list(items)
     rest = len(listed) - _SHOWN
     return ", ".join(listed[:_SHOWN]) + (f" and {rest} more" if rest > 0 else "")
 
 
 def shell_command(*words: str) -> str:
-    """``words`` as one command of a POSIX shell."""
+    """Returns ``words`` as one command of a POSIX shell."""
     return shlex.join(words)
 
 
 def own_command(environ: Mapping[str, str], *words: str) -> str:
-    """The command ``gaia-sessions`` with ``words``, by the interpreter if it is not on the path.
-
-    With ``-P`` a module of the folder where it is typed is not taken for one of ours.
-    """
+    """Returns the command ``gaia-sessions`` with ``words``, by the interpreter if it is not on the path."""
     import shutil
 
     installed = shutil.which("gaia-sessions", path=environ.get("PATH"))
+    # With -P, no module of the folder where it is typed is taken for one of ours.
     program = ["gaia-sessions"] if installed else [sys.executable, "-P", "-m", "gaia_sessions"]
     return shell_command(*program, *words)
 
 
 def undo_command(origin: str) -> str:
-    """The command that removes a setting from ``origin``: unsets a variable, or opens a file of the user's."""
+    """Returns the command that removes a setting: it unsets a variable, or opens a file of the user."""
     return shell_command("unset", origin) if origin.startswith(VARIABLE_PREFIX) else edit_command(origin)
 
 
 def _fix_of(fault: Fault) -> str:
-    """The command for a fault in the settings; an editor would follow a link to wherever a stranger has it lead."""
+    """Returns the command for a fault in the settings."""
     if fault.is_file:
         return undo_command(fault.origin)
+    # An editor would follow a link of a stranger, so what is no file is removed.
     is_folder = os.path.isdir(fault.origin) and not os.path.islink(fault.origin)
     return shell_command("rm", *(["-r"] if is_folder else []), "--", fault.origin)
 
 
 def edit_command(path: str) -> str:
-    """The command that opens a file of the user's, which only the user may change; of a link, where it leads."""
+    """Returns the command that opens a file that only the user may change; of a link, its target."""
     return f"${{EDITOR:-vi}} {shell_command(os.path.realpath(path) if os.path.islink(path) else path)}"
 
 
 def setting_faults(faults: list[Fault]) -> Iterator[tuple[str, str, str]]:
-    """What is wrong with the settings of gaia-sessions, for each origin: the origin, the sentence and the command."""
+    """Yields the faults in our settings, by origin: the origin, the sentence and the command."""
     for origin, of_origin in groupby(faults, lambda fault: fault.origin):
         first, *others = of_origin
         texts = [f"{first} ({first.hint})", *(f"{fault.problem} ({fault.hint})" for fault in others)]

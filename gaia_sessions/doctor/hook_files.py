@@ -1,7 +1,4 @@
-"""What can be wrong in one settings file of a host: it cannot be read, or its hooks do not start as they should.
-
-Owns the form of what is told of the hooks, each with a code that never changes.
-"""
+"""What can be wrong in one settings file of a host: it cannot be read, or its hooks do not start as they should."""
 
 from __future__ import annotations
 
@@ -32,12 +29,7 @@ if TYPE_CHECKING:
     from gaia_sessions.jsonio.strict import Json
 
     class HookFinding(TypedDict):
-        """What may keep the hooks from working.
-
-        code: for programs.
-        state, message, fix: what a finding of ``doctor`` has as ``state``, ``found`` and ``fix``.
-        file: the path of the file that it is about; None if there is none.
-        """
+        """What may keep the hooks from working; ``code`` is for programs and never changes."""
 
         code: str
         state: str
@@ -60,25 +52,25 @@ MIXED_ENTRY = "mixed_entry"
 REWRITER = "rewriter"
 
 DUPLICATE_NOTE = "nothing is counted twice, but an event may start two hooks"
-_REFUSAL_NOTE = "Python then exits with 2, which hosts treat as a refusal"
+_REFUSAL_NOTE = "Python then exits with 2, which clients treat as a refusal"
 _DOES_NOTHING_NOTE = "the hooks then do nothing; install them again, or uninstall them"
 
 _MOST_ALIKE = 20
-"""So much of one kind is told of a file, which may have thousands of entries."""
+"""Findings of one kind about one file, which may have thousands of entries."""
 
 _WHAT_FOR = {UPDATE: "report", TODOS: "keep todos"}
 """What agents type the commands for that ``--allow-report`` allows."""
 
 
 def told(code: str, state: str, message: str, path: str | None = None, fix: str | None = None) -> HookFinding:
-    """What is told of the hooks; of a file always with its ``path``."""
+    """Returns the finding about hooks; about a file, always with its ``path``."""
     whole = message if path is None or path in message else f"{message} ({path})"
     found = finding("hooks", state, whole, fix)
     return {"code": code, "state": state, "message": found["found"], "file": path, "fix": found["fix"]}
 
 
 def command_for_root(places: Places, *words: str) -> str:
-    """The command ``gaia-sessions`` with ``words``, and with the root unless it finds that by itself."""
+    """Returns the command ``gaia-sessions`` with ``words``, with the root if it would not find that."""
     try:
         is_found = find_root(None, places.variables, working_directory()) == places.root
     except BadSetting:
@@ -87,17 +79,14 @@ def command_for_root(places: Places, *words: str) -> str:
 
 
 def install_command(places: Places, file: InstalledFile, *more: str) -> str:
-    """The command that installs the hooks in ``file`` again, with their options and ``more``.
-
-    An installation refuses some files: the command is then the one that opens it.
-    """
-    if file.why_no_hooks():
+    """Returns the command that installs the hooks in ``file`` again, with ``more`` options."""
+    if file.why_no_hooks():  # an installation would refuse the file
         return edit_command(file.path)
     return command_for_root(places, "hooks", "install", *install_options(file, *more))
 
 
 def install_options(file: InstalledFile, *more: str) -> list[str]:
-    """Those of an installation like that in ``file``, and ``more``; without what its host does not have."""
+    """Returns the options of the installation in ``file``, and ``more``, as far as its host has them."""
     words = (*file.command, *more)
     reports = ALLOW_REPORT in words and file.host.name == CLAUDE_CODE
     enforce = ENFORCE in words and bool(file.host.enforced)
@@ -105,10 +94,12 @@ def install_options(file: InstalledFile, *more: str) -> list[str]:
 
 
 def file_findings(places: Places, file: InstalledFile, state: InstallState) -> Iterator[HookFinding]:
-    """What is told of ``file`` by itself."""
+    """Yields the findings about ``file`` alone."""
     path, edit = file.path, edit_command(file.path)
     if state["problem"]:
-        yield told(UNREADABLE_SETTINGS, PROBLEM, f"{state['problem']}; its host may ignore the whole file", path, edit)
+        yield told(
+            UNREADABLE_SETTINGS, PROBLEM, f"{state['problem']}; its client may ignore the whole file", path, edit
+        )
     for what, own in (("entries start", file.own), ("rules allow", own_rules(file.text))):
         if len(own) > MOST_OWN:
             yield told(TOO_MANY, PROBLEM, by_hand(what), path, edit)
@@ -127,25 +118,25 @@ def file_findings(places: Places, file: InstalledFile, state: InstallState) -> I
 
 
 def rest_findings(file: InstalledFile) -> Iterator[HookFinding]:
-    """What is told of the rest of ``file`` where its host has hooks of ours, in this file or in another."""
+    """Yields the findings about the rest of ``file``, if its host has hooks of ours anywhere."""
     path = file.path
     if as_object(file.text.value).get("disableAllHooks") is True:
         message = f"disableAllHooks is true in {path}: no hook runs"
         yield told(ALL_HOOKS_DISABLED, PROBLEM, message, path, edit_command(path))
     for command in islice(_commands_on_delegations(file), _MOST_ALIKE):
         message = (
-            f"{command} may rewrite delegations, and of two hooks that do, only the last to finish takes effect: "
-            f"if it does rewrite them, exclude from its matcher {', '.join(file.host.delegation)}"
+            f"{command} may rewrite delegations; if two hooks do that, only the last to finish counts: "
+            f"if this one does, exclude {', '.join(file.host.delegation)} from its matcher"
         )
         yield told(REWRITER, WARNING, message, path)
 
 
 def _of_program(file: InstalledFile) -> Iterator[tuple[str, str, str]]:
-    """What cannot be started any more of what our entries name: code, state and message."""
+    """Yields code, state and message of what our entries name and nobody can start."""
     program = file.command[0] if file.command else ""
     started = [program]
     if hook_command.is_own_script(program):
-        is_there = os.path.isfile(program)  # else it is told of below
+        is_there = os.path.isfile(program)  # if not, a finding below says so
         started = [program, interpreter_of(program) or ""] if is_there else []
     for path in started:
         if os.path.isabs(path) and not _can_be_started(path):
@@ -158,7 +149,7 @@ def _of_program(file: InstalledFile) -> Iterator[tuple[str, str, str]]:
 
 
 def _of_entries(file: InstalledFile, state: InstallState) -> Iterator[tuple[str, str, str]]:
-    """How our entries and rules are not as an installation writes them now: code, state and message."""
+    """Yields code, state and message of entries and rules that an installation would write differently."""
     entries = [hook_command.wanted_entry_of(entry.event, entry.matcher, entry.handler) for entry in file.own]
     if len({*map(repr, entries)}) < len(entries):
         yield INSTALLED_TWICE, PROBLEM, f"an event has more than one gaia-sessions entry; {DUPLICATE_NOTE}"
@@ -167,10 +158,10 @@ def _of_entries(file: InstalledFile, state: InstallState) -> Iterator[tuple[str,
         yield MISSING_EVENTS, PROBLEM, f"{where} are not called for {', '.join(state['missing'])}"
     elif state["state"] == ELSEWHERE:
         command = shell_command(*file.command)
-        yield OTHER_COMMAND, WARNING, f"{where} are not as this installation writes them: {command}"
+        yield OTHER_COMMAND, WARNING, f"{where} differ from what this installation writes: {command}"
     for command in commands_without_rule(file.text) if ALLOW_REPORT in file.command else []:
-        message = f"sub-agents would be asked for a permission each time they {_WHAT_FOR[command]}"
-        yield COMMAND_NOT_ALLOWED, WARNING, f"{message}: these hooks are of an earlier version"
+        message = f"sub-agents need a permission each time they {_WHAT_FOR[command]}"
+        yield COMMAND_NOT_ALLOWED, WARNING, f"these hooks are of an earlier version: {message}"
 
 
 def _can_be_started(path: str) -> bool:
@@ -181,13 +172,13 @@ def _can_be_started(path: str) -> bool:
 
 
 def _missing_scripts(handlers: list[Json]) -> list[str]:
-    """The scripts of ours that do not exist; a path with a variable, which only a shell expands, may exist."""
+    """Returns our scripts that do not exist; a path with a variable may exist, since a shell expands it."""
     scripts = dict.fromkeys(path for handler in handlers for path in hook_command.own_scripts(handler))
     return [path for path in scripts if os.path.isabs(path) and not os.path.isfile(path)][:_MOST_ALIKE]
 
 
 def _commands_on_delegations(file: InstalledFile) -> Iterator[str]:
-    """The commands of other hooks that are called for delegations."""
+    """Yields the commands of other hooks that are called for delegations."""
     ours = {id(entry) for entry in (*file.own, *file.mixed)}
     for entry in file.entries:
         if entry.event == file.host.delegates and id(entry) not in ours:

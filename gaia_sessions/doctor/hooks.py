@@ -1,7 +1,6 @@
-"""The check of the hooks: what keeps hosts from calling each of them once, with its code, its sentence and its command.
+"""The check of the hooks: what keeps hosts from calling each of them once, with a code, a sentence and a command.
 
-``hooks install``, ``hooks status`` and ``doctor`` show this one list. The hooks of other programs are not judged here,
-and those in a user's own settings may send their events in other projects.
+``hooks install``, ``hooks status`` and ``doctor`` show this one list.
 """
 
 from __future__ import annotations
@@ -54,20 +53,14 @@ if TYPE_CHECKING:
     from .inspection import Inspection
 
     class HookStatus(TypedDict):
-        """The status of the hooks of one project.
-
-        enabled: whether the settings let the hooks do anything.
-        plugin: whether Claude Code enables the plugin.
-        last_received: by event, the time at which it was last received, according to the log.
-        heard_from: the same for each host by name.
-        """
+        """The status of the hooks of one project."""
 
         root: str
-        enabled: bool
-        plugin: bool
+        enabled: bool  # by our settings
+        plugin: bool  # whether Claude Code enables it
         installed: list[InstallState]
-        last_received: dict[str, str]
-        heard_from: dict[str, dict[str, str]]
+        last_received: dict[str, str]  # times by event, from the log
+        heard_from: dict[str, dict[str, str]]  # the same by host
         warnings: list[HookFinding]
 
 
@@ -82,14 +75,14 @@ LIMITS_NOT_HELD = "limits_not_held"
 NOT_INSTALLED = "not_installed"
 
 LEFT_BY_UNINSTALL = frozenset([BROKEN_MIXED_ENTRY, MIXED_ENTRY, NOT_LOOKED_AT])
-"""What an uninstall leaves, or did not look at."""
+"""What an uninstall leaves, or does not look at."""
 
-_LAX_NOTE = "lack --enforce, so they end the session of an agent that the others keep at its todos"
+_LAX_NOTE = "lack --enforce, so they end the session of an agent that the other hooks keep at its todos"
 _EVENT_DUE_AFTER = timedelta(days=1)
 
 
 def hooks(inspection: Inspection) -> list[Finding]:
-    """The state of the hooks in the settings of every host; ``hooks status`` shows it in detail."""
+    """Returns the state of the hooks in the settings of every host."""
     places = Places(inspection.root, inspection.environ)
     status = hook_status(places, inspection.now, (inspection.config, inspection.faults))
     present = [found for found in status["installed"] if found["state"] != ABSENT]
@@ -98,7 +91,7 @@ def hooks(inspection: Inspection) -> list[Finding]:
     return [
         finding("hooks", found["state"], found["message"], found["fix"])
         for found in status["warnings"]
-        if found["code"] != BAD_SETTING  # which has a check of its own
+        if found["code"] != BAD_SETTING  # it has its own check
     ] or [ok("hooks", "; ".join(states))]
 
 
@@ -108,7 +101,7 @@ def hook_status(
     settings: tuple[Config, list[Fault]],
     hosts: Collection[HostSettings] = tuple(HOSTS.values()),
 ) -> HookStatus:
-    """The status at ``now`` of the hooks of ``hosts``; settings: those of gaia-sessions and the faults in them."""
+    """Returns the status at ``now`` of the hooks of ``hosts``; ``settings``: ours, and the faults in them."""
     installed = InstalledHooks(places, hosts)
     config, faults = settings
     found = [
@@ -124,7 +117,7 @@ def hook_status(
         *_of_several(installed),
         *_of_none(installed),
     ]
-    # an installation does not change these files, so nothing else is said of them
+    # an installation does not change these files, so they get no other finding
     left_alone = {one["file"] for one in found if one["code"] == TOO_MANY}
     return {
         "root": places.root,
@@ -140,26 +133,26 @@ def hook_status(
 def _of_homes(hooks: InstalledHooks) -> Iterator[HookFinding]:
     unknown = ", ".join(host.name for host in hooks.hosts if not hooks.places.knows(host, USER))
     if unknown:
-        yield told(NOT_LOOKED_AT, NOT_CHECKED, f"your own settings of {unknown}: HOME {UNKNOWN_HOME}")
+        yield told(NOT_LOOKED_AT, NOT_CHECKED, f"your own settings of {unknown}, because HOME {UNKNOWN_HOME}")
 
 
 def _of_plugin(hooks: InstalledHooks) -> Iterator[HookFinding]:
-    """The ``python3`` that a client starts for the plugin, with the PATH of this process."""
+    """Checks the ``python3`` that a client starts for the plugin, with the PATH of this process."""
     if hooks.plugin and (python := unfit_python(hooks.places.variables)):
-        message = f"the plugin records nothing: it needs Python 3.11 as python3, found {python}"
-        advice = "disable the plugin, and install the hooks in its place"
+        message = f"the plugin records nothing: it needs Python 3.11 or later as python3, found {python}"
+        advice = "disable the plugin, and install the hooks instead"
         fix = command_for_root(hooks.places, "hooks", "install")
         yield told(OLD_PYTHON, PROBLEM, f"{message}; {advice}", fix=fix)
 
 
 def _of_settings(faults: list[Fault]) -> Iterator[HookFinding]:
-    """The faults in the settings of gaia-sessions, which hooks ignore."""
+    """Finds the faults in our settings, which hooks ignore."""
     for origin, text, fix in setting_faults(faults):
         yield told(BAD_SETTING, PROBLEM, text, origin if os.path.isabs(origin) else None, fix)
 
 
 def _of_rest(hooks: InstalledHooks) -> Iterator[HookFinding]:
-    """What else stands in the files of each host that has hooks of ours: without them it is not our affair."""
+    """Finds what else is wrong in the files of each host that has hooks of ours."""
     present = {file.host.name for file in hooks.own} | ({CLAUDE_CODE} if hooks.plugin else set())
     for file in hooks.files:
         if file.host.name in present:
@@ -169,13 +162,13 @@ def _of_rest(hooks: InstalledHooks) -> Iterator[HookFinding]:
 def _of_root(hooks: InstalledHooks) -> Iterator[HookFinding]:
     places = hooks.places
     if hooks.own and not places.is_hooks_root:
-        message = f"hooks started here keep their sessions in {places.hooks_root}"
-        advice = f"for {places.root}, set GAIA_SESSIONS_ROOT to it where the host is started"
+        message = f"hooks started here store sessions in {places.hooks_root}"
+        advice = f"to use {places.root}, set GAIA_SESSIONS_ROOT to it where you start the client"
         yield told(ROOT_ELSEWHERE, WARNING, f"{message}; {advice}")
 
 
 def _of_folders(hooks: InstalledHooks) -> Iterator[HookFinding]:
-    """Each host whose clients, started here, read none of the files with the hooks."""
+    """Finds hosts whose clients, started here, read no file with the hooks."""
     places = hooks.places
     for host in hooks.hosts:
         own = hooks.own_of(host)
@@ -190,53 +183,53 @@ def _of_folders(hooks: InstalledHooks) -> Iterator[HookFinding]:
 
 
 def _of_switch(hooks: InstalledHooks) -> Iterator[HookFinding]:
-    """That the hooks are off by our settings."""
+    """Finds that our settings turn the hooks off."""
     if hooks.own:
         root, variables = hooks.places.root, hooks.places.variables
         fix = undo_command(origin_of("hooks", root, variables) or project_file(root))
-        message = "the hooks are installed, but they are off by the setting hooks.enabled"
+        message = "the hooks are installed, but the setting hooks.enabled turns them off"
         yield told(HOOKS_OFF, PROBLEM, message, fix=fix)
 
 
 def _of_silence(hooks: InstalledHooks, now: datetime) -> Iterator[HookFinding]:
-    """Each file whose host sent no event, as far as the log goes back, although one is due."""
+    """Finds files whose host sent no event, as far as the log goes back, although one is due."""
     for file in hooks.own:
         host, since = file.host.name, hooks.files[file]["changed_at"]
         if host in hooks.last_events or not since or not _is_event_due(since, hooks.last_events, now):
             continue
-        if file.scope == USER or not hooks.places.is_hooks_root:  # it may send its events elsewhere
+        if file.scope == USER or not hooks.places.is_hooks_root:  # its events may go to another project
             why = "no event was received in this project yet"
-            yield told(NEVER_FIRED, NOT_CHECKED, f"whether {host} calls the hooks in {file.path}: {why}", file.path)
+            yield told(
+                NEVER_FIRED, NOT_CHECKED, f"whether {host} calls the hooks in {file.path}, because {why}", file.path
+            )
         else:
             trust = "the hooks there with /hooks" if host == CODEX else "its folder"
-            advice = f"start it in {os.path.dirname(os.path.dirname(file.path))}, and trust {trust}"
+            advice = f"start {host} in {os.path.dirname(os.path.dirname(file.path))}, and trust {trust}"
             yield told(NEVER_FIRED, PROBLEM, f"the hooks of {host} in {file.path} never ran: {advice}", file.path)
 
 
 def _is_event_due(since: str, last_events: LastEvents, now: datetime) -> bool:
-    """Whether a conversation should have started by now: after a day, or once another host was used."""
+    """Returns whether a conversation should have started: after a day, or once another host was used."""
     latest = max((at for events in last_events.values() for at in events.values()), default="")
     return latest >= since or now - parse_time(since) > _EVENT_DUE_AFTER
 
 
 def _of_limits(hooks: InstalledHooks, config: Config) -> Iterator[HookFinding]:
-    """Each file whose hooks could hold the limits that are set, and do not, or would not let an agent."""
+    """Finds files whose hooks do not enforce limits that are set, or do not let agents close todos."""
     names = ", ".join(config.enforced_settings)
     holding = {file.host.name for file in hooks.own if ENFORCE in file.command}
     for file in hooks.own if names else []:
         if file.host.enforced and file.host.name not in holding:
-            message = f"limits are set that the hooks of {file.host.name} do not hold: {names}"
+            message = f"the hooks of {file.host.name} do not enforce these limits: {names}"
             yield told(LIMITS_NOT_HELD, WARNING, message, file.path, install_command(hooks.places, file, ENFORCE))
         elif config.limits_completion_check and ENFORCE in file.command and ALLOW_REPORT not in file.command:
-            message = (
-                "agents are kept at work until they close their todos, and would be asked for a permission to do so"
-            )
+            message = "agents are kept at work until they close their todos, but they need a permission to close one"
             fix = install_command(hooks.places, file, ALLOW_REPORT)
             yield told(COMMAND_NOT_ALLOWED, WARNING, message, file.path, fix)
 
 
 def _of_several(hooks: InstalledHooks) -> Iterator[HookFinding]:
-    """Each host that has the hooks from several places, with the command that takes the surplus ones out."""
+    """Finds hosts that have the hooks from several places, with the command that removes the surplus."""
     for host in hooks.hosts:
         own = hooks.own_of(host)
         lax = [file for file in own if ENFORCE not in file.command]
@@ -260,7 +253,7 @@ def _of_several(hooks: InstalledHooks) -> Iterator[HookFinding]:
 
 
 def _of_none(hooks: InstalledHooks) -> Iterator[HookFinding]:
-    """That there are no hooks, with the command that installs them, or what keeps it from doing so."""
+    """Finds that there are no hooks, with the command that installs them, or why it would fail."""
     if hooks.plugin or any(state["state"] != ABSENT for state in hooks.files.values()):
         return
     message = "no hooks are installed here, so what agents do is not recorded"

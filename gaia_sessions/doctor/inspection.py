@@ -1,6 +1,6 @@
-"""What a check of ``doctor`` is given: one root under inspection.
+"""What each check of ``doctor`` gets: one root under inspection.
 
-Owns that everything is read once, when a check first asks for it, and that reading writes nothing.
+Everything is read once, when a check first asks for it. Reading writes nothing.
 """
 
 from __future__ import annotations
@@ -31,34 +31,22 @@ if TYPE_CHECKING:
 
 
 class Records:
-    """What one reading of every record shows, by id; never the records themselves.
-
-    total: how many there are, readable or not.
-    active: those that are not final.
-    corrupt: those that are no valid records, each with the reason.
-    refused: those that the system refuses to read, each with the reason.
-    unread_marks: those whose mark the system refuses to read, each with the reason; no_marks: those with something else
-    in its place.
-    in_future: those whose last activity is in the future, each with whether it is final.
-    odd_answers: those whose record has something among its answers that is none, each with what that is.
-    newer: those that a later version wrote.
-    parents: those that have a parent, each with its parent.
-    """
+    """What one reading of every record shows, by ID; never the records themselves."""
 
     def __init__(self) -> None:
-        self.total = 0
-        self.active: set[str] = set()
-        self.corrupt: dict[str, str] = {}
-        self.refused: dict[str, str] = {}
-        self.unread_marks: dict[str, str] = {}
-        self.no_marks: list[str] = []
-        self.in_future: dict[str, bool] = {}
-        self.odd_answers: dict[str, list[str]] = {}
-        self.newer: list[str] = []
+        self.total = 0  # readable or not
+        self.active: set[str] = set()  # open sessions
+        self.corrupt: dict[str, str] = {}  # why the record is not valid
+        self.refused: dict[str, str] = {}  # why the system refuses to read it
+        self.unread_marks: dict[str, str] = {}  # why the system refuses to read the mark
+        self.no_marks: list[str] = []  # with something else in the place of a mark
+        self.in_future: dict[str, bool] = {}  # last activity in the future; whether the session has ended
+        self.odd_answers: dict[str, list[str]] = {}  # invalid answers
+        self.newer: list[str] = []  # written by a later version
         self.parents: dict[str, str] = {}
 
     def above_open(self) -> set[str]:
-        """The sessions that have one among those that are not final below them."""
+        """Returns the sessions that have an open session below them."""
         above: set[str] = set()
         for agent_id in self.active:
             parent_id = self.parents.get(agent_id)
@@ -69,13 +57,7 @@ class Records:
 
 
 class Inspection:
-    """The root under inspection, which every check is given.
-
-    root: its path, which need not exist.
-    environ: the environment variables of this call.
-    attempted_fixes: the names of the checks whose fixes were just applied.
-    skipped: the projects of other users that the search for the root skipped.
-    """
+    """The root under inspection. ``attempted_fixes``: the checks whose fixes were just applied."""
 
     def __init__(
         self,
@@ -94,12 +76,12 @@ class Inspection:
         self.store = open_store(root, self.config)
 
     def command(self, *words: str) -> str:
-        """The command ``gaia-sessions`` with ``words``, for this root."""
+        """Returns the command ``gaia-sessions`` with ``words``, for this root."""
         return own_command(self.environ, "--root", self.root, *words)
 
     @cached_property
     def entries(self) -> list[own_files.TreeEntry]:
-        """The root and everything of the store in it; empty if it does not exist."""
+        """The root and everything of the store in it; empty if the root does not exist."""
         try:
             return own_files.walk(self.root)
         except FileNotFoundError:
@@ -112,7 +94,7 @@ class Inspection:
 
     @cached_property
     def entries_with_wrong_mode(self) -> list[own_files.TreeEntry]:
-        """The entries with the owner of the root and another mode than they should have."""
+        """The entries of the root's owner that have another mode than they should have."""
         owner = self.entries[0].owner if self.entries else None
         return [
             entry
@@ -155,7 +137,7 @@ class Inspection:
     def run_verdicts(self) -> list[Verdict]:
         """The verdict of ``reconcile --dry-run`` on every run without an end."""
         plan = foreseen(self.store, self.now, self.config)
-        return close_runs(plan, self.now, self.root)["verdicts"]  # type: ignore[arg-type]  # it has what is called of it
+        return close_runs(plan, self.now, self.root)["verdicts"]  # type: ignore[arg-type]  # it has the methods that are called
 
     @cached_property
     def log_lines(self) -> list[dict[str, Json]]:

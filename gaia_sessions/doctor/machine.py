@@ -1,7 +1,4 @@
-"""Checks of the machine: interpreter, version, packages, clock, what the system shows of processes and lets them do.
-
-Owns what is a problem there.
-"""
+"""Checks of the machine: interpreter, packages, clock, what the system shows of processes and lets them do."""
 
 from __future__ import annotations
 
@@ -38,7 +35,7 @@ _FILELOCK = (4, 2, 1), (5,)
 
 
 def packages(_inspection: Inspection) -> Finding:
-    """The packages that commands and the API need, and who uses them; hooks need none."""
+    """Checks the packages that commands and the API need. Hooks need none."""
     wanted = [requirement for name, requirement in _PACKAGES.items() if find_spec(name) is None or _is_unfit(name)]
     if not wanted:
         package = f"gaia_sessions {gaia_sessions.__version__} in {os.path.dirname(gaia_sessions.__file__)}"
@@ -46,13 +43,13 @@ def packages(_inspection: Inspection) -> Finding:
         return ok("packages", f"{', '.join(_PACKAGES)}; {package}; {used_by}")
     return problem(
         "packages",
-        f"packages are missing or too old: {', '.join(wanted)}",
+        f"packages are missing or have an unsuitable version: {', '.join(wanted)}",
         shell_command(sys.executable, "-P", "-m", "pip", "install", *wanted),
     )
 
 
 def _is_unfit(name: str) -> bool:
-    """Whether ``filelock`` has a version that locks other files, or in another way, than the hooks do."""
+    """Returns whether ``filelock`` has a version that locks other files, or in another way, than the hooks."""
     if name != "filelock":
         return False
     try:
@@ -64,31 +61,29 @@ def _is_unfit(name: str) -> bool:
 
 
 def clock(inspection: Inspection) -> Finding:
-    """Whether the clock is behind the modification time of the newest record.
-
-    The system sets that, but an archive too: which of the two is wrong, only a person can tell.
-    """
+    """Checks whether the clock is behind the modification time of the newest record."""
     stamps = {entry.path: entry.changed for entry in inspection.entries if os.path.basename(entry.path) == RECORD}
     if not stamps:
-        return not_checked("clock", "the clock: there is no session to compare it with")
+        return not_checked("clock", "the clock, because there is no session to compare it with")
     path = max(stamps, key=stamps.__getitem__)
     newest = datetime.fromtimestamp(stamps[path], UTC)
     if not is_ahead(newest, inspection.now):
         return ok("clock", format_time(inspection.now))
     message = f"it is {format_time(inspection.now)}, and {path} was written at {format_time(newest)}"
+    # An archive sets file times too, so only a person can tell which of the two is wrong.
     return problem("clock", f"the clock or the time of a file is wrong: {message}", None)
 
 
 def process_table(_inspection: Inspection) -> Finding:
-    """Without a list of processes, it can never be proved that a host was killed."""
+    """Checks whether processes are listed. Without that, nothing proves that a host was killed."""
     if processes.describe(os.getpid()) is None:
-        return not_checked("processes", "whether a host was killed: this system does not list processes")
-    return ok("processes", "killed hosts are recognised within this pid namespace")
+        return not_checked("processes", "whether a client was killed, because this system does not list processes")
+    return ok("processes", "killed clients are recognized within this pid namespace")
 
 
 def containment(_inspection: Inspection) -> Finding:
-    """Whether ``run --contain`` can start here; nobody else needs that, so it is no problem."""
+    """Checks whether ``run --contain`` can start here. Nothing else needs that, so it is no problem."""
     why = why_impossible()
     if why is not None:
-        return not_checked("containment", f"run --contain, which cannot start here: {why}")
+        return not_checked("containment", f"run --contain, because it cannot start here: {why}")
     return ok("containment", "run --contain can start here")

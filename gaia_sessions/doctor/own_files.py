@@ -1,6 +1,6 @@
 """The files and folders in a root whose names only the store gives, with their modes and owners.
 
-The walk follows no link and passes over what others keep there.
+The walk follows no link and skips what others have there.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _HANDLE = getattr(os, "O_PATH", os.O_RDONLY | os.O_NONBLOCK) | os.O_NOFOLLOW | o
 
 
 class TreeEntry(NamedTuple):
-    """A directory or a plain file. mode: its permissions; changed: seconds since the epoch."""
+    """A directory or a plain file. ``mode``: its permissions; ``changed``: seconds since the epoch."""
 
     path: str
     is_folder: bool
@@ -38,11 +38,8 @@ class TreeEntry(NamedTuple):
 
 
 def expected_mode(root: str, path: str, mode: int, *, is_folder: bool) -> int:
-    """The permissions that ``path``, which has ``mode``, should have: its owner's alone.
-
-    What others may do is nobody's business with locks, which hold nothing; and outside of projects with the root and
-    the folders beside the sessions, in which others may keep files.
-    """
+    """Returns the permissions that ``path``, which has ``mode``, should have: only its owner's."""
+    # Locks hold nothing, so others may read them; outside of projects, others may have files in these folders.
     private = _FOLDER if is_folder else _FILE
     top, *below = os.path.relpath(path, root).split(os.sep)
     is_open = top == roots.LOCKS if below else top in (os.curdir, *_IS_OURS_IN) and claude_folder(root) is None
@@ -50,10 +47,7 @@ def expected_mode(root: str, path: str, mode: int, *, is_folder: bool) -> int:
 
 
 def walk(root: str) -> list[TreeEntry]:
-    """``root`` and the plain files and folders of the store below it, without links and what disappears meanwhile.
-
-    The root itself may be a link. Raises ``OSError`` if it cannot be read.
-    """
+    """Returns ``root`` and our plain files and folders below it, without links and what disappears meanwhile."""
     found = [_entry(root, os.stat(root))]
     for folder, name, fd in _own_names(root):
         status = _status(name, fd)
@@ -63,10 +57,7 @@ def walk(root: str) -> list[TreeEntry]:
 
 
 def make_private(root: str, owner: int) -> int:
-    """Gives the entries of ``owner`` in ``root`` their modes; returns how many had others.
-
-    A file with a second hard link keeps its mode too.
-    """
+    """Gives the entries of ``owner`` in ``root`` their modes; returns how many had others."""
     count = 0
     found = os.stat(root)
     mode = stat.S_IMODE(found.st_mode)
@@ -87,16 +78,14 @@ _IS_OURS_IN: dict[str, Callable[[str], object]] = {
     roots.INDEX: index_repair.is_own_name,
     roots.SHARED: documents.is_own_name,
 }
-"""Which names in each folder beside the sessions only the store gives; so all that is below them is ours."""
+"""Which names in each folder beside the sessions only the store gives. All below them is ours."""
 
 _IN_ROOT = frozenset([roots.STATS, *_IS_OURS_IN])
 
 
 def _own_names(root: str) -> Iterator[tuple[str, str, int]]:
-    """Each name that only the store gives, its folder's path, and that folder, open; a folder precedes what it holds.
-
-    The root is followed if it is a link, because of the slash at the end.
-    """
+    """Yields each name that only the store gives, its folder's path, and the open folder; folders come first."""
+    # The slash at the end follows a root that is a link.
     for folder, folders, files, fd in os.fwalk(os.path.join(root, "")):
         is_ours = _choose(root, os.path.relpath(folder, root), fd)
         folders[:] = filter(is_ours, folders)
@@ -104,7 +93,7 @@ def _own_names(root: str) -> Iterator[tuple[str, str, int]]:
 
 
 def _choose(root: str, place: str, fd: int) -> Callable[[str], object]:
-    """Which names in the folder ``place`` of ``root`` are the store's."""
+    """Returns which names in the folder ``place`` of ``root`` are the store's."""
     top, *below = place.split(os.sep)
     if top == os.curdir:
         return lambda name: name in _IN_ROOT or roots.is_unfinished(name) or _is_session(root, name, fd)
@@ -114,7 +103,7 @@ def _choose(root: str, place: str, fd: int) -> Callable[[str], object]:
 
 
 def _is_session(root: str, name: str, fd: int) -> bool:
-    """Whether the folder ``name`` has a record; outside of projects one that can be read, as others may have one."""
+    """Returns whether the folder ``name`` has a record; outside of projects, a readable one."""
     folder = Directory(fd, root)
     if not is_agent_id(name) or not reading.has_record(folder, name):
         return False
@@ -136,7 +125,7 @@ def _make_private(root: str, path: str, folder: int, owner: int) -> bool:
     try:
         status = os.fstat(handle)
         mode, is_folder = stat.S_IMODE(status.st_mode), stat.S_ISDIR(status.st_mode)
-        plain = stat.S_ISREG(status.st_mode) and status.st_nlink == 1
+        plain = stat.S_ISREG(status.st_mode) and status.st_nlink == 1  # a second hard link may be somebody's file
         wanted = expected_mode(root, path, mode, is_folder=is_folder)
         if status.st_uid != owner or not (plain or is_folder) or mode == wanted:
             return False
@@ -149,7 +138,7 @@ def _make_private(root: str, path: str, folder: int, owner: int) -> bool:
 
 
 def _set_mode(handle: int, name: str, folder: int, mode: int) -> None:
-    """Changes the file that was opened, whatever now has its name; without ``/proc``, at least never a link."""
+    """Changes the file that was opened, even if it was renamed; without ``/proc``, at least never a link."""
     if hasattr(os, "O_PATH"):
         os.chmod(f"/proc/self/fd/{handle}", mode)
     else:

@@ -1,8 +1,4 @@
-"""The check of what records say of the sessions above them.
-
-A problem there is parents that form a circle, and an open session without all the sessions above it, since nobody can
-tell any more whether one of those was cancelled.
-"""
+"""The check of parents: they form no circle, and all sessions above an open session exist and can be read."""
 
 from __future__ import annotations
 
@@ -19,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def parents(inspection: Inspection) -> Finding:
-    """Whether every open session has all the sessions above it, and no session is above itself."""
+    """Checks whether every open session has all sessions above it, and no session is above itself."""
     records = inspection.records
     circular = sorted(_in_circles(records.parents))
     below = sorted(records.active & records.parents.keys())
@@ -30,13 +26,13 @@ def parents(inspection: Inspection) -> Finding:
     found = [f"parents that form a circle: {first_few(circular)}"] if circular else []
     if missing:
         pairs = (f"{agent_id} (below {gone})" for agent_id, gone in missing.items())
-        text = "open sessions below one that is gone or cannot be read, so that nothing above it cancels them"
+        text = "open sessions below one that is gone or cannot be read, so a cancellation from above cannot reach them"
         found.append(f"{text}; finalize or cancel each: {first_few(pairs)}")
     return problem("parents", "; ".join(found), None)
 
 
 def _in_circles(parents: Mapping[str, str]) -> set[str]:
-    """The sessions that are above themselves. Each parent is followed once, whatever the records say."""
+    """Returns the sessions that are above themselves. Follows each parent once."""
     circular: set[str] = set()
     seen: set[str] = set()
     for start in parents:
@@ -52,7 +48,7 @@ def _in_circles(parents: Mapping[str, str]) -> set[str]:
 
 
 def _missing(parents: Mapping[str, str], below: Sequence[str], known: Collection[str]) -> dict[str, str]:
-    """Those of ``below`` above which one is not ``known``, each with that one. Each parent is followed once."""
+    """Returns the sessions of ``below`` with an unknown session above them, and that session."""
     tops: dict[str, str] = {}
     for start in below:
         path = {start: None}

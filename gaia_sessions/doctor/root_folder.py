@@ -1,7 +1,4 @@
-"""Checks of the root folder: access, disk, owner, modes.
-
-Owns what is a problem there.
-"""
+"""Checks of the root folder: access, disk, owner, modes."""
 
 from __future__ import annotations
 
@@ -20,12 +17,12 @@ if TYPE_CHECKING:
     from .findings import Finding
     from .inspection import Inspection
 
-_MOVE = "use another folder: set GAIA_SESSIONS_ROOT to it, also where the host is started, since its hooks use it too"
+_MOVE = "use another folder: set GAIA_SESSIONS_ROOT to it, also where you start the client, whose hooks use it too"
 _LEAST_SPACE = 16 << 20
 
 
 def project(inspection: Inspection) -> Finding:
-    """Whether the search for the root skipped a project of another user, of which commands give notice each time."""
+    """Checks whether the search for the root skipped a project of another user."""
     if not inspection.skipped:
         return ok("project", "no project of another user was skipped")
     message, wanted, command = users.skipped_project_notice(*inspection.skipped[0], inspection.root)
@@ -33,7 +30,7 @@ def project(inspection: Inspection) -> Finding:
 
 
 def root(inspection: Inspection) -> Finding:
-    """Whether the root can be used, or created if it does not exist."""
+    """Checks whether the root can be used, or created if it does not exist."""
     if not os.path.lexists(inspection.root):
         above = _nearest_folder(inspection.root)
         if os.access(above, os.W_OK | os.X_OK):
@@ -49,7 +46,7 @@ def root(inspection: Inspection) -> Finding:
 
 
 def _unusable(inspection: Inspection) -> Finding:
-    """The finding for a root without access: by its mode, which its owner may change, or by a read-only disk."""
+    """Returns the finding for a root without access: by its mode, or by a read-only disk."""
     found = os.stat(inspection.root)
     if found.st_uid == os.geteuid() and found.st_mode & stat.S_IRWXU != stat.S_IRWXU:
         message = f"{inspection.root}: its mode ({stat.S_IMODE(found.st_mode):03o}) denies its owner access"
@@ -60,7 +57,7 @@ def _unusable(inspection: Inspection) -> Finding:
 
 
 def space(inspection: Inspection) -> Finding:
-    """Free space; the owner of the disk has to decide what to remove, since a session is only a few kilobytes."""
+    """Checks the free space. Only the owner of the disk can decide what to remove."""
     found = os.statvfs(_nearest_folder(inspection.root))
     free = found.f_bavail * found.f_frsize
     message = f"{free >> 20} MiB free" + (f", {found.f_favail} files" if found.f_files else "")
@@ -70,7 +67,7 @@ def space(inspection: Inspection) -> Finding:
 
 
 def file_system(inspection: Inspection) -> Finding:
-    """Neither locks nor renames are reliable on a network file system."""
+    """Finds a network file system, where neither locks nor renames are reliable."""
     kind = kind_at(inspection.root)
     if kind not in NETWORK:
         return ok("file_system", kind or "of unknown type")
@@ -80,7 +77,7 @@ def file_system(inspection: Inspection) -> Finding:
 
 
 def owner(inspection: Inspection) -> Finding:
-    """Files of another user, left by a command run as that user, cannot be written; only root can give them away."""
+    """Finds files of another user, which cannot be written. Only root can give them away."""
     if not inspection.entries_of_others:
         return ok("owner", user_name(inspection.entries[0].owner))
     paths = [entry.path for entry in inspection.entries_of_others]
@@ -97,7 +94,7 @@ def owner(inspection: Inspection) -> Finding:
 
 
 def modes(inspection: Inspection) -> Finding:
-    """Every directory of the store has mode 0700 and every file 0600; some may be open to others besides."""
+    """Checks that every directory of the store has mode 0700 and every file 0600."""
     stray = inspection.entries_with_wrong_mode
     if not stray:
         return ok("modes", f"{plural(len(inspection.entries), 'entry', 'entries')}, all private")
@@ -109,13 +106,13 @@ def modes(inspection: Inspection) -> Finding:
 
 
 def _nearest_folder(path: str) -> str:
-    """``path``, or the nearest folder above it that exists."""
+    """Returns ``path``, or the nearest folder above it that exists."""
     while not os.path.exists(path) and os.path.dirname(path) != path:
         path = os.path.dirname(path)
     return path
 
 
 def _owner_and_group(path: str) -> str:
-    """User and group of ``path``, as ``chown`` takes them."""
+    """Returns user and group of ``path``, as ``chown`` takes them."""
     found = os.stat(path)
     return f"{found.st_uid}:{found.st_gid}"

@@ -1,4 +1,1 @@
-"""The entries of gaia-sessions in the settings of hosts: how they are planned, written, checked and removed.
-
-Owns every change to a file that belongs to others.
-"""
+"""The entries of gaia-sessions in the settings of hosts: how they are planned, written, checked and removed."""

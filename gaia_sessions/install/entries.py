@@ -1,7 +1,7 @@
 """The entries of gaia-sessions in the text of a host's settings: how they are found, added and removed.
 
-All these hosts share one structure (``hooks``: event: groups with a matcher and handlers), and each entry of ours
-stands in a group of its own. Raises ``InvalidInput`` where the settings have another structure.
+All hosts have one structure (``hooks``: event: groups with a matcher and handlers). Each entry of ours is in a group of
+its own.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from .json_text import JsonText
 
     Group = dict[str, Json]
-    """A matcher and its handlers, as they stand in the settings."""
+    """A matcher and its handlers, as the settings have them."""
 
 HOOKS = "hooks"
 
@@ -36,16 +36,16 @@ _KNOWN_FORM = re.compile(rf"\^?{_NAMES}\$?|\^?\(\?!{_NAMES}\$?\){_ANY}\$?", re.A
 _MOST_REPEATS = 4
 
 MOST_OWN = 100
-"""So many entries or rules of ours are taken out of one file: after each the whole file is read anew."""
+"""Entries or rules that we remove from one file at most: after each one, the whole file is read again."""
 
 
 def by_hand(what: str) -> str:
-    """What is said of a file where more than so many of ours stand, which is left to its owner."""
-    return f"more than {MOST_OWN} {what} gaia-sessions: take them out by hand"
+    """Returns the problem of a file with more than so many of ours, which its owner must correct."""
+    return f"more than {MOST_OWN} {what} gaia-sessions: remove them by hand"
 
 
 class HookEntry:
-    """One handler: its event, the number of its group within the event, and its number within the group, from 0."""
+    """One handler, with its event, the number of its group in the event, and its number in the group, from 0."""
 
     __slots__ = ("event", "group", "group_number", "handler", "matcher", "number")
 
@@ -59,7 +59,7 @@ class HookEntry:
 
 
 def all_entries(text: JsonText) -> list[HookEntry]:
-    """Every handler of every event, own or not, in the order of the file; values of another type are left out."""
+    """Returns every handler of every event in the order of the file; values of other types are left out."""
     return [
         HookEntry(event, group_number, number, group=group, handler=found)
         for event, groups in as_object(as_object(text.value).get(HOOKS)).items()
@@ -70,12 +70,12 @@ def all_entries(text: JsonText) -> list[HookEntry]:
 
 
 def own_entries(text: JsonText) -> list[HookEntry]:
-    """The handlers that start a hook of gaia-sessions."""
+    """Returns the handlers that start a hook of gaia-sessions and nothing else."""
     return [entry for entry in all_entries(text) if is_own_hook(entry.handler)]
 
 
 def with_hooks(text: JsonText, host: HostSettings, words: list[str]) -> JsonText:
-    """``text`` with the entries that ``host`` wants of the command ``words``, and no other own entry."""
+    """Returns ``text`` with the entries that ``host`` needs for the command ``words``, and no other own entry."""
     wanted = wanted_groups(host, words)
     existing = [(entry.event, entry.group) for entry in own_entries(text)]
     if sorted(existing, key=_event_of) == sorted(wanted, key=_event_of):
@@ -87,39 +87,36 @@ def with_hooks(text: JsonText, host: HostSettings, words: list[str]) -> JsonText
 
 
 def without_hooks(text: JsonText) -> JsonText:
-    """``text`` without any own entry; the last goes first, so that the other numbers stay valid."""
+    """Returns ``text`` without any own entry."""
     entries = own_entries(text)
     if len(entries) > MOST_OWN:
         raise InvalidInput(by_hand("entries start"), HOOKS)
-    for entry in reversed(entries):
+    for entry in reversed(entries):  # so the other numbers stay valid
         text = _without_entry(text, entry)
     return text
 
 
 def wanted_groups(host: HostSettings, words: list[str]) -> list[tuple[str, Group]]:
-    """The events and groups that an installation of the command ``words`` writes."""
+    """Returns the events and groups that an installation of the command ``words`` writes."""
     told = arguments_of(words)
     entries = host.entries(enforce=told["enforce"])
     return [(entry.event, _group(entry.matcher, new_handler(host, words, entry))) for entry in entries]
 
 
 def is_as_installed(entry: HookEntry, host: HostSettings) -> bool:
-    """Whether an installation wrote the own ``entry`` like this; a person did if not."""
+    """Returns whether an installation wrote the own ``entry`` like this; if not, a person did."""
     return (entry.event, entry.group) in wanted_groups(host, words_of(entry.handler))
 
 
 def matches(matcher: Json, tool: str) -> bool:
-    """Whether ``matcher`` of a host selects ``tool``: it is empty, a list of names, or a regular expression.
-
-    Of these only names with ``.*``, and what excludes names, are tried, since any other may take for ever: it may
-    select the tool.
-    """
+    """Returns whether ``matcher`` selects ``tool``: it is empty, a list of names, or a regular expression."""
     if matcher in _MATCHERS_OF_ALL:
         return True
     if not isinstance(matcher, str):
         return False
     if _NAME_LIST.fullmatch(matcher):
         return tool in [name.strip() for name in re.split("[,|]", matcher)]
+    # Any other expression may run forever, so it counts as one that selects the tool.
     return not _is_tried(matcher) or re.search(matcher, tool) is not None
 
 

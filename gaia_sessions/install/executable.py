@@ -1,16 +1,7 @@
 """The program that hosts start for every event: where it is, and whether it starts.
 
-Owns the order of the search, which finds no program of another installation. An installer puts
-``gaia-sessions-hook`` beside the other programs of the environment and writes the interpreter into its first line; a
-checkout without an installation has the same script as ``hooks/every_event.py``. Each candidate is started once, with
-``--help``, before it is used: if the path of the environment contains a blank, pip writes a first line that no system
-can start. ``python -m`` works there too, at 1.2 times the instructions. It is started as a host would start it, without
-the variables by which only this process finds the package.
-
-A program that no longer exists does no harm. Claude Code 2.1.197 and 2.1.330 (tried with every event that is installed)
-show an error and continue, also if its interpreter does not exist; a shell exits with 127, which no host treats as a
-refusal. Python itself exits with 2 for a script that does not exist, which hosts do treat as a refusal: therefore no
-script is passed to an interpreter.
+Each candidate is started once, as a host would start it: if the path of the environment has a blank, pip writes a first
+line that no system can start.
 """
 
 from __future__ import annotations
@@ -32,13 +23,12 @@ if TYPE_CHECKING:
 HOOK_PROGRAM_NAME = "gaia-sessions-hook"
 
 _INSTALL_WITH = "install gaia-sessions with pip in a virtual environment, with pipx or with uv tool, and use that one"
-"""What works wherever this process was started from: an archive, or a folder that ``PYTHONPATH`` names."""
 
 _WITHOUT_OUR_VARIABLES = (
     "/usr/bin/env",
     *(word for name in ("PYTHONPATH", "PYTHONHOME", "PYTHONUSERBASE", "PYTHONPLATLIBDIR") for word in ("-u", name)),
 )
-"""By these a Python finds packages, and a host may not have them."""
+"""Python finds packages by these variables, and a host may not have them."""
 
 _SCRIPT = os.path.join("hooks", "every_event.py")
 _TIMEOUT = 10
@@ -46,17 +36,19 @@ _LARGEST_SCRIPT = 1 << 16
 
 
 def hook_program() -> list[str]:
-    """The command that starts a hook of gaia-sessions. Raises ``StoreFailure`` if no candidate starts."""
+    """Returns the command that starts a hook of gaia-sessions."""
+    # No candidate passes a script to an interpreter: for a script that does not exist, Python exits with 2, which hosts
+    # treat as a refusal. A program that does not exist does no harm: hosts show an error and continue.
     for words in _candidates():
         if _starts_hook(words):
             return list(words)
     raise StoreFailure(
-        "start the hook", HOOK_PROGRAM_NAME, "a client could not start it from this installation", _INSTALL_WITH
+        "start the hook", HOOK_PROGRAM_NAME, "no client can start it from this installation", _INSTALL_WITH
     )
 
 
 def interpreter_of(program: str) -> str | None:
-    """The interpreter in the first line of the script ``program``; None if there is none, or it cannot be read."""
+    """Returns the interpreter in the first line of the script ``program``; None if it has none."""
     try:
         first = (external_file.read(program, _LARGEST_SCRIPT) or b"").partition(b"\n")[0]
     except (SessionsError, ValueError):  # a name that no file can have
@@ -66,7 +58,7 @@ def interpreter_of(program: str) -> str | None:
 
 
 def unfit_python(environ: Mapping[str, str]) -> str | None:
-    """What starts the plugin on this PATH, if that is no Python that runs it: its version and path; None if it is."""
+    """Returns the version and path of the ``python3`` on this PATH; None if it can run the plugin."""
     try:
         python = program_path("python3", environ)
         command = [python, "-S", "-c", "import sys; print(*sys.version_info[:3], sep='.')"]
@@ -76,7 +68,7 @@ def unfit_python(environ: Mapping[str, str]) -> str | None:
     except FileNotFoundError:
         return "none on the PATH"
     except (OSError, ValueError, subprocess.SubprocessError):
-        return f"one that does not start at {python}"
+        return f"one at {python} that does not start"
 
 
 def _candidates() -> Iterator[tuple[str, ...]]:
@@ -85,7 +77,7 @@ def _candidates() -> Iterator[tuple[str, ...]]:
     checkout = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     folders = [interpreter_folder, sysconfig.get_path("scripts")]
     if checkout == sysconfig.get_path("purelib", sysconfig.get_preferred_scheme("user")):
-        folders.append(user_folder)  # what is there may be another version of ours otherwise
+        folders.append(user_folder)  # otherwise it may have another version
     for folder in dict.fromkeys(folders):
         yield (os.path.join(folder, HOOK_PROGRAM_NAME),)
     yield (os.path.join(checkout, _SCRIPT),)
@@ -95,7 +87,7 @@ def _candidates() -> Iterator[tuple[str, ...]]:
 
 @lru_cache
 def _starts_hook(words: tuple[str, ...]) -> bool:
-    """Whether ``words`` start a hook of gaia-sessions, which prints its help only if it can import the package."""
+    """Returns whether ``words`` start a hook, which prints its help only if it can import the package."""
     if not os.access(words[0], os.X_OK):
         return False
     command = [*_WITHOUT_OUR_VARIABLES, *words, "--help"]

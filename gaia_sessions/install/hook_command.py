@@ -1,9 +1,7 @@
-"""The hook command in a host's settings: how it is written, and how it is recognised as own.
+"""The hook command in a host's settings: how it is written, and how it is recognized as ours.
 
-Owns both. A command is own only as a whole: the hook program, or an interpreter and a hook script, and their options. A
-command that also does something else belongs to the user, who alone knows what should become of the rest. Users have
-scripts of their own called ``subagent_stop.py``, so that name alone is not enough; ``gaia-sessions-hook`` and
-``hooks/every_event.py`` are own at any path, so that the entries of a checkout that was moved are found too.
+A command is ours only as a whole: the hook program, or an interpreter and a hook script, and their options. A command
+that also does something else belongs to the user.
 """
 
 from __future__ import annotations
@@ -28,7 +26,7 @@ if TYPE_CHECKING:
     from gaia_sessions.jsonio.strict import Json
 
 HOOK_TIMEOUT = 5
-"""Seconds after which a host may end a hook, which ends by itself after three."""
+"""Seconds after which a host may end a hook. A hook ends by itself after three."""
 
 _SCRIPT = "every_event.py"
 _SCRIPTS = (_SCRIPT, "pre_delegate.py", "subagent_stop.py")
@@ -39,27 +37,27 @@ _INTERPRETERS = ("python", "pypy", "graalpy")
 _FLAGS = frozenset("-BEIOPSsu")
 _MOST_WORDS = 100
 _LONGEST_WORD = 1 << 14
-"""Ours are far shorter, and what is longer takes long to look through."""
+"""Our words are far shorter, and searching longer ones takes long."""
 _SUBSTITUTES = ("`", "$(", "\n")
 
+# In all payloads that were seen, the agent is named before the input of the tool.
 _OF_AGENTS = """p=$(cat); case ${p%%'"tool_input"'*} in *'"agent_id"'*) printf %s "$p" | """
 _END_OF_AGENTS = ";; esac"
-"""Around a command that is started for payloads of sub-agents alone: in all that were seen the agent stands before the
-input of the tool. A shell costs the main agent a fraction of what an interpreter would."""
+"""These start a command only for payloads of sub-agents; for the main agent, a shell is cheaper than Python."""
 
 
 def command_for(host: HostSettings, *, reports: bool, enforce: bool) -> list[str]:
-    """The command for ``host``. It does nothing once the hook program no longer exists."""
+    """Returns the command for ``host``. It does nothing once the hook program no longer exists."""
     name = None if host.name == CLAUDE_CODE else host.name
     words = [*hook_program(), *argument_words(host=name, reports=reports, enforce=enforce)]
     for word in words:
         if well_formed(word) != word:
-            raise StoreFailure("name", well_formed(word), "its path is not UTF-8, as settings must be", "move it")
+            raise StoreFailure("write it to settings", well_formed(word), "its path is not UTF-8", "move it")
     return words
 
 
 def new_handler(host: HostSettings, words: list[str], wanted: WantedEntry) -> dict[str, Json]:
-    """What makes ``host`` run the command ``words`` for the entry ``wanted``."""
+    """Returns what makes ``host`` run the command ``words`` for the entry ``wanted``."""
     rest: dict[str, Json] = {"timeout": HOOK_TIMEOUT * host.per_second}
     if not wanted.is_awaited:
         rest["async"] = True
@@ -71,35 +69,33 @@ def new_handler(host: HostSettings, words: list[str], wanted: WantedEntry) -> di
 
 
 def wanted_entry_of(event: str, matcher: Json, handler: Json) -> WantedEntry:
-    """The entry that an own handler in the settings stands for."""
+    """Returns the entry that an own handler in the settings stands for."""
     is_awaited = not (isinstance(handler, dict) and handler.get("async") is True)
     command = handler.get("command") if isinstance(handler, dict) else None
     of_agents = isinstance(command, str) and _bare(command) != command
-    return WantedEntry(event, matcher, is_awaited, of_agents)  # type: ignore[arg-type]  # is compared
+    return WantedEntry(event, matcher, is_awaited, of_agents)  # type: ignore[arg-type]  # it is only compared
 
 
 def words_of(entry: Json) -> list[str]:
-    """The words of the command of an entry, with operators of a shell as separate words; empty without a command.
-
-    A command that a shell could not parse, or that is very long, is one word.
-    """
+    """Returns the words of an entry's command, with shell operators as separate words; empty without a command."""
     command = entry.get("command") if isinstance(entry, dict) else None
     if not isinstance(entry, dict) or not isinstance(command, str):
         return []
     arguments = entry.get("args")
     if isinstance(arguments, list):
         return [command, *(word for word in arguments if isinstance(word, str))]
+    # A command that no shell can parse, or that is very long, is one word.
     return list(_split(_bare(command))) if len(command) <= _LONGEST_WORD else [command]
 
 
 def _bare(command: str) -> str:
-    """``command`` without what has it started for sub-agents alone."""
+    """Returns ``command`` without what starts it only for sub-agents."""
     if command.startswith(_OF_AGENTS) and command.endswith(_END_OF_AGENTS):
         return command[len(_OF_AGENTS) : -len(_END_OF_AGENTS)]
     return command
 
 
-@lru_cache(maxsize=1 << 14)  # a plan splits each command many times, which would take most of its time
+@lru_cache(maxsize=1 << 14)  # a plan splits each command many times
 def _split(command: str) -> tuple[str, ...]:
     lexer = shlex.shlex(command, posix=True, punctuation_chars=True)
     lexer.whitespace_split = True
@@ -111,12 +107,12 @@ def _split(command: str) -> tuple[str, ...]:
 
 
 def arguments_of(words: list[str]) -> Arguments:
-    """What the own command ``words`` says to the hook."""
+    """Returns what the own command ``words`` says to the hook."""
     return read_arguments(_words_after_hook(words) or [])
 
 
 def is_own_hook(entry: Json) -> bool:
-    """Whether an entry starts a hook of gaia-sessions and nothing else."""
+    """Returns whether an entry starts a hook of gaia-sessions and nothing else."""
     words = words_of(entry)
     if len(words) > _MOST_WORDS or any(len(word) > _LONGEST_WORD for word in words):
         return False
@@ -124,7 +120,7 @@ def is_own_hook(entry: Json) -> bool:
 
 
 def is_mixed_entry(entry: Json) -> bool:
-    """Whether an entry starts a hook of gaia-sessions and something else, or in a way that is not recognised."""
+    """Returns whether an entry starts a hook of ours and something else, or in an unknown way."""
     words = words_of(entry)
     is_named = any(_SCRIPT_PATH in word or _PROGRAM.search(word) for word in words)
     first = words[:_MOST_WORDS]
@@ -134,29 +130,31 @@ def is_mixed_entry(entry: Json) -> bool:
 
 
 def own_scripts(entry: Json) -> list[str]:
-    """The paths of hook scripts, or of the hook program, in the command of an entry."""
+    """Returns the paths of hook scripts, or of the hook program, in the command of an entry."""
     return [word for word in words_of(entry) if is_own_script(word)]
 
 
 def starts_script_directly(entry: Json) -> bool:
-    """Whether an entry starts a hook script as the program, which does no harm once the script no longer exists."""
+    """Returns whether an entry starts a hook script as the program: then a missing script does no harm."""
     return any(is_own_script(word) for word in words_of(entry)[:1])
 
 
 def is_own_script(word: str) -> bool:
-    """Whether ``word`` is the path of a hook script of gaia-sessions, which need not exist."""
+    """Returns whether ``word`` is the path of a hook script of ours, which need not exist."""
     folder, name = os.path.split(word)
     if name == HOOK_PROGRAM_NAME:
         return True
     above, hooks = os.path.split(folder)
     if name not in _SCRIPTS or hooks != "hooks":
         return False
+    # Users have scripts called subagent_stop.py, so that name alone does not count. The other names are ours at any
+    # path, also in a checkout that was moved.
     is_known = name == _SCRIPT or os.path.basename(above) in _PACKAGE_NAMES
     return is_known or os.path.isfile(os.path.join(above, "gaia_sessions", "hook", "__init__.py"))
 
 
 def _words_after_hook(words: list[str]) -> list[str] | None:
-    """The words after those that start a hook of gaia-sessions; None if ``words`` do not begin with such."""
+    """Returns the words after those that start a hook of ours; None if ``words`` do not start one."""
     rest = _words_after_interpreter(words)
     if rest and is_own_script(rest[0]):
         return rest[1:]
@@ -184,7 +182,7 @@ def _is_interpreter(word: str) -> bool:
 
 
 def _are_hook_options(words: list[str] | None) -> bool:
-    """Whether ``words`` are only options, those included that the hooks pass over since they do not know them."""
+    """Returns whether ``words`` are only options, known or unknown ones."""
     if words is None or not all(_is_plain_word(word) for word in words):
         return False
     ignored = read_arguments(words)["ignored"]
@@ -196,7 +194,7 @@ def _is_plain_word(word: str) -> bool:
 
 
 def _has_substitution(entry: Json, words: list[str]) -> bool:
-    """Whether a shell would substitute a part of the command; a command that is fully quoted has no substitution."""
+    """Returns whether a shell would substitute a part of the command."""
     command = entry.get("command") if isinstance(entry, dict) and "args" not in entry else None
     if not isinstance(command, str) or _bare(command) == shlex.join(words):
         return False

@@ -1,7 +1,4 @@
-"""One settings file of a host, read once: which entries of ours are in it, and what they amount to.
-
-``plan`` and ``status`` say what is read here, and so does ``doctor``. A file that does not parse is refused by name.
-"""
+"""One settings file of a host, read once: which entries of ours it has, and whether they are complete."""
 
 from __future__ import annotations
 
@@ -29,31 +26,23 @@ if TYPE_CHECKING:
     from .places import Places
 
     class InstallState(TypedDict):
-        """What ``hooks status`` says of one settings file.
-
-        state: ``complete``, ``incomplete``, ``elsewhere`` (another version, or from another path), ``absent``, or
-        ``unreadable``, which ``problem`` explains.
-        command: the words of the command that starts the hook; empty if there is none.
-        wired: the events that start the hook.
-        missing: the events that should start it and do not, or have another matcher or another manner of waiting.
-        changed_at: when the file was last changed, if the hooks are in it.
-        """
+        """What ``hooks status`` says of one settings file."""
 
         host: str
         scope: str
         file: str
-        state: str
+        state: str  # one of STATES
         problem: str | None
-        command: list[str]
+        command: list[str]  # empty if no command starts the hook
         allow_report: bool
         enforce: bool
         wired: list[str]
-        missing: list[str]
-        changed_at: str | None
+        missing: list[str]  # events that do not start the hook, or with another matcher or way of waiting
+        changed_at: str | None  # None if the file has no hooks
 
 
 LIMIT = 1 << 20
-"""The largest settings file, in bytes: far larger than real ones; a plan for that size takes seconds."""
+"""The largest settings file, in bytes: far larger than real ones. A plan for this size takes seconds."""
 
 COMPLETE, INCOMPLETE, ELSEWHERE, ABSENT, UNREADABLE = STATES = (
     "complete",
@@ -62,20 +51,16 @@ COMPLETE, INCOMPLETE, ELSEWHERE, ABSENT, UNREADABLE = STATES = (
     "absent",
     "unreadable",
 )
+"""``elsewhere``: the command is of another version, or from another path."""
 
 
 def options_of(installed: InstallState) -> list[str]:
-    """The options that the hooks were installed with."""
+    """Returns the options that the hooks were installed with."""
     return argument_words(reports=installed["allow_report"], enforce=installed["enforce"])
 
 
 class InstalledFile:
-    """The settings file of ``host`` in ``scope``, which need not exist.
-
-    data: its content; None if there is no file. text: the same, parsed; an empty object if there is no file, or if it
-    cannot be read, which ``error`` explains. entries: every handler in it; own: those that start our hook and nothing
-    else; mixed: those that start it and something else. command: the words of the own command; empty if there is none.
-    """
+    """The settings file of ``host`` in ``scope``, which need not exist."""
 
     __slots__ = ("_arguments", "command", "data", "entries", "error", "host", "mixed", "own", "path", "scope", "text")
 
@@ -88,14 +73,14 @@ class InstalledFile:
             self.data, self.text = _read(self.path, host)
         except SessionsError as error:
             self.error, self.data, self.text = error, None, parse(b"", comments=False)
-        self.entries = all_entries(self.text)
+        self.entries = all_entries(self.text)  # of an empty text if there is no file, or it cannot be read
         self.own = [entry for entry in self.entries if is_own_hook(entry.handler)]
         self.mixed = [entry for entry in self.entries if is_mixed_entry(entry.handler)]
         self.command = words_of(self.own[0].handler) if self.own else []
         self._arguments = arguments_of(self.command)
 
     def why_no_hooks(self) -> SessionsError | None:
-        """Why no hooks can be installed in it; None if they can."""
+        """Returns why no hooks can be installed in the file; None if they can."""
         try:
             for event in self.host.wired_events():
                 find_place(self.text, (HOOKS, event))
@@ -104,7 +89,7 @@ class InstalledFile:
         return self.error
 
     def state(self) -> InstallState:
-        """What is installed, compared with what an installation would write now."""
+        """Returns what is installed, compared with what an installation would write now."""
         wired = list(dict.fromkeys(entry.event for entry in self.own))
         missing = self._missing_events() if self.own else []
         why_no_hooks = self.why_no_hooks()
@@ -134,7 +119,7 @@ class InstalledFile:
         try:
             told = self._arguments
             return command_for(self.host, reports=told["reports"], enforce=told["enforce"])
-        except SessionsError:  # this installation has no working hook, so every entry is of another one
+        except SessionsError:  # this installation has no working hook, so all entries are of another one
             return []
 
     def _missing_events(self) -> list[str]:
@@ -144,7 +129,7 @@ class InstalledFile:
 
 
 def read_files(places: Places, host: HostSettings) -> list[InstalledFile]:
-    """The settings files of ``host`` whose place is known, from the user's to the narrowest scope."""
+    """Returns the settings files of ``host`` whose places are known, from the user's to the narrowest scope."""
     return [InstalledFile(places, host, scope) for scope in host.files if places.knows(host, scope)]
 
 
@@ -156,10 +141,7 @@ def _time_of_change(path: str) -> str | None:
 
 
 def _read(path: str, host: HostSettings) -> tuple[bytes | None, JsonText]:
-    """The content of the settings of ``host`` at ``path``, None if there is no file: then the text is an empty object.
-
-    Raises ``SettingsUnreadable``, ``StoreFailure``.
-    """
+    """Returns the content of the settings at ``path``, None if there is no file, and the parsed text."""
     try:
         data = external_file.read(path, LIMIT)
         return data, _parse_object(data or b"", host)
@@ -194,10 +176,10 @@ def _check_groups(text: JsonText, groups: Element) -> None:
 
 
 def _refuse_duplicate_keys(text: JsonText, start: int, keys: Iterable[str]) -> None:
-    """Raises ``InvalidInput`` for two members with one of ``keys``: the host may read the other one."""
+    """Raises ``InvalidInput`` for two members with one of ``keys``: a host may read the other one."""
     seen: set[str | None] = set()
     wanted = frozenset(keys)
     for element in text.elements(start)[0]:
         if element.key in seen:
-            text.member(start, str(element.key))  # it raises for a key that stands there twice
+            text.member(start, str(element.key))  # it raises for a key that is there twice
         seen |= wanted & {element.key}

@@ -1,7 +1,6 @@
-"""Changes to a JSON text that keep every other byte.
+"""Changes to a JSON text that keep every other byte, and all comments.
 
-A value is added on lines of its own behind its neighbours, or in the line of a text that has only one. Taking it out
-again gives the same bytes wherever it had neighbours or a comment beside it. Comments stay in place.
+If a value had neighbours or a comment beside it, removing it gives the bytes from before it was added.
 """
 
 from __future__ import annotations
@@ -23,10 +22,7 @@ _UNIT = "  "
 
 
 def with_value(text: JsonText, path: Sequence[str], value: Json) -> JsonText:
-    """``text`` with ``value`` as the last element of the array at ``path``; what is not there of the path is added.
-
-    Raises ``InvalidInput`` if there is something else on the path.
-    """
+    """Returns ``text`` with ``value`` as the last element of the array at ``path``; adds what the path lacks."""
     start, missing = find_place(text, path)
     if not missing:
         return append_value(text, start, value)
@@ -38,10 +34,7 @@ def with_value(text: JsonText, path: Sequence[str], value: Json) -> JsonText:
 
 
 def find_place(text: JsonText, path: Sequence[str]) -> tuple[int, Sequence[str]]:
-    """Where the array at ``path`` begins, or the last object that is there, and the keys that are not in it.
-
-    Raises ``InvalidInput`` if there is something else on the path.
-    """
+    """Returns where the array at ``path``, or the last object on the way, begins, and the keys that it lacks."""
     start = text.start
     for number, key in enumerate(path, 1):
         found = text.member(start, key)
@@ -55,15 +48,12 @@ def find_place(text: JsonText, path: Sequence[str]) -> tuple[int, Sequence[str]]
 
 
 def append_value(text: JsonText, start: int, value: Json, key: str | None = None) -> JsonText:
-    """``text`` with ``value`` as the last element of the array at ``start``, or member ``key`` of the object there.
-
-    It stands behind the comments that belong to the last element.
-    """
+    """Returns ``text`` with ``value`` as last element of the array at ``start``, or as member ``key`` of the object."""
     elements, close = text.elements(start)
     whole, unit = text.text, _unit(text)
     outer = " " if unit is None else _newline_of(whole) + _indentation(whole, start)
     line = outer + (unit or "")
-    spot = len(whole[:close].rstrip(BLANKS))
+    spot = len(whole[:close].rstrip(BLANKS))  # behind the comments of the last element
     before, after = whole[:spot], whole[spot:]
     if elements:
         end = elements[-1].end
@@ -76,7 +66,7 @@ def append_value(text: JsonText, start: int, value: Json, key: str | None = None
 
 
 def without_value(text: JsonText, path: Sequence[str | int]) -> JsonText:
-    """``text`` without the value at ``path``, nor the containers above it that hold nothing else."""
+    """Returns ``text`` without the value at ``path``, and without containers that hold nothing else."""
     way = text.way_to(path)
     while len(way) > 1 and _holds_one_value(text, way[-1][0]):
         way.pop()
@@ -84,7 +74,7 @@ def without_value(text: JsonText, path: Sequence[str | int]) -> JsonText:
 
 
 def remove_element(text: JsonText, start: int, number: int) -> JsonText:
-    """``text`` without the element ``number`` of the object or array at ``start``, nor one comma beside it."""
+    """Returns ``text`` without the element ``number`` of the object or array at ``start``, and one comma."""
     elements, close = text.elements(start)
     element, whole = elements[number], text.text
     if _holds_one_value(text, start):
@@ -99,7 +89,7 @@ def remove_element(text: JsonText, start: int, number: int) -> JsonText:
         before = whole[:comma] + before[comma + 1 :]
     kept = before.rstrip(BLANKS)
     if ends_in_line_comment(kept) and not rest.lstrip(" \t").startswith(LINE_ENDS):
-        kept = before  # with the end of the line
+        kept = before  # with its line end
     return _changed(text, kept + rest)
 
 
@@ -112,7 +102,7 @@ def _changed(text: JsonText, changed: str) -> JsonText:
 
 
 def _unit(text: JsonText) -> str | None:
-    """One step of indentation: that of the first member. None for a text that has its values on one line."""
+    """Returns one step of indentation, taken from the first member; None if the text is on one line."""
     elements, close = text.elements(text.start)
     if elements and not any(end in text.text[text.start : close] for end in LINE_ENDS):
         return None
@@ -124,6 +114,6 @@ def _newline_of(whole: str) -> str:
 
 
 def _indentation(whole: str, at: int) -> str:
-    """The indentation of the line at the position ``at``."""
+    """Returns the indentation of the line at the position ``at``."""
     line = whole[whole.rfind("\n", 0, at) + 1 : at]
     return line[: len(line) - len(line.lstrip(" \t"))]

@@ -1,8 +1,6 @@
-"""A JSON text with the positions of its values, so that a part of it can be changed without rewriting the rest.
+"""A JSON text with the positions of its values, so that a part can change and the rest stays.
 
-Owns parsing with positions. Comments are accepted for hosts that strip them: they are replaced by blanks in a copy of
-the same length, so that positions are equal in both. Anything else that is not JSON raises ``InvalidInput``, which
-names the problem and the position.
+For hosts that strip comments, a copy of the same length has blanks instead of them: positions are equal in both.
 """
 
 from __future__ import annotations
@@ -24,7 +22,7 @@ if TYPE_CHECKING:
 BLANKS = " \t\r\n"
 LINE_ENDS = ("\r", "\n")
 BYTE_ORDER_MARK = "\ufeff"
-"""The byte order mark that some editors write first."""
+"""Some editors write it first."""
 
 _BLANK = re.compile(f"[{BLANKS}]*")
 _TEXT_OR_COMMENT = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"?|//[^\n\r]*|/\*.*?(?:\*/|\Z)', re.DOTALL)
@@ -32,10 +30,7 @@ _MOST_DIGITS = 300
 
 
 class Element(NamedTuple):
-    """An element of an array, or a member of an object, which begins with its ``key`` at ``start``.
-
-    value_start, end: the positions where ``value`` begins and ends.
-    """
+    """An element of an array, or a member of an object, which begins with its ``key`` at ``start``."""
 
     key: str | None
     start: int
@@ -45,7 +40,7 @@ class Element(NamedTuple):
 
 
 class JsonText:
-    """A JSON text that parses; immutable. ``plain`` is the text with blanks in the place of comments."""
+    """A JSON text that parses; immutable. ``plain`` is the text with blanks instead of comments."""
 
     __slots__ = ("comments", "plain", "start", "text", "value")
 
@@ -59,7 +54,7 @@ class JsonText:
             raise explain(json.JSONDecodeError("Extra data", self.plain, self._past_blanks(end)), text)
 
     def elements(self, start: int) -> tuple[list[Element], int]:
-        """The elements of the object or array at ``start``, and the position of its closing bracket."""
+        """Returns the elements of the object or array at ``start``, and the position of its closing bracket."""
         at = self._past_blanks(start + 1)
         found: list[Element] = []
         while self.plain[at] not in "]}":
@@ -71,17 +66,14 @@ class JsonText:
         return found, at
 
     def member(self, start: int, key: str) -> Element | None:
-        """The member ``key`` of the object at ``start``.
-
-        Raises ``InvalidInput`` if there are two, because it is undefined which one a host reads.
-        """
+        """Returns the member ``key`` of the object at ``start``."""
         found = [element for element in self.elements(start)[0] if element.key == key]
-        if len(found) > 1:
+        if len(found) > 1:  # a host may read either
             raise InvalidInput(f"the same key twice in an object: {key!a}", place(self.text, found[1].start))
         return found[0] if found else None
 
     def way_to(self, path: Sequence[str | int]) -> list[tuple[int, int]]:
-        """For each step of ``path``, which leads to a value: where its container begins, and the number in there."""
+        """Returns for each step of ``path`` where its container begins, and the number of the element in it."""
         way: list[tuple[int, int]] = []
         start = self.start
         for step in path:
@@ -92,7 +84,7 @@ class JsonText:
         return way
 
     def has_comments(self, start: int) -> bool:
-        """Whether the object or array at ``start`` contains a comment outside its elements."""
+        """Returns whether the object or array at ``start`` contains a comment outside its elements."""
         elements, close = self.elements(start)
         begins = [start, *(element.end for element in elements)]
         ends = [*(element.start for element in elements), close]
@@ -121,7 +113,7 @@ class JsonText:
 
 
 def parse(data: bytes, *, comments: bool) -> JsonText:
-    """``data`` as a text; blanks alone count as an empty object. Raises ``InvalidInput``."""
+    """Returns ``data`` as a text; blanks alone count as an empty object."""
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -135,17 +127,17 @@ def parse(data: bytes, *, comments: bool) -> JsonText:
 
 
 def as_object(value: Json) -> dict[str, Json]:
-    """``value`` if it is an object, else an empty one."""
+    """Returns ``value`` if it is an object, else an empty object."""
     return value if isinstance(value, dict) else {}
 
 
 def ends_in_line_comment(text: str) -> bool:
-    """Whether what is written behind ``text`` would be part of a comment."""
+    """Returns whether text behind ``text`` would be part of a comment."""
     return any(found.end() == len(text) and found[0].startswith("//") for found in _TEXT_OR_COMMENT.finditer(text))
 
 
 def _blank_comment(found: re.Match[str]) -> str:
-    """Blanks for a comment; a string, and a comment that is not closed, stay as they are."""
+    """Returns blanks for a comment; a string, and a comment that is not closed, stay."""
     is_closed = found[0].startswith("//") or (found[0].startswith("/*") and found[0][2:].endswith("*/"))
     return re.sub(r"[^\n\r]", " ", found[0]) if is_closed else found[0]
 

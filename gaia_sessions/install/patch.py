@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def patch_lines(path: str, before: bytes | None, after: bytes | None, base: str) -> Iterator[str]:
-    """The lines of a unified diff with paths relative to ``base``, for ``patch -p1`` there; None is for no file."""
+    """Yields a unified diff with paths relative to ``base``, for ``patch -p1`` there; None means no file."""
     from difflib import unified_diff
 
     name = os.path.relpath(path, base) if path.startswith(base.rstrip(os.sep) + os.sep) else path.lstrip(os.sep)
@@ -23,6 +23,6 @@ def patch_lines(path: str, before: bytes | None, after: bytes | None, base: str)
 
 
 def _lines(data: bytes | None) -> list[str]:
-    """The lines as ``patch`` splits them: only a newline ends a line."""
+    """Returns the lines as ``patch`` splits them: only a newline ends a line."""
     whole = (data or b"").decode(errors="surrogateescape").split("\n")
     return [line + "\n" for line in whole[:-1]] + ([whole[-1]] if whole[-1] else [])

@@ -1,8 +1,6 @@
-"""The permission rules by which sub-agents may report, and keep todos, without being asked.
+"""The permission rules that let sub-agents report and keep todos without asking.
 
-Claude Code 2.1.197 and 2.1.330 allow what begins like the rule, and refuse it when another command, a redirection or a
-nested command is added; both ignore the rules of a project until its folder is trusted. A rule is known by our command
-in it, of this or of another installation.
+Claude Code allows what begins like the rule, but no added command, redirection or nested command.
 """
 
 from __future__ import annotations
@@ -28,32 +26,32 @@ _PERMISSIONS, _ALLOW = "permissions", "allow"
 
 
 def permission_rules() -> list[str]:
-    """A rule for each command that agents are told, and no other; raises ``StoreFailure`` if a rule cannot name it."""
+    """Returns a rule for each command that agents are told, and no other."""
     path = find_program()
     if path is None:
         raise StoreFailure(
-            "name the command", "gaia-sessions", "it is not installed beside this interpreter", "install it there"
+            "allow the command", "gaia-sessions", "it is not installed beside this interpreter", "install it there"
         )
     if _FORBIDDEN_IN_RULE.intersection(path):
         raise StoreFailure(
-            "name the command", path, "its path contains a character with a special meaning in a rule", "move it"
+            "allow the command", path, "a character of its path has a special meaning in a permission rule", "move it"
         )
     return [f"Bash({agent_command(path, command)} *)" for command in AGENT_COMMANDS]
 
 
 def own_rules(text: JsonText) -> list[str]:
-    """The allowed permissions that are ours."""
+    """Returns the allowed permissions that are ours."""
     return [rule for rule in _allowed(text) if is_own_rule(rule)]
 
 
 def commands_without_rule(text: JsonText) -> list[str]:
-    """The commands that no rule of ours allows, where another is allowed: an earlier version knew fewer."""
+    """Returns the commands that no rule allows although another is allowed: an earlier version knew fewer."""
     allowed = {found[1] for rule in _allowed(text) if (found := _OWN_RULE.fullmatch(rule))}
     return [command for command in AGENT_COMMANDS if command not in allowed] if allowed else []
 
 
 def with_rules(text: JsonText, wanted: list[str]) -> JsonText:
-    """``text`` with the ``wanted`` rules and no other of ours among the allowed permissions."""
+    """Returns ``text`` with the ``wanted`` rules and no other rule of ours among the allowed permissions."""
     if own_rules(text) == wanted:
         return text
     text = without_rules(text)
@@ -63,13 +61,10 @@ def with_rules(text: JsonText, wanted: list[str]) -> JsonText:
 
 
 def without_rules(text: JsonText) -> JsonText:
-    """``text`` without any rule of ours; the last goes first, so that the other numbers stay valid.
-
-    Raises ``InvalidInput``.
-    """
+    """Returns ``text`` without any rule of ours."""
     if len(own_rules(text)) > MOST_OWN:
         raise InvalidInput(by_hand("rules allow"), _PERMISSIONS)
-    for number, rule in reversed([*enumerate(_allowed(text))]):
+    for number, rule in reversed([*enumerate(_allowed(text))]):  # so the other numbers stay valid
         if is_own_rule(rule):
             text = without_value(text, [_PERMISSIONS, _ALLOW, number])
     return text
@@ -81,5 +76,5 @@ def _allowed(text: JsonText) -> list[str]:
 
 
 def is_own_rule(rule: str) -> bool:
-    """Whether ``rule`` allows a command that agents are told, of this or of another installation."""
+    """Returns whether ``rule`` allows a command of ours, of this or of another installation."""
     return _OWN_RULE.fullmatch(rule) is not None

@@ -1,8 +1,4 @@
-"""Where the settings and the files of gaia-sessions are, for one user and one project.
-
-Owns the way from a root or a folder to the project around it, and from there to each host's settings file. What stands
-in such a file is known by ``hosts``.
-"""
+"""Where the settings files of hosts and our own files are, for one user and one project."""
 
 from __future__ import annotations
 
@@ -21,35 +17,28 @@ if TYPE_CHECKING:
     from gaia_sessions.hosts.settings import HostSettings
 
 HOSTS = {name: hosts.settings_of(name) for name in hosts.HOSTS}
-"""The settings of each host."""
-
 
 UNKNOWN_HOME = "is not set, and the system knows no home folder for you"
 
 
 class Places:
-    """The folders and files for one user and one project.
-
-    root: the directory of the sessions.
-    project: the folder with the project's settings, ``beside`` if given.
-    here: the folder in which a client would be started now.
-    variables: the environment variables of this call.
-    """
+    """The folders and files for one user and one project. ``beside``: the folder with the project's settings."""
 
     __slots__ = ("here", "project", "root", "variables")
 
     def __init__(self, root: str, variables: Mapping[str, str], beside: str | None = None) -> None:
         self.variables = variables
         self.root = root
+        # The folder in which a client would be started now.
         self.here = beside or _start_folder(variables)
         self.project = beside or _project_of(root, variables, self.here)
 
     def knows(self, host: HostSettings, scope: str) -> bool:
-        """Whether it is known where the settings of ``host`` in ``scope`` are: a user may have no home."""
+        """Returns whether the place of these settings is known: a user may have no home."""
         return scope != USER or bool(folder_of(host.name, self.variables))
 
     def folder_of(self, host: HostSettings, scope: str) -> str:
-        """The folder of ``host`` in ``scope``, which need not exist; raises ``BadSetting`` if it is not known."""
+        """Returns the folder of ``host`` in ``scope``, which need not exist."""
         if not self.knows(host, scope):
             raise BadSetting("HOME", UNKNOWN_HOME, "set it to your home folder")
         if scope == USER:
@@ -65,29 +54,27 @@ class Places:
 
     @property
     def is_hooks_root(self) -> bool:
-        """Whether that is ``root``; hooks follow no link out of the project to it."""
+        """Whether that is ``root``. Hooks follow no link out of the project to it."""
         is_same = os.path.realpath(self.root) == os.path.realpath(self.hooks_root)
         return is_same and not target_outside(self.hooks_root)
 
     def file_of(self, host: HostSettings, scope: str) -> str:
-        """The settings file of ``host`` in ``scope``, which need not exist."""
+        """Returns the settings file of ``host`` in ``scope``, which need not exist."""
         return os.path.join(self.folder_of(host, scope), host.files[scope])
 
 
 def _project_of(root: str, variables: Mapping[str, str], here: str) -> str:
-    """The project whose sessions are at ``root``; for a root elsewhere, the project around the working directory.
-
-    In a linked worktree of the project, that worktree: a client started there reads the settings there.
-    """
+    """Returns the project of the sessions at ``root``; if they are elsewhere, the project around this folder."""
     folder = claude_folder(root)
     if folder is None:
         elsewhere = {name: value for name, value in variables.items() if name != "GAIA_SESSIONS_ROOT"}
         folder = os.path.dirname(find_root(None, elsewhere, working_directory()))
+    # A client that is started in a linked worktree reads the settings there.
     return _worktree_of(os.path.dirname(folder), here) or os.path.dirname(folder)
 
 
 def _worktree_of(project: str, here: str) -> str | None:
-    """The linked worktree of ``project`` that contains ``here``; None if there is none."""
+    """Returns the linked worktree of ``project`` that contains ``here``; None if there is none."""
     sessions = os.path.realpath(os.path.join(project, SESSIONS_PATH))
     while here not in (project, os.path.dirname(here)):
         if os.path.isfile(os.path.join(here, ".git")):
@@ -102,5 +89,5 @@ def _start_folder(variables: Mapping[str, str]) -> str:
 
 
 def _sessions_of(project: str) -> str:
-    """The root that hooks use for a client that was started in ``project``."""
+    """Returns the root that hooks use for a client that was started in ``project``."""
     return find_root(None, {"CLAUDE_PROJECT_DIR": project}, "")

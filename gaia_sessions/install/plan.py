@@ -1,8 +1,7 @@
-"""Installing the hooks in a host's settings, and uninstalling them.
+"""Installs the hooks in a host's settings, and uninstalls them.
 
-Each of the two is a plan that is made from the file as it is now, and then shown or written. A plan for what already
-holds changes nothing. An uninstall takes out what is ours and nothing else, whoever put it in: no copy of the file is
-kept, since installing adds to it in one way, of which removing is the exact inverse.
+Both make a plan from the file as it is now, and then show or write it. No copy of the file is kept: removing is the
+exact inverse of adding.
 """
 
 from __future__ import annotations
@@ -34,19 +33,13 @@ if TYPE_CHECKING:
     from .places import Places
 
     class EntryByHand(TypedDict):
-        """An entry that starts our hook and was written by a person: its event, and its group without other entries."""
+        """An entry that starts our hook and that a person wrote."""
 
         event: str
-        entry: dict[str, Json]
+        entry: dict[str, Json]  # its group, without other entries
 
     class InstallResult(TypedDict):
-        """What was done, or would be.
-
-        by_hand: the entries that a person had written for our hooks, and that are gone.
-        rules: the permissions that an installation adds; withdrawn: those that are removed.
-        remarks: codes of what a person should know of an installation: some of ``REMARKS``.
-        elsewhere: the other scopes in which the host has the hooks, after an uninstall.
-        """
+        """What was done, or would be done."""
 
         action: str
         host: str
@@ -57,11 +50,11 @@ if TYPE_CHECKING:
         dry_run: bool
         command: list[str]
         events: list[str]
-        by_hand: list[EntryByHand]
-        rules: list[str]
-        withdrawn: list[str]
-        remarks: list[str]
-        elsewhere: list[str]
+        by_hand: list[EntryByHand]  # entries that are gone
+        rules: list[str]  # permissions that were added
+        withdrawn: list[str]  # permissions that were removed
+        remarks: list[str]  # some of REMARKS
+        elsewhere: list[str]  # other scopes with hooks, after an uninstall
         diff: str
 
 
@@ -70,10 +63,7 @@ TRUST_HOOKS, TRUST_FOLDER, MACHINE_PATHS = REMARKS = "trust_hooks", "trust_folde
 
 
 class InstallRequest:
-    """What the user asked for; a ``scope`` of None is the one with the hooks, or the default.
-
-    Raises ``UsageError`` for a scope or an option that the host does not have.
-    """
+    """What the user asked for; ``scope`` None: the scope that has the hooks, or the default."""
 
     __slots__ = ("action", "enforce", "host", "report", "scope")
 
@@ -94,13 +84,13 @@ class InstallRequest:
         if scope not in (None, *self.host.files):
             raise UsageError(f"{host} has no {scope} settings", "use --user or --project")
         if report and host != CLAUDE_CODE:
-            raise UsageError(f"only {CLAUDE_CODE} has a permission rule for one command", "omit --allow-report")
+            raise UsageError(f"--allow-report works only with {CLAUDE_CODE}", "omit --allow-report")
         if enforce and not self.host.enforced:
-            raise UsageError(f"limits are not held with {host}", "omit --enforce")
+            raise UsageError(f"--enforce does not work with {host}", "omit --enforce")
 
 
 class Plan:
-    """The change of one settings file from ``before`` to ``after``, None for no file, and the result of making it."""
+    """The change of one settings file from ``before`` to ``after``, None for no file, and its result."""
 
     __slots__ = ("after", "before", "path", "result")
 
@@ -111,9 +101,9 @@ class Plan:
         self.result: InstallResult = {**result, "changed": after != self.before}
 
     def write(self) -> None:
-        """Makes the change durably. Raises ``StoreFailure``, also if the file is not as it was read any more."""
+        """Makes the change durably. Raises ``StoreFailure`` if the file has changed since it was read."""
         if self.after is not None:
-            with translate_errors("make the folder of", self.path):
+            with translate_errors("create the folder of", self.path):
                 external_file.make_folders(os.path.dirname(os.path.realpath(self.path)))
             external_file.write(self.path, self.before, self.after)
         elif self.before is not None:
@@ -127,13 +117,7 @@ class Plan:
 def carry_out(
     places: Places, request: InstallRequest, announce: Callable[[str], None], *, dry_run: bool = False
 ) -> InstallResult:
-    """Does what was asked for, or with ``dry_run`` finds the difference; the result.
-
-    An installation calls ``announce`` with the file that it is about to write. A file that somebody else changes
-    meanwhile is read again. Raises ``HooksElsewhere`` if another scope of this project has the hooks,
-    ``SettingsUnreadable`` for a file that does not parse, ``StoreFailure`` for what the system refuses, and
-    ``BadSetting`` for settings of a user without a home.
-    """
+    """Does what was asked for, or with ``dry_run`` finds the difference; returns the result."""
     plan = make_plan(places, request)
     if dry_run:
         lines = patch_lines(plan.path, plan.before, plan.after, places.project) if plan.result["changed"] else ()
@@ -144,7 +128,7 @@ def carry_out(
         try:
             plan.write()
             break
-        except StoreFailure:
+        except StoreFailure:  # if somebody changed the file meanwhile, it is read again
             again = make_plan(places, request)
             if again.before == plan.before:
                 raise
@@ -153,7 +137,7 @@ def carry_out(
 
 
 def make_plan(places: Places, request: InstallRequest) -> Plan:
-    """The change after which ``request`` holds, and nothing else in the settings is different; writes nothing."""
+    """Returns the change after which ``request`` holds and nothing else in the settings differs."""
     files = read_files(places, request.host)
     scope = request.scope or default_scope(request.host, files)
     if request.action == INSTALL:
@@ -196,7 +180,7 @@ def _plan_uninstall(places: Places, file: InstalledFile, elsewhere: list[str]) -
 
 
 def _content(file: InstalledFile, text: JsonText) -> bytes | None:
-    """What ``file`` holds with ``text``; None, for no file, if nothing is left in it, not even a comment."""
+    """Returns the content of ``file`` with ``text``; None, for no file, if nothing is left, not even a comment."""
     if text is file.text:
         return file.data
     return None if text.value == {} and text.text == text.plain else text.text.encode()

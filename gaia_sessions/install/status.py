@@ -1,4 +1,4 @@
-"""The hooks as they are: in the settings of hosts, as a plugin, and in the log of what was received."""
+"""The hooks as they are: in the settings of hosts, as a plugin, and in the log of received events."""
 
 from __future__ import annotations
 
@@ -25,21 +25,16 @@ if TYPE_CHECKING:
     from .places import Places
 
     LastEvents = dict[str, dict[str, str]]
-    """For each host by name, the time of the last occurrence of each event."""
+    """The time of the last occurrence of each event, by the name of the host."""
 
 _PLUGIN_PREFIX = "gaia-sessions@"
 
 _DIRECT = "direct"
-"""What the log has in the place of an event for a direct call."""
+"""The event of a direct call in the log."""
 
 
 class InstalledHooks:
-    """What is installed for ``hosts`` at ``places``, read once.
-
-    files: the settings of each host, from the user's to the narrowest scope, with what they amount to.
-    own: those of them that have hooks of ours. plugin: whether Claude Code enables the plugin.
-    last_events: when each event was last received, by host.
-    """
+    """What is installed for ``hosts`` at ``places``, read once."""
 
     __slots__ = ("files", "hosts", "last_events", "own", "places", "plugin")
 
@@ -54,12 +49,12 @@ class InstalledHooks:
         self.last_events = _last_events(places.root)
 
     def own_of(self, host: HostSettings) -> list[InstalledFile]:
-        """The files with hooks of ours that clients of ``host`` may read."""
+        """Returns the files with hooks of ours that clients of ``host`` may read."""
         return [file for file in self.own if file.host is host]
 
     @property
     def last_received(self) -> dict[str, str]:
-        """For each event, when it was last received from any host."""
+        """The time at which each event was last received from any host."""
         last: dict[str, str] = {}
         for events in self.last_events.values():
             last.update({event: max(last.get(event, at), at) for event, at in events.items()})
@@ -67,7 +62,7 @@ class InstalledHooks:
 
 
 def _has_plugin(places: Places, files: list[InstalledFile]) -> bool:
-    """Whether Claude Code enables the plugin: the narrowest scope that says so decides, else its installation."""
+    """Returns whether Claude Code enables the plugin: the narrowest scope decides, else its installation."""
     configured: dict[str, Json] = {}
     for file in files:  # from the user's to the narrowest scope
         configured.update(as_object(as_object(file.text.value).get("enabledPlugins")))
@@ -87,7 +82,7 @@ def _installed_plugins(places: Places) -> list[str]:
 
 
 def _last_events(root: str) -> LastEvents:
-    """The latest time of each event by host; texts of times as the log writes them have the order of the times."""
+    """Returns the latest time of each event by host. These texts have the order of the times."""
     last: LastEvents = {}
     for line in hook_log_reader.read_lines(root):
         event, at, host = line.get("event"), hook_log_reader.line_time(line), line.get("host")
