@@ -1,7 +1,4 @@
-"""Google ADK: a session service on our store.
-
-Owns all that knows ADK. Only ``service`` loads google-adk.
-"""
+"""Google ADK: a session service on our store. Only ``service`` loads google-adk."""
 
 from __future__ import annotations
 
@@ -13,7 +10,7 @@ if TYPE_CHECKING:
 else:
 
     def __getattr__(name: str) -> object:
-        """``GaiaSessionService`` or ``register``, with which google-adk is loaded."""
+        """Returns ``GaiaSessionService`` or ``register``, and loads google-adk."""
         if name not in {"GaiaSessionService", "register"}:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         try:
@@ -21,6 +18,6 @@ else:
         except ImportError as error:
             if (error.name or "").partition(".")[0] != "google":
                 raise
-            advice = "pip install 'gaia-sessions[adk]' brings the google-adk that it needs"
+            advice = "type: pip install 'gaia-sessions[adk]'"
             raise ImportError(f"{name} cannot be loaded ({error}): {advice}", name=error.name) from error
         return getattr(service, name)

@@ -1,6 +1,6 @@
-"""An event of ADK as a message of a transcript: whose words it is, its text for people, and the event itself.
+"""An event of ADK as a message of a transcript: its role, its text for people, and the event itself.
 
-The event stays the text that ADK made of it, so that ADK reads back just what it wrote.
+The event stays the text that ADK made of it, so that ADK reads exactly what it wrote.
 """
 
 from __future__ import annotations
@@ -18,10 +18,7 @@ _USER, _AGENT, _TOOL = "user", "assistant", "tool"
 
 
 def app_event(text: str) -> AppEvent:
-    """The event that ADK wrote as ``text``. Of several calls or results the first is named.
-
-    Raises ``InvalidInput`` for a time that cannot be written.
-    """
+    """Returns the event that ADK wrote as ``text``. Of several calls or results, the first one is named."""
     event = json.loads(text)
     at = float(event["timestamp"])
     if at < 0:
@@ -54,7 +51,7 @@ def _failure(event: dict[str, Any]) -> str:
 
 
 def _detail(tool: dict[str, Any]) -> str:
-    """With what a tool is called, or what it returned, for people."""
+    """Returns the arguments or the result of a tool, for people."""
     found = tool.get("args", tool.get("response"))
     return json.dumps(found, ensure_ascii=False)[:_LONGEST_DETAIL] if found else ""
 
@@ -65,5 +62,5 @@ def _name(tool: dict[str, Any], key: str) -> str | None:
 
 
 def _clean(text: str) -> str:
-    """``text`` without what no line of a transcript may hold."""
+    """Returns ``text`` without what a line of a transcript may not contain."""
     return text.replace("\0", "\ufffd").encode("utf-8", "replace").decode()

@@ -1,7 +1,7 @@
 """ADK's session service on our store: the one module that loads google-adk.
 
-ADK's classes give the form, and its errors are raised. Work on files is done in threads, so that no other conversation
-waits for a disk. What a program has seen of a session stands in a text that ADK keeps in a session object.
+Threads do the work on files, so that no other conversation waits for a disk. What a program has seen of a session is in
+a text that ADK stores in a session object.
 """
 
 from __future__ import annotations
@@ -45,24 +45,27 @@ if TYPE_CHECKING:
     Result = TypeVar("Result")
 
 DEFAULT_ROOT = os.path.join(".adk", "gaia-sessions")
-"""Where sessions are if nobody says otherwise, from the working directory on."""
+"""The default folder of the sessions, below the working directory."""
 
 _SCHEME = "gaia"
-_FORM = "write gaia:///absolute/path, with ?none_clears=true if a None is to clear a key"
+_FORM = "write gaia:///absolute/path, or gaia:///absolute/path?none_clears=true if None clears a key"
 
 
 class GaiaSessionService(BaseSessionService):
-    """Keeps the sessions, events and states of ADK in our store, where every acknowledged one is durable.
+    """Stores the sessions, events and states of ADK durably in our store.
 
-    ``root`` is the directory of the sessions, or ``uri`` names it: ``gaia:///absolute/path``. By default it is
-    ``.adk/gaia-sessions``. With ``none_clears`` a None in a state delta clears the key; else None is a value, as with
-    ADK's own services. Other options, which ADK gives to every service, are ignored.
+    If another process, task or command has changed the session since the session object was loaded, ``append_event``
+    raises ``StaleSessionError`` and stores nothing: load the session again with ``get_session``, and repeat. The same
+    happens with a session object that was read from JSON.
 
-    Whoever appends to a session object that another process, task or command has overtaken gets ``StaleSessionError``,
-    before anything of the event is stored: load it with ``get_session``, and repeat. So it is with one that was read
-    from JSON, since ADK leaves that text out there. What a state cannot hold (a value that is not JSON, a key of more
-    than 256 characters) is a ``ValueError`` that names the key. Every method may raise those of
-    ``gaia_sessions.errors`` that tell of the disk, of locks and of damaged files.
+    A value that is not JSON, or a key of more than 256 characters, is a ``ValueError`` that names the key. Every method
+    may raise errors of ``gaia_sessions.errors`` about the disk, locks and damaged files.
+
+    Args:
+        root: The folder of the sessions. The default is ``.adk/gaia-sessions``.
+        uri: The same as ``gaia:///absolute/path``, instead of ``root``.
+        none_clears: Whether None in a state delta clears the key. By default None is a value, as in ADK's services.
+        _: Other options, which ADK gives to every service, are ignored.
     """
 
     def __init__(
@@ -74,7 +77,7 @@ class GaiaSessionService(BaseSessionService):
         **_: object,
     ) -> None:
         if root is not None and uri is not None:
-            raise ValueError(f"give a root or a uri, not both; as a uri {_FORM}")
+            raise ValueError(f"give root or uri, not both; for uri, {_FORM}")
         if uri is not None:
             root, clears = _read_uri(uri)
             none_clears = none_clears or clears
@@ -89,33 +92,35 @@ class GaiaSessionService(BaseSessionService):
     async def create_session(
         self, *, app_name: str, user_id: str, state: dict[str, Any] | None = None, session_id: str | None = None
     ) -> Session:
-        """As ADK says. A session that has ended or was cancelled keeps its id: ``AlreadyExistsError``."""
+        """Creates a session. If its ID had one before, also an ended one, raises ``AlreadyExistsError``."""
         return await self._call(self._create, app_name, user_id, state or {}, (session_id or "").strip())
 
     async def get_session(
         self, *, app_name: str, user_id: str, session_id: str, config: GetSessionConfig | None = None
     ) -> Session | None:
-        """As ADK says, also of one that has ended; ``num_recent_events`` of those that ``after_timestamp`` leaves."""
+        """Returns a session, also an ended one, with ``num_recent_events`` of those after ``after_timestamp``."""
         return await self._call(self._get, app_name, user_id, session_id.strip(), config or GetSessionConfig())
 
     async def list_sessions(self, *, app_name: str, user_id: str | None = None) -> ListSessionsResponse:
-        """As ADK says, the oldest update first; without sessions that have ended, and those that cannot be read."""
+        """Returns the open sessions that can be read, the oldest update first."""
         return await self._call(self._list, app_name, user_id)
 
     async def delete_session(self, *, app_name: str, user_id: str, session_id: str) -> None:
-        """As ADK says. There need be no such session. What it shared with others stays."""
+        """Deletes a session, if it exists. State that it shares stays."""
         who = app_name, user_id, session_id.strip()
         await self._call(app_sessions.remove, utc_now(), self._limits, *who)
 
     async def get_user_state(self, *, app_name: str, user_id: str) -> dict[str, Any]:
-        """As ADK says."""
+        """Returns the state of a user."""
         document = await self._call(lambda store: store.document((app_name, user_id)))
         return dict(document["state"]) if document else {}
 
     async def append_event(self, session: Session, event: Event) -> Event:
-        """As ADK says: ``temp:`` and ``secret:`` keys reach the session object and nothing else.
+        """Stores an event. ``temp:`` and ``secret:`` keys change only the session object.
 
-        Raises ``StaleSessionError``, and ``SessionNotFoundError`` for a session that was deleted or has ended.
+        Raises:
+            StaleSessionError: the session has changed since it was loaded.
+            SessionNotFoundError: the session was deleted or has ended.
         """
         if event.partial:
             return event
@@ -127,7 +132,7 @@ class GaiaSessionService(BaseSessionService):
             seen = Seen.from_text(session._storage_update_marker or "")  # noqa: SLF001  # as ADK's own services do
             work = asyncio.ensure_future(self._call(self._append, session, event, seen))
             cancelled: asyncio.CancelledError | None = None
-            while not work.done():  # what a thread has begun ends, however often it is cancelled: nobody comes between
+            while not work.done():  # a thread ends what it began, even if this is cancelled
                 try:
                     await asyncio.wait([work])
                 except asyncio.CancelledError as error:
@@ -147,7 +152,7 @@ class GaiaSessionService(BaseSessionService):
     async def _call(
         self, do: Callable[Concatenate[Store, Arguments], Result], *arguments: Arguments.args, **named: Arguments.kwargs
     ) -> Result:
-        """What ``do`` returns in a thread, for a store that is open for this one call."""
+        """Returns what ``do`` returns in a thread, with a store that is open for this one call."""
 
         def call() -> Result:
             with self._sessions.store as store:
@@ -168,7 +173,7 @@ class GaiaSessionService(BaseSessionService):
     def _get(self, store: Store, app: str, user: str, app_id: str, config: GetSessionConfig) -> Session | None:
         since, last = config.after_timestamp, config.num_recent_events
         while (record := app_sessions.find(store, app, user, app_id)) is not None:
-            with suppress(errors.SessionNotFound):  # somebody has just removed it, or begun it anew
+            with suppress(errors.SessionNotFound):  # it was removed or begun again just now
                 messages = app_sessions.messages_of(store, record, last if since is None else None)
                 break
         if record is None:
@@ -181,7 +186,7 @@ class GaiaSessionService(BaseSessionService):
 
     def _list(self, store: Store, app: str, user: str | None) -> ListSessionsResponse:
         known: dict[Scope, Document | None] = {}
-        with suppress(errors.StoreFailure):  # after a reboot; else one user's sessions cost as much as all
+        with suppress(errors.StoreFailure):  # without an index, one user's sessions cost as much as all
             store.ensure_index()
         found = [_session(store, record, known) for record in app_sessions.going_on(store, app, user)]
         return ListSessionsResponse(sessions=sorted(found, key=lambda one: (one.last_update_time, one.user_id, one.id)))
@@ -192,7 +197,7 @@ class GaiaSessionService(BaseSessionService):
             if record is None or not is_open(record):
                 _not_found(session)
             if seen is None:
-                raise StaleSessionError(f"Session {session.id} was not loaded from here: load it with get_session.")
+                raise StaleSessionError(f"Session {session.id} was not loaded here: load it with get_session.")
             delta = self._delta(event.actions.state_delta)
             found = app_event(_written(event, delta))
             try:
@@ -206,7 +211,7 @@ class GaiaSessionService(BaseSessionService):
             return seen.text(), found.at
 
     def _delta(self, state: dict[str, Any]) -> Delta:
-        """The delta that ADK writes as ``state``. Raises ``InvalidInput`` that names a key whose value is not JSON."""
+        """Returns the delta that ADK writes as ``state``."""
         values = {key: _as_json(key, value) for key, value in state.items()}
         cleared = [key for key, value in values.items() if value is None] if self.none_clears else []
         return Delta({key: value for key, value in values.items() if key not in cleared}, cleared)
@@ -230,7 +235,7 @@ class GaiaSessionService(BaseSessionService):
 def _session(store: Store, record: Record, known: dict[Scope, Document | None] | None = None) -> Session:
     state, seen = app_sessions.values_of(store, record, known)
     if known is not None:
-        state = deepcopy(state)  # nobody changes what several sessions share by changing one
+        state = deepcopy(state)  # a change of one session must not change the others
     session = Session(
         id=app_id_of(record),
         app_name=record["app"],
@@ -243,7 +248,7 @@ def _session(store: Store, record: Record, known: dict[Scope, Document | None] |
 
 
 def register() -> None:
-    """Lets ADK make a ``GaiaSessionService`` for every URI ``gaia:///absolute/path``; a second call changes nothing."""
+    """Lets ADK make a ``GaiaSessionService`` for every URI ``gaia:///absolute/path``. May be called again."""
     from google.adk.cli.service_registry import get_service_registry
 
     def make(uri: str, **options: object) -> GaiaSessionService:
@@ -253,25 +258,23 @@ def register() -> None:
 
 
 def _read_uri(uri: str) -> tuple[str, bool]:
-    """The root that ``uri`` names, and whether None clears keys there. Raises ``ValueError``."""
+    """Returns the root that ``uri`` names, and whether None clears keys there."""
     parsed = urlsplit(uri)
     options = parse_qs(parsed.query, keep_blank_values=True)
     path = unquote(parsed.path)
     if parsed.scheme != _SCHEME or parsed.netloc or parsed.fragment or not path.strip("/") or path[0] != "/":
         raise ValueError(f"{uri!r} names no directory: {_FORM}")
     if options not in ({}, {"none_clears": ["true"]}):
-        raise ValueError(f"{uri!r} has an option that is not known: {_FORM}")
+        raise ValueError(f"{uri!r} has an unknown option: {_FORM}")
     return path, bool(options)
 
 
 def _as_json(key: str, value: object) -> strict.Json:
-    """``value`` as JSON, as ADK writes it. Raises ``InvalidInput`` that names ``key``.
-
-    ADK alone would put a text, or null for what is no number, in the place of what cannot be JSON.
-    """
+    """Returns ``value`` as JSON, as ADK writes it."""
+    # ADK alone would write a text instead of what cannot be JSON, and null instead of what is no number.
     try:
         json.dumps(value)
-    except TypeError:  # a model of ADK or a time, of which ADK knows how to write it
+    except TypeError:  # a model of ADK or a time, which ADK can write
         try:
             value = Session(id="", app_name="", user_id="", state={key: value}).model_dump(mode="json")["state"][key]
         except ValueError as error:
@@ -283,7 +286,7 @@ def _as_json(key: str, value: object) -> strict.Json:
 
 @contextmanager
 def _as_value_errors() -> Iterator[None]:
-    """What cannot be stored is a ``ValueError``, as callers of ADK's services expect."""
+    """Turns ``InvalidInput`` into ``ValueError``, as callers of ADK's services expect."""
     try:
         yield
     except errors.InvalidInput as error:
@@ -291,11 +294,11 @@ def _as_value_errors() -> Iterator[None]:
 
 
 def _written(event: Event, delta: Delta) -> str:
-    """The event as ADK writes it, with ``delta``: the state has just the same. Raises ``ValueError``."""
+    """Returns the event as ADK writes it, with ``delta``, so that it equals the state."""
     changed = {**dict.fromkeys(delta.unset), **delta.set}
     actions = event.actions.model_copy(update={"state_delta": changed})
     text = event.model_copy(update={"actions": actions}).model_dump_json(exclude_none=True)
-    Event.model_validate_json(text)  # what ADK could not read again would make the session unreadable
+    Event.model_validate_json(text)  # if ADK cannot read it again, the session would be unreadable
     return text
 
 

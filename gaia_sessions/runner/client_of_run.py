@@ -1,7 +1,6 @@
-"""A client as the command of a run: which conversation it goes on with, what it used, and how it ended.
+"""A client as the command of a run: which conversation it continues, what it used, and how it ended.
 
-Owns which conversation is continued, that a client begins another one where that is not possible, and that what its
-main agent used is in the record while it works: a wrapper that is killed loses half a second of it.
+The record has what its main agent used while it works: a wrapper that is killed loses half a second of that.
 """
 
 from __future__ import annotations
@@ -44,10 +43,7 @@ _SECONDS_BETWEEN_NOTES = 0.5
 
 
 def limited_words(sessions: Sessions, start: Start, command: Command) -> Sequence[str]:
-    """The words of ``command``, for a client with the tools that the agent of the session of ``start`` may use.
-
-    Asked for before anything has begun: raises ``UsageError`` for a client that cannot be limited so.
-    """
+    """Returns the words of ``command``; for a client, with the tools that the agent of the session may use."""
     if command.preset is None:
         return command.words
     blocked = sessions.config.limits_blocked_tools
@@ -56,7 +52,7 @@ def limited_words(sessions: Sessions, start: Start, command: Command) -> Sequenc
 
 
 def client_of_run(sessions: Sessions, record: Record, command: Command, words: Sequence[str]) -> ClientOfRun | None:
-    """The client that is the ``command``, as ``words``, of the latest run of ``record``; None for any other command."""
+    """Returns the client that is the ``command`` of the latest run; None for any other command."""
     return None if command.preset is None else ClientOfRun(sessions, record, command, command.preset, words)
 
 
@@ -80,10 +76,7 @@ class ClientOfRun:
     def supervised(
         self, supervisor: Supervisor, env: Mapping[str, str], going_on: Callable[[], str], anew: Callable[[], str]
     ) -> RunEnd:
-        """Has it run, and returns how it ended.
-
-        ``going_on`` is what it is told where it remembers what was said, ``anew`` where it begins another conversation.
-        """
+        """Runs the client and returns its end. It is told ``going_on`` in its old conversation, ``anew`` in another."""
         if self._found:
             why_not = self._why_anew(self._found)
             if why_not is None:
@@ -97,10 +90,8 @@ class ClientOfRun:
         return self._ended(supervisor, env, client_class(self._preset)(anew(), env, None))
 
     def _why_anew(self, found: Conversation) -> str | None:
-        """Why the conversation that the record names is not continued; None if it is.
-
-        Whoever wrote the record may have written anything: it chooses no option of the client, and not where that runs.
-        """
+        """Returns why the conversation that the record names is not continued; None if it is."""
+        # The record may be a stranger's: it must choose no option of the client, and not where the client runs.
         if not is_conversation_id(found["id"]):
             return CONVERSATION_UNKNOWN
         if found["cwd"] == self._cwd:
@@ -109,7 +100,7 @@ class ClientOfRun:
 
     def _ended(self, supervisor: Supervisor, env: Mapping[str, str], client: Client) -> RunEnd:
         self._client = client
-        client.may_report = client.may_report and not is_send(self._run)  # of a turn that fails nothing is kept
+        client.may_report = client.may_report and not is_send(self._run)  # a turn that fails stores no report
         ended = supervisor.run(client.words(self._words), env, "", client)
         detail = ended.detail or (client.problem if ended.cause == EXITED else None)
         if detail and not client.is_at_rest and supervisor.complaint:
@@ -121,24 +112,24 @@ class ClientOfRun:
         return RunEnd(ended.cause, ended.exit_code, client.message, detail, told)
 
     def note(self) -> None:
-        """Notes in the record what its main agent used so far, unless that was done just now."""
+        """Writes to the record what the main agent used so far, unless that was done just now."""
         from gaia_sessions.api import own_runs
 
         figures = self._client.figures() if self._client else {}
         if figures != self._noted and time.monotonic() >= self._noted_at + _SECONDS_BETWEEN_NOTES:
-            with suppress(SessionsError):  # its end will have it
+            with suppress(SessionsError):  # the end of the run will write it
                 at.write(self._sessions, own_runs.note_figures, self._agent_id, self._run, Told(figures))
                 self._noted, self._noted_at = figures, time.monotonic()
 
     def unnoted_tokens(self) -> int:
-        """What counts against the budget beside what is noted: what its sub-agents used, too."""
+        """Returns the tokens that the record does not have yet; those of sub-agents count too."""
         if self._client is None:
             return 0
         return _tokens(self._client.figures()) - _tokens(self._noted) + self._client.tokens_of_agents()
 
 
 def _is_own_folder(path: str) -> bool:
-    """Whether a person may be told to start the client at ``path``: a folder of his, with nothing odd in its name."""
+    """Returns whether a message may name the folder ``path``: the user owns it, and its name is printable."""
     try:
         found = os.stat(path)
     except (OSError, ValueError):

@@ -1,7 +1,7 @@
-"""What a command writes: shown as it comes, kept in a log, and the end of it remembered.
+"""What a command writes: shown at once, stored in a log, and its end remembered.
 
-Owns that whoever reads our output slowly, or not at all, holds up no more than the command: a thread for each stream
-writes what is waiting, and the command is not read from while much waits. Runs side by side show whole lines.
+A slow reader of our output holds up only the command: a thread writes each stream, and while much waits, nothing is
+read from the command.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ MESSAGE_BYTES = 64 << 10
 """How much of the end of stdout is the last message of the command."""
 
 _MOST_WAITING = 256 << 10
-"""Bytes of a stream that wait for its reader; while there are more, the command is not read from."""
+"""Bytes of a stream that may wait for its reader; above that, the command is not read from."""
 
 _LONGEST_LINE = 64 << 10
-"""Bytes of a line that wait for its end: a longer one is shown in pieces."""
+"""Bytes of a line that wait for its end; a longer line is shown in pieces."""
 
 _CONTINUATION = range(0x80, 0xC0)
-"""Bytes with which no character of UTF-8 begins."""
+"""Bytes that begin no character of UTF-8."""
 
 
 class Tail:
@@ -56,7 +56,7 @@ class Tail:
             self._is_cut = True
 
     def text(self) -> str:
-        """It as text, from the first whole character on; what is not UTF-8 is replaced, and NUL is left out."""
+        """Returns the end as text, from the first whole character on; invalid UTF-8 is replaced, NUL is left out."""
         self._cut()
         first = 0
         while self._is_cut and first < min(3, len(self._data)) and self._data[first] in _CONTINUATION:
@@ -65,7 +65,7 @@ class Tail:
 
 
 class Whole:
-    """All that was added, up to what a turn may have; of more its beginning and its end."""
+    """All that was added, up to the limit of a turn; beyond that, its beginning and its end."""
 
     __slots__ = ("_data", "_left_out")
 
@@ -85,7 +85,7 @@ class Whole:
             del self._data[MESSAGE_BYTES:-MESSAGE_BYTES]
 
     def text(self) -> str:
-        """It as text; what is not UTF-8 is replaced, and NUL is left out."""
+        """Returns it as text; invalid UTF-8 is replaced, NUL is left out."""
         data = bytes(self._data)
         if self._left_out:
             gap = f"\n[... {self._left_out:,} bytes left out ...]\n".encode()
@@ -94,28 +94,21 @@ class Whole:
 
 
 class NoLog:
-    """Where the output of a command is not kept."""
+    """The log of a command whose output is not stored."""
 
     def write(self, data: bytes) -> None:
-        """For a run whose answer is kept elsewhere."""
+        """Stores nothing."""
 
     def handed_over(self) -> Sequence[int]:
-        """Nobody finds it."""
+        """Returns no file."""
         return ()
 
     def close(self) -> None:
-        """Nothing was begun."""
+        """Closes nothing."""
 
 
 class Live:
-    """One of our streams, to which a thread writes what it is given; ``on_room`` is called when less waits.
-
-    It is given whole lines, so that no line is torn by whoever else writes there, unless it is in the foreground of a
-    terminal: there a person sees each piece at once. A line may be torn that is longer than ``_LONGEST_LINE``, or in a
-    pipe longer than what a pipe takes in one piece.
-
-    refused: why it could not be written, unless nobody reads it any more.
-    """
+    """One of our streams, written by a thread; ``on_room`` is called when less waits. ``refused``: a failed write."""
 
     def __init__(self, fd: int, on_room: Callable[[], None]) -> None:
         self._fd = fd
@@ -135,6 +128,7 @@ class Live:
         return self._waiting > _MOST_WAITING
 
     def write(self, data: bytes) -> None:
+        # Whole lines, so that other writers tear no line. In the foreground of a terminal, a person sees each piece.
         end = data.rfind(b"\n") + 1
         if self._is_in_foreground() or len(data) - end + (0 if end else len(self._begun)) > _LONGEST_LINE:
             end = len(data)
@@ -145,11 +139,8 @@ class Live:
         self._begun = bytearray(data[end:])
 
     def finish(self) -> None:
-        """Returns when all is written, or nobody reads it any more; as long as that takes.
-
-        On a terminal the last line is ended, if it was not.
-        """
-        last = (self._last + self._begun)[-1:]
+        """Returns when all is written, or nobody reads it any more."""
+        last = (self._last + self._begun)[-1:]  # a terminal gets a line end if it lacks one
         self._give(bytes(self._begun) + (b"\n" if self._is_terminal and last not in (b"", b"\n") else b""))
         self._given.put(b"")
         self._thread.join()
@@ -162,9 +153,10 @@ class Live:
             self._given.put(data)
 
     def _is_in_foreground(self) -> bool:
-        """Whether this process has the terminal for itself; a shell lets what it begins by ``&`` ignore Ctrl-C."""
+        """Returns whether this process has the terminal for itself."""
+        # A shell lets what it starts with & ignore Ctrl-C.
         if self._is_terminal and signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
-            with suppress(OSError):  # it is the terminal of somebody else
+            with suppress(OSError):  # the terminal belongs to others
                 return os.tcgetpgrp(self._fd) == os.getpgrp()
         return False
 
@@ -176,7 +168,7 @@ class Live:
                 while view and is_read:
                     try:
                         view = view[os.write(self._fd, view) :]
-                    except BlockingIOError:  # whoever shares the stream made it so
+                    except BlockingIOError:  # another process made the shared stream non-blocking
                         time.sleep(0.01)
                     except OSError as error:
                         is_read = False
@@ -195,7 +187,7 @@ def _is_pipe(fd: int) -> bool:
 
 
 def _pieces(lines: bytes) -> Iterator[bytes]:
-    """``lines`` in pieces that end with a line, and that a pipe takes in one: longer ones are a single line."""
+    """Yields ``lines`` in pieces that end with a line and fit into a pipe; a longer piece is a single line."""
     begin = 0
     while len(lines) - begin > PIPE_BUF:
         end = lines.rfind(b"\n", begin, begin + PIPE_BUF) + 1 or lines.find(b"\n", begin) + 1 or len(lines)
@@ -212,16 +204,13 @@ class Outputs:
     def __init__(
         self, log: Output, live: dict[int, int], on_room: Callable[[], None], said: Tail | Whole | None = None
     ) -> None:
-        """``live``: by the number of a stream, the descriptor on which it is shown.
-
-        said: what keeps stdout as the message; by default the end of it.
-        """
+        """``live`` has the descriptor on which a stream is shown; ``said`` stores stdout, by default its end."""
         self._log = log
         self._live = {number: Live(fd, on_room) for number, fd in live.items()}
         self._said = said or Tail()
 
     def add(self, number: int, data: bytes) -> None:
-        """Keeps what came on a stream, and shows it."""
+        """Stores what came on a stream, and shows it."""
         self._log.write(data)
         if number == 1:
             self._said.add(data)
@@ -229,19 +218,19 @@ class Outputs:
             self._live[number].write(data)
 
     def is_full(self, number: int) -> bool:
-        """Whether the stream should not be read from now."""
+        """Returns whether the stream should not be read from now."""
         return number in self._live and self._live[number].is_full
 
     def message(self) -> str:
-        """The end of stdout."""
+        """Returns the end of stdout."""
         return self._said.text()
 
     def close(self) -> None:
-        """No more comes: the log is on the disk when this returns."""
+        """Ends the log, which is on disk when this returns."""
         self._log.close()
 
     def finish(self) -> OSError | None:
-        """Returns when all was shown: why some of it could not be, unless nobody reads it any more."""
+        """Returns when all was shown, and why some of it could not be, unless nobody reads it any more."""
         for live in self._live.values():
             live.finish()
         return next((live.refused for live in self._live.values() if live.refused), None)

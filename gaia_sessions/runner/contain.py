@@ -1,7 +1,6 @@
 """``--contain``: a command in a pid namespace of its own, in which nothing survives the end of this process.
 
-Owns the command that makes the namespace, and the reason in words where that is refused. The first process in there is
-a shell, since a program in that place would ignore the signals that it does not handle.
+The first process in there is a shell: any other program in that place would ignore signals that it does not handle.
 """
 
 from __future__ import annotations
@@ -15,8 +14,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-# Who dies while the namespace is being made is not noticed by unshare: so before the command is started, somebody must
-# still be there who could read what is written here.
+# unshare does not notice if we die while it makes the namespace. So this writes to our pipe before the command starts,
+# and fails if we are gone.
 _IS_WRAPPER_THERE = """
 import os, signal, sys
 pipe = int(sys.argv[1])
@@ -29,15 +28,15 @@ signal.signal(signal.SIGPIPE, signal.SIG_DFL)
 signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
 os.execvp(sys.argv[2], sys.argv[2:])
 """
-# A shell would say by which signal the command died.
+# stderr is closed for the shell: it would print by which signal the command died.
 _FIRST_PROCESS = 'trap : HUP INT QUIT TERM; exec 3>&2 2> /dev/null; (exec 2>&3 3>&-; exec "$@"); exit $?'
-_ROOT_NEEDS = "a container needs the capability SYS_ADMIN for it"
-_USER_NEEDS = "it needs user namespaces, which an administrator may allow, or root"
+_ROOT_NEEDS = "in a container, it needs the capability SYS_ADMIN"
+_USER_NEEDS = "it needs root, or user namespaces, which an administrator can allow"
 _PROBE_SECONDS = 10
 
 
 def why_impossible() -> str | None:
-    """Why no command can be contained here, in words with what to do; None if one can, which is tried."""
+    """Returns why no command can be contained here, and what to do; None if a test succeeds."""
     import subprocess
 
     if sys.platform != "linux":
@@ -61,11 +60,7 @@ def why_impossible() -> str | None:
 
 
 def contained(argv: Sequence[str | bytes], pipe: int) -> list[str | bytes]:
-    """The command that runs ``argv`` in a pid namespace, with its exit code, as shells say it for a signal.
-
-    All that is in there is killed when ``argv`` ends, and when the process of this command does. ``argv`` is not
-    started if nobody has the other end of ``pipe`` open by then, a descriptor for writing that the command inherits.
-    """
+    """Returns the command that runs ``argv`` in a pid namespace, with the exit code of ``argv``."""
     check = [sys.executable, "-I", "-S", "-c", _IS_WRAPPER_THERE, str(pipe)]
     return [*_in_namespace(), *check, program_path("sh", os.environ), "-c", _FIRST_PROCESS, "sh", *argv]
 
@@ -76,10 +71,7 @@ def _in_namespace() -> list[str]:
 
 
 def namespace_of(pid: int) -> str | None:
-    """The pid namespace that the process ``pid`` has made for its children; None if they are in that of this process.
-
-    It is written as in the description of a process.
-    """
+    """Returns the pid namespace that the process ``pid`` made for its children; None if it made none."""
     try:
         own, below = (os.readlink(f"/proc/{path}") for path in ("self/ns/pid", f"{pid}/ns/pid_for_children"))
     except OSError:

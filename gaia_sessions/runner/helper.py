@@ -1,4 +1,4 @@
-"""The process that runs a command for a program: it owns nothing else, so it may end all that descends from it."""
+"""The process that runs a command for a program. It has nothing else, so it may end all that descends from it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def main() -> None:
-    """Reads from stdin what is to be run, and writes the report, or the error, to stdout."""
+    """Reads from stdin what to run, and writes the report, or the error, to stdout."""
     sessions, start, command = pickle.load(sys.stdin.buffer)  # noqa: S301  # the program that started this made it
     answer: Report | SessionsError
     os.set_blocking(sys.stdin.fileno(), False)
@@ -30,6 +30,6 @@ def main() -> None:
 
 
 def _asked() -> tuple[str | None] | None:
-    """The reason for which the program asks that the command be cancelled; None while it does not."""
+    """Returns the reason for which the program cancels the command; None while it does not."""
     has_come = sys.stdin.buffer.peek()  # type: ignore[union-attr]  # it is buffered
     return (pickle.load(sys.stdin.buffer),) if has_come else None  # noqa: S301  # as above

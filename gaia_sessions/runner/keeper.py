@@ -1,6 +1,6 @@
-"""The process that reads on what a command has left in the background, into the output of its run, until that ends.
+"""The process that reads the output of background processes of a command, until they end.
 
-Whatever is kept has pipes of its wrapper as stdout and stderr: it would die of what it writes once nobody reads them.
+Their stdout and stderr are pipes of the wrapper: they would die of a write that nobody reads.
 """
 
 from __future__ import annotations
@@ -26,14 +26,10 @@ _CHUNK = 1 << 16
 
 
 def read_on(agent_id: str, output: Output, pipes: Sequence[int]) -> bool:
-    """Starts it for ``pipes`` and the ``output`` of the run, to which nothing is written here any more.
-
-    It has nothing else of this process, and outlives it. Raises ``OSError`` if it cannot be started. Returns whether
-    what it reads is kept: not if the session was removed, whatever stands in its place.
-    """
-    files = output.handed_over()
+    """Starts it for ``pipes`` and the ``output`` of the run; returns whether the output is stored."""
+    files = output.handed_over()  # none if the session was removed
     process = subprocess.Popen(  # noqa: S603  # this interpreter
-        interpreter_for("runner.keeper", f"reads what {agent_id} left in the background"),
+        interpreter_for("runner.keeper", f"reads the background output of {agent_id}"),
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
@@ -47,7 +43,7 @@ def read_on(agent_id: str, output: Output, pipes: Sequence[int]) -> bool:
 
 
 def main() -> None:
-    """Reads from stdin what is to be read, and where it goes."""
+    """Reads from stdin what to read, and where it goes."""
     output, pipes = pickle.load(sys.stdin.buffer)  # noqa: S301  # ``read_on`` made it
     os.chdir("/")  # so that no folder is in use
     selector = selectors.DefaultSelector()
@@ -64,7 +60,7 @@ def main() -> None:
 
 
 def _read(pipe: int) -> bytes | None:
-    """What stands in ``pipe``, nothing at its end; None if somebody else has read that."""
+    """Returns what is in ``pipe``, nothing at its end; None if another process has read it."""
     with suppress(BlockingIOError):
         return os.read(pipe, _CHUNK)
     return None

@@ -1,7 +1,4 @@
-"""One run of a command as a sub-agent, from the claim of its session to the report.
-
-Owns what the command is told, its environment, what ends it early, and what is done if its end cannot be written.
-"""
+"""One run of a command as a sub-agent, from the claim of its session to the report."""
 
 from __future__ import annotations
 
@@ -49,17 +46,13 @@ if TYPE_CHECKING:
     from .client_of_run import ClientOfRun
 
 _SECONDS_TO_WRITE = 60
-"""How long the end of a run is tried to be written."""
+"""Seconds for which writing the end of a run is tried."""
 
 _SECONDS_BETWEEN_TRIES = 0.5
 
 
 class Outcome:
-    """What became of a run: how the command ended, the report on its session, and what could not be written.
-
-    problem: None if all was. DurabilityUnknown is one too: the end is written, and may not be on the disk. run: as it
-    began.
-    """
+    """How the command ended, the report on its session, and why the end may not be on disk (``problem``)."""
 
     __slots__ = ("ended", "problem", "report", "run")
 
@@ -80,15 +73,8 @@ def run(
     tell: Callable[[str, str, str], None] = lambda *_: None,
     asked: Callable[[], tuple[str | None] | None] = lambda: None,
 ) -> Outcome:
-    """Runs ``command`` and returns when it has ended, and all that it has started.
-
-    ``stdin`` is what it reads if it is told nothing; ``live``: where its streams 1 and 2 are shown as well. ``tell`` is
-    called with the session and each thing that happens; ``asked`` says with what reason it is to be cancelled, once it
-    is. Raises what ``own_runs.begin`` raises, ``TaskRefused``, ``UsageError`` for a client that cannot be limited
-    to the tools of its session, and ``InvalidInput`` if it is to be contained where that is not possible; then nothing
-    has begun.
-    """
-    from gaia_sessions.api import own_runs  # a send begins no run
+    """Runs ``command``, and returns when it and all that it started have ended."""
+    from gaia_sessions.api import own_runs  # a send does not need it
 
     words = _checked_words(sessions, start, command)
     process_tree.become_subreaper()
@@ -103,14 +89,14 @@ def run(
             with sessions.store as store:
                 log = store.open_output(begun.record, begun.run["run"])
             supervisor = Supervisor(command, look, partial(tell, agent_id), log, live, signals)
-        except (SessionsError, RuntimeError) as error:  # the latter where no more threads may be started
+        except (SessionsError, RuntimeError) as error:  # RuntimeError: no more threads can be started
             return _ended(sessions, begun, RunEnd(NOT_STARTED, detail=f"nothing was started: {error}"), None, signals)
         try:
             ended = _supervised(supervisor, sessions, begun, command, stdin, client)
             if supervisor.left_open is not None:
                 _leave_background(supervisor, begun, log, supervisor.left_open)
         except BaseException:
-            with suppress(SessionsError):  # what went wrong is to be known
+            with suppress(SessionsError):  # the first error counts
                 failed = RunEnd(NOT_STARTED, detail="gaia-sessions run failed")
                 at.write(sessions, own_runs.end, agent_id, begun.run, failed)
             raise
@@ -119,17 +105,17 @@ def run(
         outcome = _ended(sessions, begun, ended, supervisor.namespace, signals)
     refused = supervisor.finish()
     if refused and outcome.problem is None:
-        hint = "the command has run, and only its output is lost: send that where there is room"
+        hint = "the command has run, only its output is lost: send the output to a place with room"
         outcome.problem = StoreFailure("write the output", "stdout", refused.strerror or str(refused), hint)
     return outcome
 
 
 def _checked_words(sessions: Sessions, start: Start, command: Command) -> Sequence[str]:
-    """The words of ``command``, which may be run; raises as ``run`` says before anything has begun."""
+    """Returns the words of ``command`` if it may run; raises before anything has begun."""
     if command.is_contained and (problem := contain.why_impossible()):
         raise InvalidInput(problem, "--contain", "leave out --contain")
     if command.preset and start.is_new_work and not command.text(None):
-        raise InvalidInput(f"there is nothing that {command.preset} is to do", hint="say it as the task")
+        raise InvalidInput(f"{command.preset} needs a task", hint="give it with --task")
     at.read(sessions, permitting.check_task, command.task)
     return limited_words(sessions, start, command)
 
@@ -163,8 +149,8 @@ def _supervised(
 
 
 def _leave_background(supervisor: Supervisor, begun: Begun, log: Output, pipes: list[int]) -> None:
-    """Has what the command left in the background read on from its ``pipes`` into ``log``, and says where that is."""
-    from . import keeper  # few commands leave something
+    """Starts the reader of the background's ``pipes``, and says where the output goes."""
+    from . import keeper  # most commands leave nothing
 
     if not pipes:
         supervisor.tell(BACKGROUND_LEFT)
@@ -178,7 +164,7 @@ def _leave_background(supervisor: Supervisor, begun: Begun, log: Output, pipes: 
 
 
 def environment(sessions: Sessions, agent_id: str, run: int, command: Command) -> dict[str, str]:
-    """What ``command`` finds in its environment as this ``run`` of the session; a trace that others began stays."""
+    """Returns the environment of ``command`` as this ``run``. A trace that others began stays."""
     with sessions.store as store:
         root_id = Above(store).root_id(store.read(agent_id))
     own, found = traceparent(root_id, agent_id, run), os.environ.get("TRACEPARENT", "")
@@ -199,11 +185,7 @@ def look_of(
     client: ClientOfRun | None,
     asked: Callable[[], tuple[str | None] | None] = lambda: None,
 ) -> Callable[[], str | None]:
-    """What says whether the session, as it was ``begun``, was cancelled meanwhile, or has spent the budget of its own.
-
-    It says ``SESSION_GONE`` once the session was removed: one that is made anew under its ID is somebody else's, whose
-    mark and budget do not count. None if nothing has to be done. Once it is ``asked``, it cancels the session itself.
-    """
+    """Returns the check of a run: cancelled, out of tokens, or its session removed (``SESSION_GONE``); else None."""
     agent_id, own = begun["agent_id"], begun
     reason: tuple[str | None] | None = None
     token = CancellationToken(agent_id, root=sessions.root)
@@ -216,13 +198,13 @@ def look_of(
             is_cancelled = token.is_cancelled
             if client and not is_cancelled:
                 client.note()
-            # behind the mark, which may be of another; its budget may be another one
+            # A session that was made again under this ID belongs to others: its mark and budget do not count.
             now = records.read(sessions, agent_id)
             is_gone = now["created_at"] != own["created_at"]
             own = own if is_gone else now
         except SessionNotFound:
             is_gone = True
-        except SessionsError:  # its end will say so
+        except SessionsError:  # the end of the run will show it
             return CANCELLED if is_cancelled else None
         if reason and not is_gone and not is_cancelled and not _is_marked(sessions, agent_id, reason[0]):
             return None
@@ -238,19 +220,16 @@ def look_of(
 
 
 def _is_marked(sessions: Sessions, agent_id: str, reason: str | None) -> bool:
-    """Cancels the session; False if that is to be tried again."""
+    """Cancels the session; returns False if that should be tried again."""
     try:
         sessions.cancel(agent_id, reason)
-    except SessionsError as error:  # else the command ends all the same, as for a reason that no record takes
+    except SessionsError as error:  # for other errors, such as an invalid reason, the command ends without a mark
         return not isinstance(error, LockTimeout | StoreFailure | DurabilityUnknown)
     return True
 
 
 def _ended(sessions: Sessions, begun: Begun, ended: RunEnd, pid_ns: str | None, signals: Signals) -> Outcome:
-    """Writes the end of the run, and of the runs of hosts that lived in it.
-
-    Tries for a minute if that is refused, unless somebody ends us meanwhile.
-    """
+    """Writes the end of the run, and of the runs of hosts that lived in it; tries for a minute."""
     from gaia_sessions.api import own_runs
 
     signals.noted.clear()

@@ -1,6 +1,6 @@
-"""One send to an agent that is a command: what it is given, and what of its output is the answer.
+"""One send to an agent that is a command: what it gets, and what of its output is the answer.
 
-The command gets all that was said before, and what is sent, as JSON on its stdin. It is watched as any other command.
+The command gets all earlier messages and the new ones as JSON on its stdin.
 """
 
 from __future__ import annotations
@@ -38,28 +38,24 @@ if TYPE_CHECKING:
     from gaia_sessions.session.transcript import NewMessage
 
 
-_SAID_BEFORE = "What was said so far, the oldest first:"
-_SAID_NOW = "End of what was said so far. Now:"
+_SAID_BEFORE = "Earlier messages, the oldest first:"
+_SAID_NOW = "End of the earlier messages. The new message:"
 
 
 class SendOutcome:
-    """What became of a send: how the command ended, and the turn, if it was answered.
-
-    answer: what the command wrote, if it ended well. is_cut: whether a message of it was too long. problem: why the
-    turn is not stored, or may not be on the disk.
-    """
+    """How the command ended, and the turn if it was answered; ``problem``: why the turn may not be stored."""
 
     __slots__ = ("answer", "ended", "is_cut", "problem", "turn")
 
     def __init__(self, ended: RunEnd) -> None:
         self.ended = ended
-        self.answer: str | None = None
-        self.is_cut = False
+        self.answer: str | None = None  # what the command wrote
+        self.is_cut = False  # whether a message was too long
         self.problem: SessionsError | None = None
         self.turn: SentTurn | None = None
 
 
-def send(  # noqa: PLR0913  # what can be said of it
+def send(  # noqa: PLR0913  # its options
     sessions: Sessions,
     agent_id: str,
     said: Sequence[NewMessage],
@@ -70,12 +66,7 @@ def send(  # noqa: PLR0913  # what can be said of it
     live: dict[int, int],
     tell: Callable[[str, str], None],
 ) -> SendOutcome:
-    """Runs ``command`` as the agent of a session, which is sent what is ``said``, and returns when it has ended.
-
-    With ``is_pruned`` it is given the context in place of all that was said. While somebody else is at work, it is
-    waited ``until`` a time of the monotonic clock. ``live``: where its streams are shown. Raises what ``Send.began``
-    raises; then nothing has begun.
-    """
+    """Runs ``command`` as the agent of a session, sends it what is ``said``, and returns when it has ended."""
     words = limited_words(sessions, Start(agent_id), command)
     process_tree.become_subreaper()
     limits: Run = {"timeout_secs": command.timeout, "hard_timeout_secs": command.hard_timeout}
@@ -98,16 +89,16 @@ def send(  # noqa: PLR0913  # what can be said of it
             ended = client.supervised(supervisor, env, lambda: sent, lambda: _behind_context(sessions, agent_id, sent))
         outcome = _stored(sending, ended, given, whole, is_client=client is not None)
         if client is not None:
-            from gaia_sessions.api import own_runs  # any other command has no agents of its own
+            from gaia_sessions.api import own_runs  # other commands have no agents
 
-            with suppress(SessionsError):  # the turn is stored; ``reconcile`` will find them
+            with suppress(SessionsError):  # the turn is stored; ``reconcile`` ends them
                 at.write(sessions, own_runs.end_runs_of_gone_hosts_below, agent_id, sending.run, supervisor.namespace)
     supervisor.finish()
     return outcome
 
 
 def _stored(sending: Send, ended: RunEnd, given: list[dict[str, str]], whole: Whole, *, is_client: bool) -> SendOutcome:
-    """What became of the send now that its command has ``ended``: the turn is stored, if it was answered."""
+    """Stores the turn if the send was answered; returns the outcome."""
     outcome = SendOutcome(ended)
     try:
         if ended.is_success:
@@ -120,13 +111,13 @@ def _stored(sending: Send, ended: RunEnd, given: list[dict[str, str]], whole: Wh
     except SessionsError as error:
         outcome.problem = error
         if not sending.is_over:
-            with suppress(SessionsError):  # whoever looks next will find it gone
+            with suppress(SessionsError):  # the next reader finds the run gone
                 sending.end(RunEnd(EXITED, detail=str(error)[:MAX_MESSAGE_LENGTH]))
     return outcome
 
 
 def _behind_context(sessions: Sessions, agent_id: str, sent: str) -> str:
-    """What is ``sent`` as a client that remembers nothing is told it: before it stands what was said so far."""
+    """Returns what is ``sent``, behind the earlier messages, for a client that remembers nothing."""
     context = sessions.context(agent_id)
     prompt = [context.pop("system_prompt")] if "system_prompt" in context else []
     lines = context_lines(context)
@@ -135,7 +126,7 @@ def _behind_context(sessions: Sessions, agent_id: str, sent: str) -> str:
 
 
 def _answer_in(output: str) -> str | list[Json]:
-    """The answer in what a command wrote: the messages in a JSON array, else the text without its last line breaks."""
+    """Returns the answer in the output: messages of a JSON array, else the text without its last line breaks."""
     if output.lstrip().startswith("["):
         try:
             found = loads(output.strip().encode(), COMMIT_LIMIT)

@@ -1,6 +1,6 @@
-"""The signals that a wrapper gets while it has a command: noted, and never a reason to leave before its end is written.
+"""The signals that a wrapper gets while it runs a command: it notes them, and leaves only after the end is written.
 
-Owns which signals these are. Those that were ignored stay so, as ``nohup`` and shells want it.
+Ignored signals stay ignored, as ``nohup`` and shells want it.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ if TYPE_CHECKING:
     from typing import Self
 
 PASSED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
-"""Signals by which somebody ends us, and which the command is sent too."""
+"""Signals that tell us to end. The command gets them too."""
 
 PAUSE = signal.SIGTSTP
-"""What a terminal sends for Ctrl-Z."""
+"""A terminal sends it for Ctrl-Z."""
 
 _CHUNK = 1 << 12
 
 
 class Signals:
-    """For the length of a block, in the main thread: what comes is in ``noted``, and ``fd`` can be read then."""
+    """For a block in the main thread: ``noted`` has the signals that came; then ``fd`` can be read."""
 
     def __init__(self) -> None:
         self.noted: list[int] = []
@@ -37,7 +37,7 @@ class Signals:
             handler = signal.getsignal(number)
             if handler is not signal.SIG_IGN or number == signal.SIGCHLD:
                 self._before[number] = signal.signal(number, _note)
-        # A terminal that stops whoever writes from the background would stop the clock of the limits.
+        # A terminal may stop background processes that write. That would stop the clock of the limits.
         self._before[signal.SIGTTOU] = signal.signal(signal.SIGTTOU, signal.SIG_IGN)
         return self
 
@@ -48,19 +48,19 @@ class Signals:
 
     def wake(self) -> None:
         """Makes ``fd`` readable, from any thread."""
-        with suppress(BlockingIOError):  # it is
+        with suppress(BlockingIOError):  # it is readable already
             os.write(self._wake, b"\0")
 
     def read(self) -> None:
-        """Takes note of what has come."""
+        """Notes what has come."""
         with suppress(BlockingIOError):
             self.noted += [number for number in os.read(self.fd, _CHUNK) if number]
 
     def is_ended_by_somebody(self) -> bool:
-        """Whether one came by which somebody ends us."""
+        """Returns whether a signal came that tells us to end."""
         self.read()
         return any(number in PASSED_ON for number in self.noted)
 
 
 def _note(*_: object) -> None:
-    """Python writes the number of the signal, which wakes whoever waits for ``fd``."""
+    """Does nothing: Python writes the number of the signal to ``fd``."""

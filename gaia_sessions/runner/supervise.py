@@ -1,8 +1,7 @@
-"""A command from its start to the end of everything it has started: its limits, and the signals that we get.
+"""A command from its start to the end of everything that it started: its limits, and the signals that we get.
 
-Owns the order of what ends a command: a limit, a signal, a cancellation, its own end; and how long each leaves it. Time
-is monotonic, and stands still while we are stopped. For the main thread of a process that does nothing else: nothing
-in it waits for whoever reads our output.
+Time is monotonic and does not pass while we are stopped. All runs in the main thread of a process that does nothing
+else, and never waits for readers of our output.
 """
 
 from __future__ import annotations
@@ -61,23 +60,23 @@ CONVERSATION_MOVED = "conversation_moved"
 CONVERSATION_UNKNOWN = "conversation_unknown"
 WITHOUT_TASK = "without_task"
 TOKENS_USED_UP = "tokens_used_up"
-"""What ``tell`` is told of."""
+"""What ``tell`` reports."""
 
 SECONDS_AFTER_SIGNAL = 5.0
-"""How long a command has that was sent a signal, or whose session is cancelled: CI systems kill after 10."""
+"""How long a command has after a signal or a cancellation: CI systems kill after 10."""
 
 SECONDS_FOR_BACKGROUND = 2.0
-"""How long what a command has left behind may go on by itself, and again after SIGTERM."""
+"""How long background processes may go on by themselves, and again after SIGTERM."""
 
 SECONDS_TO_KILL = 5.0
-"""How long what cannot be killed is waited for."""
+"""How long to wait for what cannot be killed."""
 
 _SECONDS_BETWEEN_LOOKS = 0.5
 _SECONDS_BETWEEN_COUNTS = 0.1
 _LOOKS_TO_TELL = 2
 
 _MOST_WAITED_FOR = 200
-"""So many processes may end by themselves: more are a storm, which would only grow meanwhile."""
+"""How many processes may end by themselves: more are a storm, which would only grow."""
 
 _CHUNK = 1 << 16
 _MOST_CHUNKS_LEFT = 16
@@ -85,12 +84,7 @@ _MOST_CHUNKS_LEFT = 16
 
 
 class Supervisor:
-    """One command: ``run`` it, then ``close_log``, then ``finish``.
-
-    namespace: the pid namespace in which it lived, if it had one of its own and was seen there. complaint: the last
-    line that a client wrote to stderr. left_open: if something goes on that it has started, the pipes that this may
-    still write to; else None.
-    """
+    """One command: ``run`` it, then ``close_log``, then ``finish``."""
 
     def __init__(
         self,
@@ -102,13 +96,7 @@ class Supervisor:
         signals: Signals,
         said: Tail | Whole | None = None,
     ) -> None:
-        """``look`` is called twice a second: ``CANCELLED`` or ``OUT_OF_TOKENS`` end the command, ``SESSION_GONE`` is
-        told.
-
-        tell: called, in a thread of its own, with what happens, and the path that it has to do with, or nothing.
-        live: where its streams 1 and 2 are shown; empty if they are not. said: what keeps its stdout; by default the
-        end of it is kept.
-        """
+        """``look`` is called twice a second; ``tell`` is called with events, in its own thread."""
         self._command = command
         self._look = look
         self._tell_of = tell
@@ -117,18 +105,18 @@ class Supervisor:
         self._selector = selectors.DefaultSelector()
         self._selector.register(signals.fd, selectors.EVENT_READ)
         self._to_be_told = memoryview(b"")
-        self._streams: dict[int, int] = {}  # descriptors of the streams that are not at their end, and their numbers
+        self._streams: dict[int, int] = {}  # the open streams: their descriptors and numbers
         self._events: queue.SimpleQueue[tuple[str, str]] = queue.SimpleQueue()
         self._teller = threading.Thread(target=self._tell_all, daemon=True)
         self._teller.start()
         self._paused = 0.0
         self._client: Client | None = None
-        self._stdin: int | None = None  # where the command is told something
+        self._stdin: int | None = None  # to tell the command something
         self._has_news = False  # of a client
         self._figures: Run = {}
         self._complaints = Tail()
-        self.namespace: str | None = None
-        self.left_open: list[int] | None = None
+        self.namespace: str | None = None  # its own pid namespace, if that was seen
+        self.left_open: list[int] | None = None  # the pipes of background processes that go on
         self._looks_without_session = 0
         self._cause: str | None = None
         self._signal: int | None = None
@@ -141,11 +129,8 @@ class Supervisor:
         stdin: str | int,
         client: Client | None = None,
     ) -> RunEnd:
-        """Starts the command as ``words``, and returns how it ended, when nothing of it is left.
-
-        ``stdin`` is what it reads; a ``client`` says more. If that refuses the conversation, this
-        may be called once more. A process of another user, which only he can end, is not waited for.
-        """
+        """Starts the command as ``words``, and returns how it ended, when nothing of it is left."""
+        # If a client refuses its conversation, this may be called once more.
         argv = [word.encode("utf-8", "surrogateescape") for word in words]
         self._client = client
         try:
@@ -177,18 +162,18 @@ class Supervisor:
         return visible_line(self._complaints.text().strip().rpartition("\n")[2])
 
     def close_log(self) -> None:
-        """Nothing more is run: the log is on the disk when this returns."""
+        """Ends the log, which is on disk when this returns. Nothing runs after that."""
         self._outputs.close()
 
     def finish(self) -> OSError | None:
-        """Returns when whoever reads our output has all of it, or is gone: why it could not be written."""
+        """Returns when the readers of our output have all of it, or are gone, and why a write failed."""
         self.tell("")
         refused = self._outputs.finish()
         self._teller.join()
         return refused
 
     def tell(self, event: str, path: str = "") -> None:
-        """Has ``event`` told, by and by."""
+        """Reports ``event`` in the thread for that."""
         self._events.put((event, path))
 
     def _tell_all(self) -> None:
@@ -230,7 +215,7 @@ class Supervisor:
         return time.monotonic() - self._paused
 
     def _watch(self, child: process_tree.Child) -> None:
-        """Until the command has ended, or its time is over."""
+        """Watches until the command has ended, or its time is over."""
         began = next_look = self._now()
         soft = began + self._command.timeout
         self._deadline = self._hard = began + self._command.hard_timeout
@@ -250,7 +235,7 @@ class Supervisor:
                 self.tell(SOFT_LIMIT)
 
     def _obey(self, found: str | None, child: process_tree.Child) -> None:
-        """Ends the command for what was ``found``, and tells of what was found a second time: it may end just now."""
+        """Ends the command for what was ``found``; reports a missing session at the second look."""
         if found != SESSION_GONE:
             self._end_for(found, child)
             return
@@ -259,8 +244,8 @@ class Supervisor:
             self.tell(SESSION_GONE)
 
     def _end_for(self, cause: str | None, child: process_tree.Child) -> None:
-        """Tells the command to end for ``cause``, unless it was told so before: a cancellation is short in any case."""
-        if cause == CANCELLED:
+        """Tells the command to end for ``cause``, unless it was told so before."""
+        if cause == CANCELLED:  # also if it was told to end before
             self._deadline = min(self._deadline, self._now() + SECONDS_AFTER_SIGNAL)
         if cause is None or self._cause is not None:
             return
@@ -273,10 +258,10 @@ class Supervisor:
         elif cause != CANCELLED and self._client.asks_to_end(is_out_of_tokens=cause == OUT_OF_TOKENS):
             self._say(self._client.to_say())
         else:
-            self._send(child, signal.SIGINT)  # by which it still tells what was used
+            self._send(child, signal.SIGINT)  # after it, a client still reports what it used
 
     def _pass_on(self, child: process_tree.Child) -> None:
-        """Does what the signals ask for that we were sent: the first is passed on, the next one ends all at once."""
+        """Does what our signals ask for: the first is passed on, the next one ends everything at once."""
         for number in self._signals.noted:
             if number == PAUSE:
                 self._pause()
@@ -286,16 +271,16 @@ class Supervisor:
                 self._deadline = min(self._deadline, self._now() + SECONDS_AFTER_SIGNAL)
                 self._send(child, number if self._client is None else signal.SIGINT)
                 self.tell(SIGNAL_PASSED)
-            elif number in PASSED_ON and not self._signal == number == signal.SIGHUP:  # terminal and shell both hang up
+            elif number in PASSED_ON and not self._signal == number == signal.SIGHUP:  # terminal and shell both send it
                 self._deadline = 0.0
         self._signals.noted.clear()
 
     def _send(self, child: process_tree.Child, number: int) -> None:
         process_tree.send(child, number)
-        process_tree.go_on()  # what was stopped could not obey
+        process_tree.go_on()  # a stopped process cannot obey
 
     def _pause(self) -> None:
-        """Stops the command, its clock, and then us, until somebody lets us go on."""
+        """Stops the command, its clock and us, until somebody continues us."""
         began = time.monotonic()
         process_tree.stop()
         os.kill(os.getpid(), signal.SIGSTOP)
@@ -303,7 +288,7 @@ class Supervisor:
         process_tree.go_on()
 
     def _end_all(self, child: process_tree.Child) -> None:
-        """Ends what is left of the command, and takes what it has written."""
+        """Ends what is left of the command, and takes its last output."""
         if not child.has_ended():
             self._cause = self._cause or TIMED_OUT
             if self._cause == TIMED_OUT and self._now() >= self._hard:
@@ -323,7 +308,7 @@ class Supervisor:
             self.left_open = [*self._streams]
 
     def _end_background(self, child: process_tree.Child) -> None:
-        """Lets what a command left behind end by itself, for a while; then tells it to, and waits once more."""
+        """Lets background processes end by themselves for a while, then sends SIGTERM and waits again."""
         self._wait_for_rest(child)
         rest = process_tree.descendants()
         if not rest:
@@ -336,7 +321,7 @@ class Supervisor:
         self._wait_for_rest(child)
 
     def _wait_for_rest(self, child: process_tree.Child) -> None:
-        """Until all has ended, or its time is over, or somebody does not want to wait; not for a storm."""
+        """Waits until all has ended, or the time is over, or a signal comes; never for a storm."""
         until = min(self._deadline, self._now() + SECONDS_FOR_BACKGROUND)
         while self._now() < until and 0 < len(process_tree.descendants()) <= _MOST_WAITED_FOR:
             self._step(min(_SECONDS_BETWEEN_COUNTS, until - self._now()))
@@ -348,7 +333,7 @@ class Supervisor:
             process_tree.reap(child)
 
     def _step(self, seconds: float) -> None:
-        """Reads and writes what can be, for at most so long; less if a signal comes."""
+        """Reads and writes for at most ``seconds``; less if a signal comes."""
         for key, _ in self._selector.select(max(0.0, seconds)):
             fd: int = key.fd
             if fd == self._signals.fd:
@@ -360,7 +345,7 @@ class Supervisor:
                 self._tell_more(fd)
 
     def _read(self, fd: int) -> bool:
-        """Takes what has come on a stream of the command; False if there is no more."""
+        """Takes what has come on a stream of the command; returns False if there is no more."""
         try:
             data = os.read(fd, _CHUNK)
         except BlockingIOError:
@@ -381,7 +366,7 @@ class Supervisor:
         return True
 
     def _hear(self, client: Client, data: bytes) -> None:
-        """Shows what the client tells by ``data``, and says what it is to be told then."""
+        """Shows what the client reports in ``data``, and sends its replies."""
         was_told_all = client.is_told_all
         for number, shown in client.hear(data):
             self._outputs.add(number, shown)
@@ -391,11 +376,11 @@ class Supervisor:
         self._say(client.to_say())
         if client.must_be_killed:
             self._deadline = 0.0
-        elif self._cause is not None and client.is_told_all and not was_told_all:  # its report is there
+        elif self._cause is not None and client.is_told_all and not was_told_all:  # it has reported
             self._deadline = min(self._deadline, self._now() + SECONDS_FOR_BACKGROUND)
 
     def _say(self, data: bytes) -> None:
-        """Has ``data`` written to the stdin of the command, which is closed once all is told."""
+        """Writes ``data`` to the stdin of the command, and closes that once all is written."""
         if self._stdin is None:
             return
         if data:
@@ -419,7 +404,7 @@ class Supervisor:
             self._to_be_told = self._to_be_told[os.write(fd, self._to_be_told[:_CHUNK]) :]
         except BlockingIOError:
             return
-        except OSError:  # it does not want to know
+        except OSError:  # it does not read its stdin
             self._to_be_told, does_listen = memoryview(b""), False
         if self._to_be_told:
             return
@@ -435,7 +420,7 @@ class Supervisor:
         os.close(fd)
 
     def _drain(self) -> None:
-        """Takes what the command had written before it ended; who holds a pipe of it open is not waited for."""
+        """Takes what the command wrote before its end, without waiting for others that hold its pipes."""
         for fd in [*self._streams]:
             chunks = 0
             while chunks < _MOST_CHUNKS_LEFT and fd in self._streams and self._read(fd):
@@ -443,7 +428,7 @@ class Supervisor:
 
 
 def _check_that_it_exists(argv: Sequence[bytes], cwd: str | None, env: Mapping[str, str]) -> None:
-    """Raises ``FileNotFoundError`` if not: in a namespace, that would look like a command that ends with 127."""
+    """Raises ``FileNotFoundError`` if not: in a namespace, that looks like exit code 127."""
     program = os.fsdecode(argv[0])
     place = os.path.join(cwd or "", program) if os.sep in program else program
     if shutil.which(place, path=env.get("PATH")) is None:
