@@ -1,8 +1,7 @@
 """The settings of one call: flag, else environment, else project file, else user file, else default.
 
-A setting is an attribute here: its kind, its value where nobody sets it, and what the page says of it. ``sources``
-reads what is set, and is loaded only then, because every hook loads this module. One frozen ``Config`` is built at the
-edge and passed on, so no other package reads the environment or a file for a setting.
+Every hook loads this module, so ``sources`` is loaded only if something is set. ``scripts/render_docs`` renders the
+text below each setting.
 """
 
 from __future__ import annotations
@@ -128,7 +127,7 @@ class Config(HookConfig, LimitsConfig, GuardConfig, StateConfig):
 
     @property
     def limits(self) -> Limits:
-        """The limits of the resume policy, and that of silence."""
+        """The limits of the resume check, and how long an agent can be silent."""
         from gaia_sessions.session.policy import Limits  # most hook calls decide nothing
 
         idle, quiet = timedelta(minutes=self.idle_minutes), timedelta(minutes=self.quiet_minutes)
@@ -136,21 +135,21 @@ class Config(HookConfig, LimitsConfig, GuardConfig, StateConfig):
 
     @property
     def budgets(self) -> DefaultBudgets:
-        """How many tokens the memory of an agent has room for whose record does not say it."""
+        """The budgets of an agent's memory if its record has none."""
         from gaia_sessions.session.budget import DefaultBudgets  # no call of a hook asks
 
         return DefaultBudgets(self.max_tokens, self.sub_agent_max_tokens)
 
     @property
     def enforced_settings(self) -> list[str]:
-        """The names of the settings that say something and that only ``hooks install --enforce`` holds in a client."""
+        """The names of those settings in use that a client obeys only with ``hooks install --enforce``."""
         limits = {name: getattr(self, name) for name in LimitsConfig.__annotations__ if name != "limits_search_tools"}
         names = [name.replace("_", ".", 1) for name, value in limits.items() if value and value != "off"]
         return [*names, *(["guard.mode"] if self.guard_mode != "off" else [])]
 
     @property
     def agent_limits(self) -> AgentLimits:
-        """What the agents of hosts may use at most."""
+        """The limits of the agents of hosts."""
         from gaia_sessions.session.agent_limits import AgentLimits
 
         return AgentLimits(
@@ -163,7 +162,7 @@ class Config(HookConfig, LimitsConfig, GuardConfig, StateConfig):
 
     @property
     def tool_rules(self) -> ToolRules:
-        """Which tools no sub-agent may use, and which ones those of a type may."""
+        """Which tools are blocked for all sub-agents, and which are allowed by type of agent."""
         from gaia_sessions.session.tools import ToolRules
 
         return ToolRules(self.limits_blocked_tools, self.limits_tools)
@@ -176,14 +175,14 @@ TABLES = {
     "guard": GuardConfig.__annotations__,
     "state": StateConfig.__annotations__,
 }
-"""By the table of a file that has them: the settings, and of what kind the value of each is."""
+"""By table of a settings file: its settings, each with the kind of its value."""
 
 DEFAULT_HOURS = 24.0
-"""How long a session must have been unused before ``cleanup`` removes it, unless the caller says otherwise."""
+"""``cleanup`` removes sessions that were unused for this long, by default."""
 
 
 def load(root: str, environ: Mapping[str, str], flags: Mapping[str, object] | None = None) -> Config:
-    """The settings for the sessions at ``root``; raises ``BadSetting`` for the first fault that stops commands."""
+    """Returns the settings for ``root``; raises ``BadSetting`` for the first fault that stops commands."""
     config, faults = load_with_faults(root, environ, flags)
     for fault in faults:
         if fault.stops_commands:
@@ -194,10 +193,7 @@ def load(root: str, environ: Mapping[str, str], flags: Mapping[str, object] | No
 def load_with_faults(
     root: str, environ: Mapping[str, str], flags: Mapping[str, object] | None = None
 ) -> tuple[Config, list[Fault]]:
-    """The settings for the sessions at ``root`` without those that are faulty, and the faults.
-
-    Of a faulty ``limits.tools`` what is sure is kept, and ``approvals`` is explicit then: see ``sources``.
-    """
+    """Returns the valid settings for ``root``, and the faults; faulty limits of agents count as the strictest."""
     has_variables = _has_variables(environ)
     files = _files(root, environ)
     if not (files or flags or has_variables):
@@ -209,7 +205,7 @@ def load_with_faults(
 
 
 def hooks_are_off(environ: Mapping[str, str]) -> bool:
-    """Whether the environment alone disables the hooks, so that no file needs to be read."""
+    """Whether the environment alone switches the hooks off, so that no file needs to be read."""
     value = environ.get(VARIABLE_PREFIX + "HOOKS")
     if not value:
         return False
@@ -222,30 +218,28 @@ def hooks_are_off(environ: Mapping[str, str]) -> bool:
 
 
 def project_file(root: str) -> str:
-    """The settings file for ``root``: in the project's ``.claude``, or in the root itself if that is elsewhere."""
+    """Returns the path of the settings file of ``root``: in the project's ``.claude``, else in the root itself."""
     folder = claude_folder(root)
     return os.path.join(folder, "gaia-sessions.toml") if folder else os.path.join(root, ".config.toml")
 
 
 def user_file(environ: Mapping[str, str]) -> str:
-    """The user's own settings file; empty where the user has no home."""
+    """Returns the path of the user's own settings file, or an empty text if the user has no home."""
     folder = config_folder(environ)
     return os.path.join(folder, "config.toml") if folder else ""
 
 
 def origin_of(name: str, root: str, environ: Mapping[str, str]) -> str | None:
-    """The file or variable that sets the option ``name``; None if it has its default. Faulty settings are ignored."""
+    """Returns the file or variable that sets ``name`` without a fault; None if the setting has its default."""
     from . import sources
 
     return sources.origin_of(TABLES, name, _files(root, environ), environ)
 
 
 def _files(root: str, environ: Mapping[str, str]) -> list[FoundFile]:
-    """The settings files that are there, each with its content or why that is not read; the last one decides.
-
-    A user may keep the own file elsewhere and link to it. Where a link in a project leads is up to whoever wrote that.
-    """
+    """Returns the settings files that exist, each with its content or why it is not read; the last file decides."""
     found: list[FoundFile] = []
+    # The user's own file may be a link. A link in a project is not followed: a stranger may have made it.
     for path, may_be_link in ((user_file(environ), True), (project_file(root), False)):
         opened: int | OSError
         try:

@@ -1,7 +1,6 @@
-"""One settings file that is there: what it holds, or why that is not read.
+"""Reads one settings file. Loaded only if there is one.
 
-Loaded only where there is one. A project comes from anybody, with its settings: of these nothing is read but a small
-regular file, and no link is followed.
+A stranger may have written a project with its settings: only a small regular file is read, and no link is followed.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ _MOST_BYTES = 64 << 10
 
 
 class Unread(Exception):
-    """Why a file is not read, and what a person can do about it. is_file: whether what is there can be corrected."""
+    """Why a file is not read, with a hint; ``is_file`` if it is a file that can be corrected."""
 
     def __init__(self, why: str, hint: str = "remove it", *, is_file: bool = False) -> None:
         super().__init__(why)
@@ -22,10 +21,7 @@ class Unread(Exception):
 
 
 def content_of(path: str, opened: int | OSError, *, may_be_link: bool) -> bytes | Unread | None:
-    """What the file at ``path`` holds, which was ``opened`` without following a link, or why it is not read.
-
-    None if nobody can say that it is there. Its descriptor is closed.
-    """
+    """Returns the content of the ``opened`` file and closes it, or why it is not read, or None if it is gone."""
     try:
         fd = _followed(path, opened, may_be_link=may_be_link) if isinstance(opened, OSError) else opened
         try:
@@ -48,7 +44,7 @@ def _read(fd: int, path: str) -> bytes:
     if found.st_uid not in (os.geteuid(), 0) and found.st_uid != os.stat(os.path.dirname(path)).st_uid:
         raise Unread(f"it belongs to the user {found.st_uid}", "chown it or remove it")
     if found.st_size > _MOST_BYTES:
-        raise Unread("larger than 64 KiB", "make it shorter or remove it", is_file=True)
+        raise Unread("larger than 64 KiB", "shorten or remove it", is_file=True)
     data = os.read(fd, found.st_size)
     while len(data) < found.st_size and (chunk := os.read(fd, found.st_size - len(data))):
         data += chunk
@@ -56,11 +52,11 @@ def _read(fd: int, path: str) -> bytes:
 
 
 def _followed(path: str, refusal: OSError, *, may_be_link: bool) -> int:
-    """The file that a link leads to, open; root follows that of a user only to what is that user's."""
+    """Opens the file behind a link; root follows the link of a user only to a file of that user."""
     if not os.path.islink(path):
         raise refusal
     if not may_be_link:
-        raise Unread("a link, not a file", "copy the file here in place of the link")
+        raise Unread("a link, not a file", "replace the link by a copy of the file")
     fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     if os.geteuid() == 0 and os.lstat(path).st_uid not in (0, os.fstat(fd).st_uid):
         os.close(fd)

@@ -1,7 +1,4 @@
-"""Settings as they are found: in files, in the environment, in flags.
-
-Has how each kind of value is read, what an unknown key might have meant, and what is said of an invalid value.
-"""
+"""Reads settings from files, variables and flags, and finds their faults."""
 
 from __future__ import annotations
 
@@ -17,43 +14,39 @@ if TYPE_CHECKING:
     from .files import Unread
 
     Tables = Mapping[str, Mapping[str, str]]
-    """By the table of a file: each setting there, and of what kind it is."""
+    """By table of a file: its settings, each with the kind of its value."""
 
     FoundFile = tuple[str, bytes | Unread]
-    """A settings file: its path, and what it holds or why that was not read."""
+    """The path of a settings file, and its content or why it is not read."""
 
     RawSetting = tuple[str, str, object]
-    """The file, variable or flag of a setting, its key there, its value."""
+    """The origin of a setting (file, variable or flag), its key there, and its value."""
 
 _MOST_DOTS = 50
-"""In a line of it: what a dotted key costs ``tomllib`` grows with the square of its length."""
+"""The most dots in a line: the time that ``tomllib`` takes for a dotted key grows with the square of its length."""
 
 _MOST_WORDS = 500
-"""In a list. A session has at most as many tools."""
+"""The most words in a list: a session has no more tools."""
 
 _LONGEST_SHOWN = 80
 _MOST_LISTED, _LONGEST_LISTED = 10, 30
-"""So many unknown names of one file are told, and so much of each."""
+"""The most unknown names of a file in a message, and the longest beginning of each."""
 
 _LONGEST_REASON = 200
 _TOO_LARGE = 1e9
 _TOOLS_BY_TYPE, _TYPES_BY_KEY = _TABLES = "ToolsByType", "TypesByKey"
-"""The kinds of what only a file can say."""
+"""The kinds of settings that only a file can have."""
 _NOT_OPTIONS = frozenset([ROOT_VARIABLE])
 _STRICTEST = {"approvals": "explicit"}
-"""What a setting is if its value means nothing, or may stand in a file that is not read: whoever sets it limits agents.
-
-Hooks go on with that; a command names the fault and stops.
-"""
+"""Hooks use these values if the setting is invalid or its file cannot be read: the user wanted to limit agents."""
 
 
 class Fault:
-    """What is wrong in the settings at ``origin``, a file, a variable or a flag.
+    """What is wrong in the settings of ``origin``: a file, a variable or a flag."""
 
-    It is put into words when somebody asks, since looking for what was meant costs a hook too much.
-    stops_commands: not the unknown name of a file, which may be meant for another version, and may be a stranger's.
-    is_file: False for what stands in the place of a file and cannot be corrected, such as a link.
-    """
+    # The words are made on demand: a search for similar names takes too long for a hook.
+    # An unknown name in a file stops no command: it may be for another version.
+    # ``is_file`` is false for a link or a folder in the place of a file.
 
     __slots__ = ("_hint", "_problem", "is_file", "origin", "stops_commands")
 
@@ -77,7 +70,7 @@ class Fault:
 
     @property
     def problem(self) -> str:
-        """What is wrong, without its origin."""
+        """The fault without its origin."""
         return self._problem()
 
     @property
@@ -85,15 +78,12 @@ class Fault:
         return self._hint()
 
     def error(self) -> errors.BadSetting:
-        """What a command raises."""
+        """The error that a command raises."""
         return errors.BadSetting(self.origin, self._problem(), self._hint())
 
 
 class Known:
-    """The settings that there are: of which kind each one is, and which one is meant by a key, a variable or a flag.
-
-    The one that is called as its table is the key ``enabled`` there; other names may begin with that of their table.
-    """
+    """All settings: their kinds, and their names by key, variable and flag."""
 
     def __init__(self, tables: Tables) -> None:
         by_table = [(table, name, kind) for table, rows in tables.items() for name, kind in rows.items()]
@@ -108,6 +98,7 @@ class Known:
 
 
 def _key(table: str, name: str) -> str:
+    # ``hooks`` is ``hooks.enabled`` in a file; ``limits_tokens`` is ``limits.tokens``.
     key = "enabled" if name == table else name.removeprefix(f"{table}_")
     return f"{table}.{key}" if table else key
 
@@ -115,10 +106,7 @@ def _key(table: str, name: str) -> str:
 def read_settings(
     tables: Tables, files: Iterable[FoundFile], environ: Mapping[str, str], flags: Mapping[str, object]
 ) -> tuple[dict[str, object], list[Fault]]:
-    """The value of each option that is set without a fault, and the faults; a later source replaces an earlier one.
-
-    Of a fault ``approvals`` is explicit, and a list of tools is what is sure of it.
-    """
+    """Returns the valid settings, and the faults; a later source replaces an earlier one."""
     known = Known(tables)
     faults: list[Fault] = []
     values: dict[str, object] = {}
@@ -130,7 +118,7 @@ def read_settings(
 
 
 def origin_of(tables: Tables, name: str, files: Iterable[FoundFile], environ: Mapping[str, str]) -> str | None:
-    """The file or variable that sets the option ``name``; None if it has its default. Faulty settings are ignored."""
+    """Returns the file or variable that sets ``name`` without a fault; None if the setting has its default."""
     known = Known(tables)
     settings = [setting for file in files for setting in _from_file(file, known, [])]
     origins = [(origin, known.by_key.get(key), value) for origin, key, value in settings]
@@ -146,12 +134,12 @@ def origin_of(tables: Tables, name: str, files: Iterable[FoundFile], environ: Ma
 
 
 def _from_file(file: FoundFile, known: Known, faults: list[Fault]) -> list[RawSetting]:
-    """The settings in ``file``; the strictest if it cannot be read, which is added to ``faults``."""
+    """Returns the settings in ``file``; if the file cannot be read, adds a fault and returns the strictest."""
     path, content = file
     if not isinstance(content, bytes):
         faults.append(Fault(path, lambda: str(content), lambda: content.hint, is_file=content.is_file))
         return _strictest_of(path)
-    import tomllib  # costs more than a whole hook call may, so only where a file exists
+    import tomllib  # slow to load, so only if a file exists
 
     try:
         text = content.decode()
@@ -198,7 +186,7 @@ def _from_flags(flags: Mapping[str, object]) -> list[RawSetting]:
 def _parse_settings(
     known: Known, names: Mapping[str, str], settings: list[RawSetting], faults: list[Fault]
 ) -> dict[str, object]:
-    """The values of ``settings`` by the names of their options; adds to ``faults`` those without a meaning."""
+    """Returns the valid values by the names of the settings; adds the invalid ones to ``faults``."""
     parsed: dict[str, object] = {}
     unknown: list[tuple[str, str]] = []
     is_file = names is known.by_key
@@ -227,7 +215,7 @@ def _parse_settings(
 
 
 _SIMILARITY_CUTOFF = 0.7
-"""How similar an unknown key must be to a known one to be suggested; ``hooks`` does not suggest ``hooks.note``."""
+"""How similar a suggested key must be: ``hook`` does not suggest ``hooks.note``."""
 
 
 def _unknown(origin: str, key: str, option_names: Mapping[str, str], *, stops_commands: bool = True) -> Fault:
@@ -240,7 +228,7 @@ def _unknown(origin: str, key: str, option_names: Mapping[str, str], *, stops_co
 
 
 def _unknown_in_file(path: str, keys: list[str], option_names: Mapping[str, str]) -> Fault:
-    """All unknown names of one file are one fault: there may be thousands."""
+    """Makes one fault of all unknown names of a file: there may be thousands."""
     if len(keys) == 1:
         return _unknown(path, keys[0], option_names, stops_commands=False)
 
@@ -253,12 +241,12 @@ def _unknown_in_file(path: str, keys: list[str], option_names: Mapping[str, str]
 
 
 def _meant(key: str, option_names: Mapping[str, str]) -> str:
-    """What to do about an unknown ``key``: the nearest that there is, else all."""
+    """Returns the hint for an unknown ``key``: the most similar name, else all names."""
     from difflib import get_close_matches
 
     is_variable = key.startswith(VARIABLE_PREFIX)
     names = [*option_names, *_NOT_OPTIONS] if is_variable else list(option_names)
-    # The prefix would make any two variables similar.
+    # With their prefix, any two variables would be similar.
     by_short_name = {name.removeprefix(VARIABLE_PREFIX): name for name in names}
     typed = key.removeprefix(VARIABLE_PREFIX).upper() if is_variable else key
     matches = get_close_matches(typed[:_LONGEST_SHOWN], by_short_name, n=1, cutoff=_SIMILARITY_CUTOFF)
@@ -266,7 +254,7 @@ def _meant(key: str, option_names: Mapping[str, str]) -> str:
         return f"did you mean {by_short_name[matches[0]]}?"
     if is_variable:
         others = ", ".join(sorted(by_short_name))
-        return f"type unset {_shown(key)}; what may follow {VARIABLE_PREFIX} is {others}"
+        return f"remove it with `unset {_shown(key)}`; after {VARIABLE_PREFIX} can be {others}"
     return _all_that_are(option_names)
 
 
@@ -275,7 +263,7 @@ def _all_that_are(option_names: Mapping[str, str]) -> str:
 
 
 def _no_table(origin: str, table: str, value: object) -> Fault:
-    return Fault(origin, lambda: f"{table} = {_shown_value(value)}", lambda: f"must be a table: [{table}]")
+    return Fault(origin, lambda: f"{table} = {_shown_value(value)} is not valid", lambda: f"must be a table: [{table}]")
 
 
 def _is_valid(kind: str, value: object) -> bool:
@@ -289,14 +277,11 @@ def _is_valid(kind: str, value: object) -> bool:
 def _invalid(origin: str, key: str, value: object, kind: str) -> Fault:
     words = [f'"{word}"' for word in _words(kind)]
     expected = f"{', '.join(words[:-1])} or {words[-1]}" if words else _KINDS[kind][1]
-    return Fault(origin, lambda: f"{key} = {_shown_value(value)}", lambda: f"must be {expected}")
+    return Fault(origin, lambda: f"{key} = {_shown_value(value)} is not valid", lambda: f"must be {expected}")
 
 
 def parse(kind: str, value: object) -> object:
-    """What ``value``, of a file, a variable or a flag, is for a setting of this ``kind``, or else an error.
-
-    The error is a ``ValueError`` or an ``OverflowError``.
-    """
+    """Returns ``value`` as a setting of this ``kind``; raises ``ValueError`` or ``OverflowError``."""
     words = _words(kind)
     if not words:
         return _KINDS[kind][0](value)
@@ -306,7 +291,7 @@ def parse(kind: str, value: object) -> object:
 
 
 def _words(kind: str) -> list[str]:
-    """The words of a ``Literal``; none for any other kind."""
+    """Returns the words of a ``Literal``; none for any other kind."""
     return kind.split("'")[1::2]
 
 
@@ -370,16 +355,13 @@ def _tools_by_type(value: object) -> dict[str, tuple[str, ...]]:
     if not isinstance(value, dict):
         raise ValueError  # noqa: TRY004  # as for any other value
     found = {name.strip().casefold(): _words_in_list(tools) for name, tools in value.items()}
-    if len(found) < len(value):  # two names of one type: nobody could say which list is meant
+    if len(found) < len(value):  # two names of one type: which list is meant is unknown
         raise ValueError
     return found
 
 
 def _tools_that_are_sure(value: object) -> dict[str, tuple[str, ...]]:
-    """Of a faulty table the lists that are not; of a type whose list means nothing, or that has two, no tool is sure.
-
-    Whoever limits a type limits it whatever else is wrong.
-    """
+    """Returns the valid lists of a faulty table; a type with an invalid list, or with two lists, gets no tools."""
     found: dict[str, tuple[str, ...]] = {}
     for name, tools in value.items() if isinstance(value, dict) else ():
         is_sure = name.strip().casefold() not in found and _is_valid("Words", tools)
@@ -405,16 +387,19 @@ _KINDS: dict[str, tuple[Callable[[object], object], str]] = {
     "Words": (_words_in_list, f"a list of at most {_MOST_WORDS} texts"),
     _TOOLS_BY_TYPE: (
         _tools_by_type,
-        f'a table with a list of at most {_MOST_WORDS} tools for each type, as Explore = ["Read", "Grep"]',
+        f'a table with a list of at most {_MOST_WORDS} tools for each type, for example Explore = ["Read", "Grep"]',
     ),
-    _TYPES_BY_KEY: (_types_by_key, f'a table of types, as intent = "str"; they are {", ".join(TYPES)}'),
+    _TYPES_BY_KEY: (
+        _types_by_key,
+        f'a table of types, for example intent = "str"; the types are {", ".join(TYPES)}',
+    ),
 }
-"""How the value of each kind is read, and what a message says that it must be."""
+"""By kind: the function that reads a value, and what the hint says that the value must be."""
 
 
 def _shown(text: str, longest: int = _LONGEST_SHOWN) -> str:
-    """What anybody may see of ``text``: whoever wrote a file may have written anything."""
-    from gaia_sessions.session.visible import visible_line  # most settings have no fault
+    """Returns the visible beginning of ``text``: a stranger may have written the file."""
+    from gaia_sessions.session.visible import visible_line  # only faults need it
 
     return errors.shorten(visible_line(text, longest + 1), longest)
 
@@ -423,4 +408,4 @@ def _shown_value(value: object) -> str:
     try:
         return _shown(repr(value))
     except (ValueError, RecursionError):  # more digits than Python converts, or tables in tables without end
-        return "something too large to show"
+        return "a value too large to show"

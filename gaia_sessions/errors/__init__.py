@@ -1,7 +1,6 @@
-"""Every error that this package raises.
+"""All errors. Each has its data as attributes, makes its own message, and gives a ``hint``.
 
-An error has its data as attributes, makes its own message, and says in ``hint`` what to do next. The root and the main
-branches are in ``main_branches``; ``others`` is loaded when one of its errors is first named. Hints may name commands.
+``others`` is loaded when one of its errors is first named, since most calls of a hook need none.
 
     SessionsError
     ├── UsageError              the request itself is wrong
@@ -15,7 +14,7 @@ branches are in ``main_branches``; ``others`` is loaded when one of its errors i
     │   ├── AmbiguousId
     │   └── BadSetting
     ├── SessionNotFound
-    ├── Conflict                a valid record does not allow the request
+    ├── Conflict                the record is valid, but does not allow the request
     │   ├── SessionExists
     │   ├── SessionFinal
     │   ├── IllegalMove
@@ -37,18 +36,18 @@ branches are in ``main_branches``; ``others`` is loaded when one of its errors i
     │   └── HooksElsewhere
     ├── LockTimeout
     ├── CorruptSession
-    ├── InvalidInput            a text or value that was passed in is not acceptable
+    ├── InvalidInput            a value that was passed in is not acceptable
     │   ├── InvalidId
     │   ├── NoToolsLeft
     │   ├── SettingsUnreadable
     │   ├── TaskRefused
     │   └── TooLarge
     ├── StoreFailure            the system refused the operation; nothing was changed
-    │   ├── LinkedElsewhere     a link leads the sessions out of the project
+    │   ├── LinkedElsewhere     a link leads out of the project
     │   ├── LockUnsupported
     │   └── OwnedByAnother      the sessions belong to another user
     ├── DurabilityUnknown       written, but the sync to disk failed
-    └── Cancelled               somebody cancelled the session, or one above it
+    └── Cancelled               the session, or a session above it, is cancelled
 """
 
 from .main_branches import CorruptSession as CorruptSession
@@ -64,11 +63,11 @@ from .main_branches import well_formed as well_formed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .others import *  # noqa: F403  # every error that stands there
+    from .others import *  # noqa: F403  # all errors
 else:
 
     def __getattr__(name: str) -> object:
-        """The error ``name`` of ``others``."""
+        """Returns ``name`` from ``others``."""
         from .others import __dict__ as others  # `from . import others` would call this function again
 
         if name in others:

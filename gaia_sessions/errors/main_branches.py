@@ -1,8 +1,7 @@
-"""The root of the tree of errors, its main branches, and how a text is made fit for a message.
+"""The root of the errors, its main branches, and helpers for messages.
 
-Every hook loads this module, and each class costs it time. ``InvalidId`` is here since hooks catch it wherever a record
-may be gone; any other error is in ``others``. Modules that hooks load name such an error as an attribute of the
-package, where it is raised or caught (``errors.TooLarge``), and do not import it.
+Every hook loads this module, so it has only what hooks raise or catch often; all other errors are in ``others``.
+Modules that hooks load write ``errors.TooLarge`` instead of importing the class, so that ``others`` stays unloaded.
 """
 
 from __future__ import annotations
@@ -17,17 +16,18 @@ _HINT = "Hint: "
 
 
 class SessionsError(Exception):
-    """The root of the tree: ``code`` is for programs, the message for people; ``hint`` says what to do next.
+    """The root of all errors; the message says what is wrong.
 
-    exit_code: what a command ends with that the error stops; ``cli/exit_codes.py`` says what each number means. The
-    hint, empty where the message says all, is the first of the error's notes, which Python prints below the message.
+    code: a word for programs.
+    exit_code: the exit code of a command that fails with this error.
+    hint: what to do next, or an empty text. Python prints the hint below the message.
     """
 
     code = "error"
     exit_code: int
 
     def __init_subclass__(cls) -> None:
-        """Gives each error the public path: programs and tracebacks name it by that one."""
+        """Sets the public path ``gaia_sessions.errors`` for tracebacks and pickles."""
         if cls.__module__.startswith(_PACKAGE):
             cls.__module__ = _PACKAGE
 
@@ -46,24 +46,21 @@ class SessionsError(Exception):
 
     @property
     def excerpts(self) -> list[str]:
-        """Lines of what is wrong, each with a mark below the place: the other notes."""
+        """Lines of the wrong text, each with a mark below the place."""
         return [note for note in self.__notes__ if not note.startswith(_HINT)]
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Pickles the error with all its data, whatever its constructor takes: process pools do that."""
+        """Pickles the error without calling its constructor again: process pools do that."""
         return _restore, (type(self), self.args, {**self.__dict__, "__notes__": [*self.__notes__]})
 
 
 def well_formed(text: str) -> str:
-    """``text`` with everything escaped that our JSON refuses, since messages name files and those hold any bytes.
-
-    That is what UTF-8 cannot encode, and NUL.
-    """
+    """Returns ``text`` with NUL and everything that UTF-8 cannot encode escaped: names of files can hold any bytes."""
     return text.encode("utf-8", "backslashreplace").decode("utf-8").replace("\0", "\\x00")
 
 
 def plural(number: int, noun: str, nouns: str | None = None) -> str:
-    """``1 session``, ``2 sessions``; ``nouns`` is the plural form where it is not ``noun`` with an s."""
+    """Returns ``1 session`` or ``2 sessions``; ``nouns`` is an irregular plural."""
     return f"{number} {noun}" if number == 1 else f"{number} {nouns or noun + 's'}"
 
 
@@ -82,7 +79,10 @@ SessionsError.__module__ = _PACKAGE
 
 
 class SessionNotFound(SessionsError):
-    """No session has the id; ``root`` is the directory that was searched, None until ``set_root``."""
+    """No session has the ID.
+
+    root: the folder that was searched; None if ``set_root`` was not called.
+    """
 
     code = "not_found"
     exit_code = 3
@@ -94,29 +94,32 @@ class SessionNotFound(SessionsError):
 
     @classmethod
     def of_agent(cls, host_session_id: str, host_agent_id: str) -> Self:
-        """The error for a session that was named by the ids of the host's agent; ``agent_id`` is empty."""
+        """The error if no session belongs to these IDs of the client; ``agent_id`` is empty."""
         error = cls("")
         agent, conversation = shorten(repr(host_agent_id)), shorten(repr(host_session_id))
-        error.args = (well_formed(f"no session of agent {agent} in the host's session {conversation}"),)
-        error.hint = "use the ID of the session: `gaia-sessions list` shows the existing sessions"
+        error.args = (well_formed(f"no session of agent {agent} in conversation {conversation}"),)
+        error.hint = "give the ID of the session instead: `gaia-sessions list` shows the existing sessions"
         return error
 
     @classmethod
     def of_conversation(cls, host_session_id: str) -> Self:
-        """The error for a conversation of a host that has no session; ``agent_id`` is empty."""
+        """The error if a conversation of a client has no session; ``agent_id`` is empty."""
         error = cls("")
-        error.args = (well_formed(f"no session belongs to the conversation {shorten(repr(host_session_id))}"),)
+        error.args = (well_formed(f"no session of conversation {shorten(repr(host_session_id))}"),)
         return error
 
     def set_root(self, root: str, hint: str) -> None:
-        """Names ``root`` in the message, and replaces the hint."""
+        """Adds ``root`` to the message, and replaces the hint."""
         self.root = root
         self.args = (well_formed(f"{self} in {root}"),)
         self.hint = hint
 
 
 class LockTimeout(SessionsError):
-    """Another process held the lock for the whole time; ``holder`` is its pid where the system can tell."""
+    """Another process held the lock for longer than ``lock_timeout``; nothing was changed.
+
+    holder: the process ID of the other process, or None if it is unknown.
+    """
 
     code = "lock_timeout"
     exit_code = 5
@@ -128,12 +131,15 @@ class LockTimeout(SessionsError):
         holder_name = f"process {holder}" if holder else "another process"
         super().__init__(
             f"{path}: locked by {holder_name} for more than {seconds:g} second{'s' * (seconds != 1)}",
-            "try again, or wait longer with --lock-timeout",
+            "try again, or wait longer, for example with --lock-timeout 1m",
         )
 
 
 class CorruptSession(SessionsError):
-    """The file at ``path`` is not a valid record; ``problem`` says what is wrong and where. The file is kept."""
+    """The file ``path`` is not a valid record; the file is not changed.
+
+    problem: what is wrong, and where in the file.
+    """
 
     code = "corrupt"
     exit_code = 6
@@ -144,12 +150,15 @@ class CorruptSession(SessionsError):
         self.problem = problem
         super().__init__(
             f"{path}: {problem}",
-            "`gaia-sessions doctor` has the command that repairs or removes it, or the file to fix",
+            "`gaia-sessions doctor` says how to repair or remove this session",
         )
 
 
 class InvalidInput(SessionsError):
-    """A value that was passed in is not acceptable; ``where`` is the place in it, empty for the whole value."""
+    """A text or value that was passed in is not acceptable.
+
+    where: the place in the value, or an empty text for the whole value.
+    """
 
     code = "invalid_input"
     exit_code = 7
@@ -161,13 +170,15 @@ class InvalidInput(SessionsError):
 
 
 class InvalidId(InvalidInput):
+    """The text cannot be the ID of a session."""
+
     code = "invalid_id"
 
     def __init__(self, value: object, problem: str) -> None:
         self.value = value
         super().__init__(
             f"{shorten(repr(value))} is not a session ID: {problem}",
-            hint="an ID looks like agent-123: letters, digits, . _ -",
+            hint="use letters, digits, . _ and - only, for example agent-123",
         )
 
 

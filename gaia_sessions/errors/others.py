@@ -1,4 +1,4 @@
-"""Every other error, in the order of the drawn tree, and two warnings: loaded when one of them is first named."""
+"""All other errors, in the order of the tree in ``__init__``, and two warnings."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
 EXPORT_ROOT_COMMAND = 'export GAIA_SESSIONS_ROOT="$HOME/gaia-sessions"'
-"""What a user may type who cannot use the sessions here; a host started after it passes the value on to its hooks."""
+"""Stores the sessions elsewhere; a client that is started after it passes the variable on to its hooks."""
 
 _MOST_IDS = 5
 _LONGEST_LIST = 500
@@ -23,12 +23,12 @@ class UsageError(SessionsError):
 
 
 class UnknownWord(UsageError):
-    """A word that is none of ``known``."""
+    """The ``word`` is none of the ``known`` words."""
 
     code = "unknown_word"
     kind = "word"
     other_options: Mapping[str, Sequence[str]] = {}
-    """The words of other options that may have been meant, by option."""
+    """By option: the words of other options that the user may have meant."""
 
     def __init__(self, word: object, known: Iterable[str]) -> None:
         self.word = word
@@ -37,27 +37,38 @@ class UnknownWord(UsageError):
 
 
 class UnknownPhase(UnknownWord):
+    """The ``word`` is none of the ``known`` phases."""
+
     code = "unknown_phase"
     kind = "phase"
 
 
 class UnknownState(UnknownWord):
+    """The ``word`` is none of the ``known`` states."""
+
     code = "unknown_state"
     kind = "state"
 
 
 class UnknownOutcome(UnknownWord):
+    """The ``word`` is none of the ``known`` outcomes."""
+
     code = "unknown_outcome"
     kind = "outcome"
 
 
 class UnknownHost(UnknownWord):
+    """The ``word`` is none of the ``known`` hosts."""
+
     code = "unknown_host"
     kind = "host"
 
 
 class BadArgument(UsageError):
-    """The value of an argument is outside the range that its command or function accepts."""
+    """The command or function does not accept the ``value`` of the argument ``name``.
+
+    wanted: what the value must be.
+    """
 
     code = "bad_argument"
 
@@ -69,7 +80,7 @@ class BadArgument(UsageError):
 
 
 class NoSuchFolder(UsageError):
-    """There is no folder at ``path``."""
+    """``path`` is not a folder."""
 
     code = "no_such_folder"
 
@@ -77,12 +88,12 @@ class NoSuchFolder(UsageError):
         self.path = path
         super().__init__(
             f"{path!r} is not a folder",
-            "name a project, a folder that has one folder per session, or the folder of one session",
+            "give a project, a folder with one folder per session, or the folder of one session",
         )
 
 
 class AmbiguousId(UsageError):
-    """The text typed as an ID is a part of several ids: ``candidates``."""
+    """The text ``typed`` as an ID is the beginning or end of several IDs: ``candidates``."""
 
     code = "ambiguous_id"
 
@@ -99,9 +110,10 @@ class AmbiguousId(UsageError):
 
 
 class BadSetting(UsageError):
-    """An unknown configuration key or an invalid value; ``origin`` is the file or variable that has it.
+    """A setting is unknown, or its value is invalid.
 
-    The message names the origin only once, even if ``problem`` does so too.
+    origin: the file, the variable or the option that has the setting.
+    problem: what is wrong.
     """
 
     code = "bad_setting"
@@ -109,37 +121,49 @@ class BadSetting(UsageError):
     def __init__(self, origin: str, problem: str, hint: str) -> None:
         self.origin = origin
         self.problem = problem
-        text = shorten(problem, 500)
+        text = shorten(problem, 500)  # the problem of a variable names its origin already
         super().__init__(text if origin in problem.split() else f"{origin}: {text}", hint)
 
 
 class Conflict(SessionsError):
-    """The record is valid and does not allow the request; nothing was written."""
+    """The record is valid, but does not allow the request; nothing was written."""
 
     code = "conflict"
     exit_code = 4
 
 
 class SessionExists(Conflict):
+    """The ID for a new session belongs to a session already."""
+
     code = "exists"
 
     def __init__(self, agent_id: str) -> None:
         self.agent_id = agent_id
-        super().__init__(f"session {agent_id!r} already exists", "leave out the ID to have one generated")
+        super().__init__(
+            f"session {agent_id!r} already exists", "choose another ID, or leave out the ID to get a new one"
+        )
 
 
 class SessionFinal(Conflict):
+    """The session has ended, so it cannot be changed."""
+
     code = "final"
 
     def __init__(self, agent_id: str, phase: str) -> None:
         self.agent_id = agent_id
         self.phase = phase
         super().__init__(
-            f"session {agent_id!r} is {phase} and can no longer be changed", "create a new session for further work"
+            f"session {agent_id!r} is {phase} and can no longer be changed",
+            "for further work, create a new session: gaia-sessions create",
         )
 
 
 class IllegalMove(Conflict):
+    """A session cannot change its phase in this way.
+
+    allowed: the phases that are possible from ``from_phase``.
+    """
+
     code = "illegal_move"
 
     def __init__(self, from_phase: str, to_phase: str, allowed: Iterable[str]) -> None:
@@ -153,19 +177,26 @@ class IllegalMove(Conflict):
 
 
 class ResumeNotAllowed(Conflict):
+    """Resuming cannot be switched on, since the phase is not resumable."""
+
     code = "resume_not_allowed"
 
     def __init__(self, agent_id: str, phase: str) -> None:
         self.agent_id = agent_id
         self.phase = phase
         super().__init__(
-            f"session {agent_id!r} cannot be made ready to resume while {phase}",
-            "move it to investigating, planning or approval first",
+            f"session {agent_id!r} cannot be resumed: its phase is {phase}",
+            f"first change its phase to investigating, planning or approval: "
+            f"gaia-sessions update {agent_id} --phase planning",
         )
 
 
 class AnswerOfAgent(Conflict):
-    """With ``approvals = "explicit"``: the answer was given in a shell that an agent of ``client`` runs."""
+    """With the setting ``approvals = "explicit"``: an answer in the shell of an agent does not count.
+
+    client: the client of this agent.
+    command: ``approve`` or ``deny``.
+    """
 
     code = "answer_of_agent"
 
@@ -174,15 +205,15 @@ class AnswerOfAgent(Conflict):
         self.client = client
         self.command = command
         super().__init__(
-            f"only a person answers for session {agent_id!r}, and this is a shell of {client}'s agent",
-            f"a person types this in a terminal outside of {client}: gaia-sessions {command} {agent_id}",
+            f"only a person can answer for session {agent_id!r}, and this is the shell of an agent of {client}",
+            f"a person must type this in a terminal outside {client}: gaia-sessions {command} {agent_id}",
         )
 
 
 class NotApproved(Conflict):
-    """With ``approvals = "explicit"``: the work waits for an approval, and nothing but ``approve`` gives it.
+    """With the setting ``approvals = "explicit"``: the phase cannot change before a person has answered.
 
-    Or it was ``answered``, ``approved`` or ``denied``, and an agent's shell moves it on.
+    answered: ``approved`` or ``denied`` if a person has answered; even then, the shell of an agent cannot change it.
     """
 
     code = "not_approved"
@@ -192,18 +223,21 @@ class NotApproved(Conflict):
         self.answered = answered
         if answered is not None:
             super().__init__(
-                f"session {agent_id!r} was {answered}, and an agent's shell does not move it on",
-                "its resume line goes on with it, and tells its agent what was answered",
+                f"session {agent_id!r} was {answered}; its phase cannot be changed in the shell of an agent",
+                f"resume it with its resume line, which tells its agent the answer: gaia-sessions resume {agent_id}",
             )
             return
         super().__init__(
-            f"session {agent_id!r} waits for an approval, which only a person gives",
-            f"a person types this in a terminal, then the same again: gaia-sessions approve {agent_id}",
+            f"session {agent_id!r} waits for approval, and only a person can approve",
+            f"first, a person must type this in a terminal: gaia-sessions approve {agent_id}",
         )
 
 
 class NothingToAnswer(Conflict):
-    """The session does not wait for an approval; ``problem`` says what it does."""
+    """The session cannot be approved or denied, since it does not wait for approval.
+
+    problem: why it does not.
+    """
 
     code = "nothing_to_answer"
 
@@ -211,45 +245,48 @@ class NothingToAnswer(Conflict):
         self.agent_id = agent_id
         self.problem = problem
         super().__init__(
-            f"session {agent_id!r} is not waiting for an approval: {problem}",
-            "`gaia-sessions pending` shows what waits, and how it is answered",
+            f"session {agent_id!r} does not wait for approval: {problem}",
+            "`gaia-sessions pending` shows which sessions wait, and how to answer",
         )
 
 
 class RunGone(Conflict):
-    """The end of a run cannot be written: its session has no run with this ``number`` any more, or another one."""
+    """The end of a run cannot be written: the run was ended by somebody else, or it is no longer in the record."""
 
     code = "run_gone"
 
     def __init__(self, agent_id: str, number: int) -> None:
         self.agent_id = agent_id
         self.number = number
-        problem = "somebody took it to be gone, or the session was removed and created again, or restored from a copy"
+        problem = "its process seemed gone, or the session was removed and created again, or restored from a copy"
         super().__init__(
-            f"session {agent_id!r} does not have this run {number} any more: {problem}",
-            f"`gaia-sessions show {agent_id}` shows what it has",
+            f"session {agent_id!r} no longer has this run {number}: {problem}",
+            f"`gaia-sessions show {agent_id}` shows its runs",
         )
 
 
 class RunNotAllowed(Conflict):
-    """The work of the session may not go on now; ``problem`` says how it stands."""
+    """The session cannot be resumed or continued now.
+
+    problem: why not.
+    """
 
     code = "run_not_allowed"
 
     def __init__(self, agent_id: str, problem: str, hint: str) -> None:
         self.agent_id = agent_id
         self.problem = problem
-        super().__init__(f"session {agent_id!r} cannot go on: {problem}", hint)
+        super().__init__(f"session {agent_id!r} cannot be used for this: {problem}", hint)
 
 
 class AgentAtWork(RunNotAllowed):
-    """The work of the session may not go on now, since somebody is at work on it, or is about to be."""
+    """The session cannot be resumed or continued now, since an agent works on it, or is about to start."""
 
     code = "agent_at_work"
 
 
 class NotTheNextTurn(Conflict):
-    """A turn with this ``number`` is not the one that comes next, which is ``following``."""
+    """The next turn of the session is ``following``, not ``number``."""
 
     code = "not_the_next_turn"
 
@@ -258,15 +295,18 @@ class NotTheNextTurn(Conflict):
         self.number = number
         self.following = following
         is_there = number is not None and 0 < number < following
-        problem = "is complete, with other messages" if is_there else "is not the next one"
+        there = f"turn {number} of session {agent_id!r} already has other messages"
         super().__init__(
-            f"turn {number} of session {agent_id!r} {problem}",
-            f"the next is {following}: `gaia-sessions turn {agent_id} - --number {following}`",
+            there if is_there else f"the next turn of session {agent_id!r} is {following}, not {number}",
+            f"to add the next turn, type gaia-sessions turn {agent_id} - --number {following} < FILE",
         )
 
 
 class NoSuchTodo(Conflict):
-    """The session has no todo with this ``number``; it has ``count`` of them, numbered from 1."""
+    """The session has no todo with this ``number``.
+
+    count: how many todos it has; their numbers begin with 1.
+    """
 
     code = "no_such_todo"
 
@@ -274,19 +314,20 @@ class NoSuchTodo(Conflict):
         self.agent_id = agent_id
         self.number = number
         self.count = count
-        todos = f"its todos are numbered from 1 to {count}" if count else "it has no todos"
         super().__init__(
-            f"session {agent_id!r} has no todo {number}: {todos}",
+            f"session {agent_id!r} has no todo {number}; it has {plural(count, 'todo')}",
             f"`gaia-sessions todo list {agent_id}` shows its todos"
             if count
-            else f"`gaia-sessions todo add {agent_id} TEXT` adds one",
+            else f"`gaia-sessions todo add {agent_id} TEXT` adds a todo",
         )
 
 
 class NotRemovable(Conflict):
-    """Sessions must stay: ``reasons`` has the code of why for each of them, ``wanted`` what was to be removed.
+    """Some sessions cannot be removed; nothing was removed.
 
-    open_below: what is open below those that must stay for the reason ``above_open``.
+    reasons: by ID, why this session must stay: ``open``, ``running``, ``above_open`` or ``continued``.
+    wanted: the IDs of all sessions to remove.
+    open_below: the IDs of the open sessions below those with the reason ``above_open``.
     """
 
     code = "not_removable"
@@ -297,31 +338,36 @@ class NotRemovable(Conflict):
         self.open_below = tuple(open_below)
         kept = {reason: [agent_id for agent_id in reasons if reasons[agent_id] == reason] for reason in _WHY_KEPT}
         said = (_says(agent_ids, *_WHY_KEPT[reason]) for reason, agent_ids in kept.items() if agent_ids)
-        hint = f"add --force to remove {'it' if len(self.wanted) == 1 else 'them'} all the same"
+        hint = f"add --force to remove {'it' if len(self.wanted) == 1 else 'them'} anyway"
         if len(self.open_below) > _MOST_IDS:
-            hint = f"to see what is below it, type gaia-sessions tree {kept['above_open'][0]}"
+            hint = f"to see the sessions below it, type gaia-sessions tree {kept['above_open'][0]}"
         elif kept["above_open"]:
-            hint = f"to remove them all, type gaia-sessions rm --force {' '.join([*self.wanted, *self.open_below])}"
+            hint = f"to remove all of them, type gaia-sessions rm --force {' '.join([*self.wanted, *self.open_below])}"
         super().__init__("; ".join(said), f"nothing was removed; {hint}")
 
 
 _WHY_KEPT = {
     "open": ("is open", "are open"),
     "running": ("has ended, but an agent may still be at work on it", "have ended, but agents may be at work on them"),
-    "above_open": ("has an open one below it", "have open ones below them"),
-    "continued": ("is continued by an open one", "are continued by open ones"),
+    "above_open": ("has an open session below it", "have open sessions below them"),
+    "continued": ("is continued by an open session", "are continued by open sessions"),
 }
-"""What is said of a session for each reason, and of several."""
+"""By reason: the words for one session, and for several."""
 
 
 def _says(agent_ids: list[str], of_one: str, of_several: str) -> str:
-    """``session 'a' is open``, ``2 sessions are open: 'a', 'b'``."""
+    """Returns ``session 'a' is open`` or ``2 sessions are open: 'a', 'b'``."""
     if len(agent_ids) == 1:
         return f"session {agent_ids[0]!r} {of_one}"
     return f"{len(agent_ids)} sessions {of_several}: {', '.join(map(repr, agent_ids))}"
 
 
 class RevisionChanged(Conflict):
+    """The record has another revision than the caller ``asked`` for.
+
+    actual: the revision of the record.
+    """
+
     code = "revision_changed"
 
     def __init__(self, agent_id: str, asked: int, actual: int) -> None:
@@ -330,22 +376,33 @@ class RevisionChanged(Conflict):
         self.actual = actual
         super().__init__(
             f"session {agent_id!r} is at revision {actual}, not {asked}",
-            "read the session again and retry with its current revision",
+            f"read the session again (`gaia-sessions get {agent_id}`), then retry with revision {actual}",
         )
 
 
 class StateChanged(Conflict):
-    """Somebody has changed ``what`` since the program that writes has read it."""
+    """Somebody else changed the session after this program read it.
+
+    what: what was changed.
+    """
 
     code = "state_changed"
 
     def __init__(self, agent_id: str, what: str) -> None:
         self.agent_id = agent_id
         self.what = what
-        super().__init__(f"{agent_id}: {what} since it was read", "read the session again, and repeat the change")
+        super().__init__(
+            f"{agent_id}: {what} since you read the session", "read the session again, then repeat the change"
+        )
 
 
 class NewerSchema(Conflict):
+    """A newer version of gaia-sessions wrote the record, so this version cannot change it.
+
+    schema: the schema of the record.
+    known: the newest schema that this version can write.
+    """
+
     code = "newer_schema"
 
     def __init__(self, agent_id: str, schema: int, known: int) -> None:
@@ -353,13 +410,13 @@ class NewerSchema(Conflict):
         self.schema = schema
         self.known = known
         super().__init__(
-            f"session {agent_id!r} has schema {schema}; this version writes {known} and can only show newer ones",
-            "update gaia-sessions",
+            f"session {agent_id!r} was written by a newer version (schema {schema}, not {known}) and can only be shown",
+            "install a newer version of gaia-sessions",
         )
 
 
 class TooDeep(Conflict):
-    """A session below ``parent_id``, or an agent that is called by one, would be deeper than any may be there."""
+    """A session below ``parent_id`` would be deeper than ``max_depth``; without ``parent_id``, an agent would be."""
 
     code = "too_deep"
 
@@ -369,17 +426,20 @@ class TooDeep(Conflict):
         self.max_depth = max_depth
         if parent_id is None:
             super().__init__(
-                f"the agent would work at depth {depth}; the limit is {max_depth}", "call it from further up"
+                f"the agent would work at depth {depth}; the limit is {max_depth}", "call it from a session higher up"
             )
             return
         super().__init__(
             f"a session below {parent_id!r} would have depth {depth}; the limit is {max_depth}",
-            "create it below a session further up: `gaia-sessions tree` shows all levels",
+            "choose a parent higher up: `gaia-sessions tree` shows all levels",
         )
 
 
 class TooManyChildren(Conflict):
-    """As many children of ``parent_id`` are at work, those of ``at_work``, as may be at once."""
+    """As many children of ``parent_id`` work as the ``limit`` allows.
+
+    at_work: the IDs of these children.
+    """
 
     code = "too_many_children"
 
@@ -389,12 +449,12 @@ class TooManyChildren(Conflict):
         self.limit = limit
         super().__init__(
             f"session {parent_id!r} has {len(self.at_work)} children at work; the limit is {limit}",
-            f"wait until one of them has ended, or cancel one: {', '.join(self.at_work)}",
+            f"wait until one of them ends, or cancel one with `gaia-sessions cancel ID`: {', '.join(self.at_work)}",
         )
 
 
 class HooksElsewhere(Conflict):
-    """Another settings file of the project has the hooks; installed in both, they would receive each event twice."""
+    """Another settings file ``path`` has the hooks already; in both files, they would receive each event twice."""
 
     code = "hooks_elsewhere"
 
@@ -404,12 +464,15 @@ class HooksElsewhere(Conflict):
         self.scope = scope
         super().__init__(
             f"{path} already has the hooks for {host}",
-            f"update them there with --{scope}, or remove them first: gaia-sessions hooks uninstall --{scope}",
+            f"use --{scope}, or first remove the hooks there: gaia-sessions hooks uninstall --host {host} --{scope}",
         )
 
 
 class NoToolsLeft(InvalidInput):
-    """Of the tools ``requested`` none is allowed, for the ``reasons``. available: None if that is not limited."""
+    """None of the tools ``requested`` can be used, for the ``reasons``.
+
+    available: the tools that exist; None for all tools.
+    """
 
     code = "no_tools_left"
 
@@ -419,15 +482,18 @@ class NoToolsLeft(InvalidInput):
         self.reasons = (*reasons,)
         there = "all" if available is None else ", ".join(available) or "none"
         super().__init__(
-            f"no allowed tools are left: {shorten('; '.join(reasons), _LONGEST_LIST)}; "
+            f"no requested tool can be used: {shorten('; '.join(reasons), _LONGEST_LIST)}; "
             f"requested: {shorten(', '.join(requested), _LONGEST_LIST)}; "
             f"available: {shorten(there, _LONGEST_LIST)}",
-            hint="request a tool that is available and not blocked",
+            hint="request at least one tool that is available and not blocked",
         )
 
 
 class SettingsUnreadable(InvalidInput):
-    """A host's settings file is not in the expected form; it is left unchanged."""
+    """A settings file of a client is not in the expected form; the file is not changed.
+
+    place: where in the file.
+    """
 
     code = "settings_unreadable"
 
@@ -438,7 +504,10 @@ class SettingsUnreadable(InvalidInput):
 
 
 class TaskRefused(InvalidInput):
-    """The guard does not let a task be delegated; ``keyword`` is the word in it by which it asks for analysis."""
+    """The guard refuses the task, since the task asks for analysis.
+
+    keyword: the word of the task that asks for it.
+    """
 
     code = "task_refused"
 
@@ -446,15 +515,20 @@ class TaskRefused(InvalidInput):
         self.keyword = keyword
         super().__init__(
             problem,
-            hint="word the task so that it asks for facts, or type GAIA_SESSIONS_GUARD_MODE=off before the command",
+            hint="ask for facts, or switch the guard off: type GAIA_SESSIONS_GUARD_MODE=off before the command",
         )
 
 
 class TooLarge(InvalidInput):
+    """A text or document is larger than its ``limit``; both are in bytes.
+
+    what: which text or document.
+    """
+
     code = "too_large"
 
     def __init__(
-        self, what: str, size: int, limit: int, hint: str = "keep long texts in a file and store its name"
+        self, what: str, size: int, limit: int, hint: str = "put long texts into a file, and store its name"
     ) -> None:
         self.what = what
         self.size = size
@@ -463,10 +537,7 @@ class TooLarge(InvalidInput):
 
 
 class LinkedElsewhere(StoreFailure):
-    """A link leads the sessions of a project out of it, to ``target``; nothing was read or created there.
-
-    A project may come from a stranger, and its links with it.
-    """
+    """A link in the project leads to a folder outside of the project, ``target``; nothing was read or created there."""
 
     code = "linked_elsewhere"
 
@@ -476,19 +547,25 @@ class LinkedElsewhere(StoreFailure):
         self.target = target
         hint = "remove the link"
         if target.isprintable():
-            hint += f", or, if it is yours, name the folder itself: export GAIA_SESSIONS_ROOT={quote(target)}"
+            hint += f"; or, if you made the link, type export GAIA_SESSIONS_ROOT={quote(target)}"
         super().__init__("use the sessions", path, f"a link leads out of the project, to {target}", hint)
 
 
 class LockUnsupported(StoreFailure):
+    """The file system of ``path`` has no locks."""
+
     code = "lock_unsupported"
 
     def __init__(self, path: str, reason: str) -> None:
-        super().__init__("lock", path, reason, "keep the sessions on a local file system")
+        super().__init__("lock", path, reason, "store the sessions on a local file system, for example with --root DIR")
 
 
 class OwnedByAnother(StoreFailure):
-    """The sessions, or the project they would be in, belong to another user; nothing was read or created."""
+    """The sessions, or their project, belong to another user; nothing was read or created.
+
+    owner: the name of that user.
+    user: your name.
+    """
 
     code = "other_user"
 
@@ -504,7 +581,7 @@ class OwnedByAnother(StoreFailure):
 
 
 class DurabilityUnknown(SessionsError):
-    """The change is in place and visible, but the directory could not be synced: a power failure may undo it."""
+    """The change is written, but the sync to the disk failed: a power failure may undo the change."""
 
     code = "durability_unknown"
     exit_code = 9
@@ -513,14 +590,16 @@ class DurabilityUnknown(SessionsError):
         self.path = path
         self.reason = reason
         super().__init__(
-            f"{path}: written, but the sync to disk failed: {reason}", "check the disk; the change is visible"
+            f"{path}: written, but the sync to disk failed: {reason}",
+            "check the disk: a power failure may undo the change",
         )
 
 
 class Cancelled(SessionsError):
-    """The session, or without an id the work, is cancelled; ``by`` is the session above whose cancellation that is.
+    """The session is cancelled, so nothing can start there; without ``agent_id``, the work of a token is cancelled.
 
-    ``at`` is a time as records have it.
+    at: when it was cancelled, in the form of times in records.
+    by: the ID of the session above that was cancelled; None if the session itself was cancelled.
     """
 
     code = "cancelled"
@@ -533,46 +612,40 @@ class Cancelled(SessionsError):
         self.at = at
         self.reason = reason
         self.by = by
-        what = "the work is" if agent_id is None else f"session {agent_id!r} is"
-        message = f"{what} cancelled" + (f" since {at}" if at else "") + (f", with {by!r} above it" if by else "")
-        super().__init__(f"{message}: {reason}" if reason else message, "stop; what was stored so far is kept")
+        what = "the work was" if agent_id is None else f"session {agent_id!r} was"
+        message = f"{what} cancelled" + (f" at {at}" if at else "") + (f", together with {by!r} above it" if by else "")
+        hint = "stop this work; nobody can undo a cancellation, and what was found so far is kept"
+        super().__init__(f"{message}: {reason}" if reason else message, hint)
 
 
 class MessagesKeptAside(UserWarning):
-    """A write found lines of a transcript that its record did not commit, and moved them to ``path``; it was done.
-
-    No error: Python's ``warnings`` show it, or whoever catches them.
-    """
+    """A warning: the transcript had ``number`` messages that its record does not include; they are in ``path`` now."""
 
     code = "kept_aside"
 
     def __init__(self, path: str, number: int) -> None:
         self.path = path
         self.number = number
-        self.hint = "add each that you miss with 'gaia-sessions transcript ID --append ROLE TEXT', then remove the file"
+        self.hint = "`gaia-sessions transcript ID --append ROLE TEXT` adds a lost message again; then remove the file"
         super().__init__(path, number)
 
     def __str__(self) -> str:
-        return (
-            f"{plural(self.number, 'message')} of the transcript had been written but never acknowledged, or the"
-            f" record was restored from an older copy: kept in {self.path}"
-        )
+        found = plural(self.number, "message")
+        why = "never acknowledged, or the record is an older copy"
+        return f"the transcript had {found} that the record does not include ({why}); moved to {self.path}"
 
 
 class FiguresLost(UserWarning):
-    """Sessions were removed, and what ``stats`` should have kept of them could not be written, or not for certain.
-
-    No error: Python's ``warnings`` show it, or whoever catches them. cause: why it could not be.
-    """
+    """A warning: sessions were removed, but their figures for ``stats`` could not be written, because of ``cause``."""
 
     code = "figures_lost"
 
     def __init__(self, cause: SessionsError) -> None:
         self.cause = cause
-        self.hint = "'gaia-sessions doctor' says what is wrong; with the setting keep_figures = false none are kept"
+        self.hint = "`gaia-sessions doctor` says what is wrong; to store no figures, set keep_figures = false"
         super().__init__(cause)
 
     def __str__(self) -> str:
         if isinstance(self.cause, DurabilityUnknown):
-            return f"it is not sure that the figures of removed sessions were kept: {self.cause}"
-        return f"the figures of removed sessions cannot be kept: {self.cause}"
+            return f"the figures of removed sessions may be lost after a power failure: {self.cause}"
+        return f"the figures of removed sessions could not be stored: {self.cause}"
