@@ -1,4 +1,1 @@
-"""What a person sees: text and tables, made from values.
-
-Owns wording, columns and colour.
-"""
+"""What a person sees: text and tables, made from values."""

@@ -1,7 +1,4 @@
-"""What waits for a person, and what was answered: the question, and below it what to type or to say.
-
-Owns that wording.
-"""
+"""What waits for a person, and what was answered: the question, and below it what to type."""
 
 from __future__ import annotations
 
@@ -32,44 +29,42 @@ _WAYS = {
     "python": "by a program in Python",
     "resume_line": "by a resume line",
     "message": "by a message to its agent",
-    "workflow": "by its client, which resumed its workflow",
+    "workflow": "by its client, which resumed the workflow",
     "run": "by `gaia-sessions run`",
-    "update": "by an update, which moved it on",
-    "send": "by what was sent to its agent",
+    "update": "by an update of its phase",
+    "send": "by a send to its agent",
 }
-"""How answers are given, for people."""
 
-
-_TOLD_LATER = "its agent waits for its own work, and is told when it is woken"
+_TOLD_LATER = "its agent waits for its background work, then it gets the answer"
 
 
 def answered_lines(record: Record, decision: Decision, now: datetime) -> Iterator[str]:
-    """What was answered, and what a person does for the work to go on."""
+    """What was answered, and how a person resumes the work."""
     agent_id, word = record["agent_id"], "denied" if "denial" in record else "approved"
     stands = resume_text(decision, record["phase"], now)
     if is_running(decision) and any(map(waits_with_question, record["runs"][-1:])):
         yield f"{agent_id}: {word}; {_TOLD_LATER}"
         return
     if not decision["should_resume"]:
-        yield f"{agent_id}: {word}, but it may not be resumed: {stands}"
+        yield f"{agent_id}: {word}, but it cannot be resumed now: {stands}"
         yield f"  {decision['advice']}"
         return
-    what = "it looks for another way" if "denial" in record else "it goes on"
     if "app" in decision:
         yield f"{agent_id}: {word}"
         yield from app_lines(decision, "  ")
         return
-    yield f"{agent_id}: {word}; {what} once it is resumed ({stands})"
+    yield f"{agent_id}: {word}, {stands}"
+    what = "to let it find another way" if "denial" in record else "to resume it"
     if "run_command" in decision:
-        yield "to resume it, type this, with a command of yours:"
+        yield f"{what}, type:"
         yield Command(decision["run_command"])
         return
-    yield f"to resume it, {GIVE}:"
+    yield f"{what}, {GIVE}:"
     yield Copyable(resume_line(agent_id))
 
 
 def given_text(given: GivenAnswer, now: datetime) -> str:
-    """When and how an answer was given, and what was said with it."""
+    """When and how an answer was given, and its note."""
     how = _WAYS.get(given["by"], given["by"])
     if "shell" in given:
         how += f" in a shell of {client_text({'host': given['shell']})}'s agent"
@@ -78,10 +73,10 @@ def given_text(given: GivenAnswer, now: datetime) -> str:
 
 
 def pending_lines(found: Sequence[Pending], now: datetime) -> Iterator[str]:
-    """A block for each of ``found``; a sentence if nobody waits."""
+    """Yields a block for each of ``found``; a sentence if nobody waits."""
     if not found:
         yield "Nobody waits for you"
-        yield Hint("  what stopped, or was answered and may go on: gaia-sessions resume")
+        yield Hint("  to see what can be resumed: gaia-sessions resume")
     for number, one in enumerate(found):
         if number:
             yield ""
@@ -91,21 +86,21 @@ def pending_lines(found: Sequence[Pending], now: datetime) -> Iterator[str]:
 
 
 def _permission(one: Pending, now: datetime) -> Iterator[str]:
-    yield f"  asked {ago(one['state_since'], now)} for the permission to use {safe(one.get('tool'), 80)}"
-    yield f"  answer it in {client_text(one)}"
+    yield f"  asked {ago(one['state_since'], now)} to use {safe(one.get('tool'), 80)}"
+    yield f"  answer in {client_text(one)}"
     yield f"  {one['agent_id']}"
 
 
 def _question(one: Pending, now: datetime) -> Iterator[str]:
-    """What is asked, whole, and what to type or to say."""
+    """The whole question, and how to answer it."""
     message = one.get("last_message", "")
     said = without_marker(message)
     if "question" in one:
         yield f"  asked {ago(one['state_since'], now)}:"
         yield from prose(one["question"], _INDENT)
     else:
-        unknown = "" if message else "; its words were not kept"
-        yield f"  stopped {ago(one['state_since'], now)} for an approval{unknown}"
+        unknown = "" if message else " (its question was not recorded)"
+        yield f"  stopped {ago(one['state_since'], now)}, waits for approval{unknown}"
     if said:
         yield "  it said:" if len(message) != MAX_MESSAGE_LENGTH else "  it said at the end:"
         yield from prose(said, _INDENT)
@@ -115,31 +110,31 @@ def _question(one: Pending, now: datetime) -> Iterator[str]:
 def _ways(one: Pending, now: datetime) -> Iterator[str]:
     agent_id, resume = one["agent_id"], one["resume"]
     if "awaits" in one:
-        yield f"  its agent waits for its own {safe(one['awaits'], 30)}, and is told when it is woken; to approve:"
+        yield f"  its agent waits for its background {safe(one['awaits'], 30)}, then it gets the answer; to approve:"
         yield Command(f"gaia-sessions approve {agent_id}")
-        yield "  to deny, with a reason (--reason) if you like:"
+        yield "  to deny (--reason adds a reason):"
         yield Command(f"gaia-sessions deny {agent_id}")
         return
     by_app = "app" in one and not {"run_command", "resume_line"} & one.keys()
-    going_on = Command(one["run_command"]) if "run_command" in one else Copyable(one.get("resume_line", ""))
+    resuming = Command(one["run_command"]) if "run_command" in one else Copyable(one.get("resume_line", ""))
     if resume["should_resume"] and by_app:
         yield f"  {resume_text(resume, one['phase'], now)}; to approve:"
     elif resume["should_resume"]:
-        how = "go on with it" if "run_command" in one else GIVE
-        yield f"  {resume_text(resume, one['phase'], now)}; to approve, {how}:"
-        yield going_on
-        yield "  to approve with something to say (--note), or for later:"
+        how = "to approve and resume it, type" if "run_command" in one else f"to approve, {GIVE}"
+        yield f"  {resume_text(resume, one['phase'], now)}; {how}:"
+        yield resuming
+        yield "  to approve now and resume later (--note adds a note):"
     elif resume["reason"] == NOT_APPROVED_REASON:
-        yield "  to approve it, so that it may be resumed:"
+        yield "  to approve it, so that it can be resumed:"
     elif "expired_at" in one:
-        yield f"  expired {ago(one['expired_at'], now)}; to approve it all the same, so that it may be resumed:"
+        yield f"  expired {ago(one['expired_at'], now)}; to approve it, so that it can be resumed again:"
     else:
-        yield f"  may not be resumed: {resume_text(resume, one['phase'], now)}; to approve it all the same:"
+        yield f"  cannot be resumed now: {resume_text(resume, one['phase'], now)}; to approve it anyway:"
     yield Command(f"gaia-sessions approve {agent_id}")
     if by_app:
-        yield f"  then {safe(one['app'], 80)} goes on with it, with its next event"
+        yield f"  then {safe(one['app'], 80)} resumes it with its next event"
     if "run_command" in one and not resume["should_resume"]:
-        yield "  then, to go on with it:"
-        yield going_on
-    yield "  to deny, with a reason (--reason) if you like:"
+        yield "  then, to resume it, type:"
+        yield resuming
+    yield "  to deny (--reason adds a reason):"
     yield Command(f"gaia-sessions deny {agent_id}")

@@ -21,7 +21,7 @@ def usage_line(usage: TokenUsage) -> str:
 
 
 def budget_text(usage: TokenUsage) -> str:
-    """How many tokens were used, of how many, whether that is the limit, and how many of them skills took."""
+    """The tokens used, their limit, whether it is reached, and the tokens for skills."""
     parts = [tokens_text(usage["tokens"], usage["max_tokens"])]
     if usage["limit_reached"]:
         parts.append("limit reached")
@@ -43,18 +43,16 @@ def token_count(tokens: int) -> str:
 
 
 def skill_line(skill: LoadedSkill) -> str:
-    """Whether the skill was loaded already, and what it takes."""
     loaded = "loaded" if skill["added"] else "was loaded already"
     return f"{skill['agent_id']}: skill {safe(skill['name'])} {loaded}, {token_count(skill['tokens'])}"
 
 
 def todo_change_line(agent_id: str, todo: NumberedTodo) -> str:
-    """A todo after it was added or changed."""
     return f"{agent_id}: todo {todo['number']} {todo['status']}: {safe(todo['description'])}"
 
 
 def todo_lines(todos: Sequence[Todo | NumberedTodo]) -> list[Prose]:
-    """A line for each todo of a whole list: number, status, description."""
+    """A line for each todo: number, status, description."""
     width = len(str(len(todos)))
     return [
         Prose(f"{number:>{width}}  {todo['status']:<11}  {safe(todo['description'], _LONGEST_TODO)}", width + 15)

@@ -1,7 +1,4 @@
-"""Cancellations in words, a line each.
-
-Owns the wording of the answers of ``cancel`` and ``cancelled``, and of the notices of other commands.
-"""
+"""What ``cancel`` and ``cancelled`` answer, and what other commands say about cancelled sessions."""
 
 from __future__ import annotations
 
@@ -28,43 +25,40 @@ _MOST_AT_WORK = 10
 def cancelled_lines(
     cancelled: Iterable[CancelledSession], at_work: Mapping[str, Run], outcomes: Mapping[str, str]
 ) -> Iterator[str]:
-    """A line for each session: whether it was cancelled now, and whether what is below it was too; then who works on.
-
-    at_work: the run of each agent that is still at work, by the id of its session. outcomes: the phase of each session
-    that had ended by itself and stays so, by its id.
-    """
+    """A line for each session, then the runs ``at_work``; ``outcomes`` are the phases of sessions that had ended."""
     for one in cancelled:
         if outcome := outcomes.get(one["agent_id"]):
-            below = "; what is below it, or will be, is cancelled" if one["below"] else ""
-            yield f"{one['agent_id']}: already {outcome}: nothing to cancel{below}"
+            below = "; everything below it is cancelled, now and later" if one["below"] else ""
+            yield f"{one['agent_id']}: already {outcome}, so not cancelled{below}"
             continue
         scope = ", with everything below it" if one["below"] else ""
-        line = f"{one['agent_id']}: {'cancelled' if one['new'] else 'already cancelled'}{scope}"
         since = f" since {local_time(one['at'])}" if "at" in one and not one["new"] else ""
-        yield line + since + (f": {safe(one['reason'])}" if "reason" in one else "")
+        line = f"{one['agent_id']}: {'cancelled' if one['new'] else 'already cancelled'}{since}{scope}"
+        yield line + (f": {safe(one['reason'])}" if "reason" in one else "")
     commands = {agent_id: run for agent_id, run in at_work.items() if is_command(run)}
     if commands:
-        yield f"{'Its command is' if len(commands) == 1 else 'Their commands are'} ended within a few seconds:"
+        yield f"{'Its command ends' if len(commands) == 1 else 'Their commands end'} within a few seconds:"
         yield from _at_work_lines(commands)
     asked = {agent_id: run for agent_id, run in at_work.items() if agent_id not in commands and "wrapper" in run}
     if asked:
-        yield f"{'Its program works' if len(asked) == 1 else 'Their programs work'} on until told by a token, or done:"
+        stop = "Its program stops when it checks its" if len(asked) == 1 else "Their programs stop when they check a"
+        yield f"{stop} cancellation token, or at the end:"
         yield from _at_work_lines(asked)
     yield from _agents_lines({agent_id: run for agent_id, run in at_work.items() if "wrapper" not in run})
 
 
 def _agents_lines(agents: Mapping[str, Run]) -> Iterator[str]:
-    """Who is still run by a client, which no mark stops, and what stops it."""
+    """The agents that a client still runs, and how to stop them: a mark stops no client."""
     if not agents:
         return
     clients, them = ("Its client still runs it", "it") if len(agents) == 1 else ("Their clients still run them", "them")
     yield f"{clients}:"
     yield from _at_work_lines(agents)
-    yield f"to stop {them}, press Esc in the client, or tell its main agent to stop {them}"
+    yield f"to stop {them}, press Esc there, or tell the main agent to stop {them}"
     if all("enforced" in run for run in agents.values()):
-        yield f"until then the hooks let {them} use no tools"
+        yield f"until then, the hooks let {them} use no tools"
     elif any(_may_be_enforced(run) for run in agents.values()):
-        yield Hint("`gaia-sessions hooks install --enforce` lets agents that are cancelled use no tools")
+        yield Hint("after `gaia-sessions hooks install --enforce`, cancelled agents can use no tools")
 
 
 def _may_be_enforced(run: Run) -> bool:
@@ -74,7 +68,7 @@ def _may_be_enforced(run: Run) -> bool:
 
 
 def is_command(run: Run) -> bool:
-    """Whether what is at work is a command, and no program that sends something to an agent of its own."""
+    """Whether a command is at work, and not a program that sends to its own agent."""
     return is_own_run(run) and ("timeout_secs" in run or not is_send(run))
 
 
@@ -86,20 +80,20 @@ def _at_work_lines(at_work: Mapping[str, Run]) -> Iterator[str]:
 
 
 def created_notice(agent_id: str) -> tuple[str, str]:
-    """That a new session is cancelled from its beginning; and which command says why."""
-    return "the new session is cancelled, with one above it", f"`gaia-sessions cancelled {agent_id}`: why"
+    return (
+        "the new session is cancelled because a session above it is cancelled",
+        f"`gaia-sessions cancelled {agent_id}` says why",
+    )
 
 
 def abandoned_notice(record: Record) -> tuple[str, str]:
-    """That the session had been cancelled, and takes no more writes; and which command says why."""
     return (
-        "cancelled: the session is abandoned, and takes no more updates",
-        f"`gaia-sessions cancelled {record['agent_id']}`: why",
+        "the session is cancelled: it is now abandoned and takes no more updates",
+        f"`gaia-sessions cancelled {record['agent_id']}` says why",
     )
 
 
 def answer_line(agent_id: str, cancellation: Cancellation | None, now: datetime) -> str:
-    """Whether a session is cancelled, and why."""
     if cancellation is None:
         return f"no: {agent_id} is not cancelled"
     return f"yes: {agent_id} was cancelled {cancellation_text(cancellation, now)}"

@@ -1,4 +1,4 @@
-"""Text in the cells of a terminal: how many it takes, which columns of a table have room, tables of figures."""
+"""Text in the cells of a terminal: its width, the columns that have room, tables of figures."""
 
 from __future__ import annotations
 
@@ -8,14 +8,13 @@ if TYPE_CHECKING:
     from typing import TypeVar
 
     Column = TypeVar("Column")
-    """Its heading, or its place."""
 
 GAP = 2
 _LEAST_NAME = 12
 
 
 def cells(text: str) -> int:
-    """How many cells ``text`` takes on a terminal."""
+    """Returns how many cells ``text`` takes on a terminal."""
     if text.isascii():
         return len(text)
     from rich.cells import cell_len
@@ -24,7 +23,7 @@ def cells(text: str) -> int:
 
 
 def cut(text: str, room: int) -> str:
-    """``text`` in exactly ``room`` cells, with an ellipsis if it does not fit."""
+    """Returns ``text`` in exactly ``room`` cells, with an ellipsis if it does not fit."""
     if (length := cells(text)) <= room:
         return text + " " * (room - length)
     if text.isascii():
@@ -37,11 +36,9 @@ def cut(text: str, room: int) -> str:
 def fit(
     longest: Mapping[Column, int], room: int, main: Column, giving_way: Iterable[tuple[Column, int, int]]
 ) -> dict[Column, int]:
-    """The width of each column, 0 for one that has no room; at ``longest`` nothing is cut.
-
-    main: the column that has what the others leave. giving_way: columns in the order in which they give way to it, each
-    with its least width, 0 if it goes, and how much of ``main`` it gives way to.
-    """
+    """Returns the width of each column, 0 for a column without room; ``main`` gets the room that the others leave."""
+    # giving_way: the columns in the order in which they shrink, each with its least width (0: it goes) and the width
+    # that main is to have
     widths = {**longest, main: 0}
     for column, least, wanted in giving_way:
         missing = min(wanted, longest[main]) - _left(widths, room)
@@ -51,20 +48,14 @@ def fit(
 
 
 def _left(widths: Mapping[Column, int], room: int) -> int:
-    """What the columns that are shown leave of ``room``, each with the gap behind it."""
     return room - sum(width + GAP for width in widths.values() if width)
 
 
 def table(
     rows: Sequence[Sequence[str]], room: int, *, left: Collection[int] = (), first_to_go: Iterable[int] = ()
 ) -> Iterator[str]:
-    """A line for each of ``rows``; figures end where their column ends, but in the columns ``left`` they begin it.
-
-    A column in which nothing stands is left out.
-
-    room: the columns of the terminal, 0 for none. first_to_go: which columns go where all do not fit, in this order;
-    then the names are cut, but not to fewer than 12 cells.
-    """
+    """Yields a line for each of ``rows``, without empty columns; cells are on the right, except in columns ``left``."""
+    # room 0: no terminal. If not all columns fit, those in first_to_go go, in this order; then the names are cut.
     longest = dict(enumerate(max(map(cells, column)) for column in zip(*rows, strict=True)))
     widths = fit(longest, room, 0, [(place, 0, _LEAST_NAME) for place in first_to_go]) if room else longest
     widths[0] = max(widths[0], min(longest[0], _LEAST_NAME))

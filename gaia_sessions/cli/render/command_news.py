@@ -1,7 +1,4 @@
-"""What is said of a command while it runs: each line begins with its session.
-
-Owns that wording.
-"""
+"""What is said about a command while it runs: each line begins with its session."""
 
 from __future__ import annotations
 
@@ -10,7 +7,7 @@ from shlex import quote
 
 from gaia_sessions.runner import supervise
 
-from .words import Copyable, exactly, safe
+from .words import Copyable, exactly, safe, time_limit_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,51 +17,54 @@ if TYPE_CHECKING:
 
 
 def told_of(agent_id: str, event: str, path: str, command: Command, *, verbose: bool = False) -> tuple[str, str] | None:
-    """What happened to the ``command`` of a session, and what to type about it, empty for nothing.
-
-    None for what is as expected, unless ``verbose``. ``path`` is text of a record.
-    """
+    """What happened to ``command``, and what to type (or empty); None if it is as expected, unless ``verbose``."""
+    # anybody may have written path: it is text of a record
     if event == supervise.STARTED and not verbose:
         return None
     if event == supervise.CONVERSATION_ELSEWHERE:
         what = f"its conversation is in {safe(path)}; {_ANEW}"
-        return f"{agent_id}: {what}", Copyable(f"--cwd {quote(path)}", "to continue it, stop this now, and add ")
+        return f"{agent_id}: {what}", Copyable(f"--cwd {quote(path)}", "to use it instead, stop this command and add ")
     if event == supervise.CONVERSATION_MOVED:
-        return f"{agent_id}: its conversation was held in {safe(path)}, which is not your folder now; {_ANEW}", ""
+        return f"{agent_id}: its conversation is in {safe(path)}, which is not your folder now; {_ANEW}", ""
     if event == supervise.SESSION_GONE:
         return f"{agent_id}: {_EVENTS[event](command)}", Copyable(f"kill {os.getpid()}", "  to end it: ")
     if event == supervise.BACKGROUND_LEFT and path:
-        return f"{agent_id}: {_EVENTS[event](command)}", Copyable(path, "  its output is added to: ")
+        return f"{agent_id}: {_EVENTS[event](command)}", Copyable(path, "  their output is added to: ")
     return f"{agent_id}: {_EVENTS[event](command)}", ""
 
 
-_ANEW = "a new one begins, and is told what was said so far"
+_ANEW = "a new conversation starts and is told what was said so far"
 _EVENTS: dict[str, Callable[[Command], str]] = {
-    supervise.STARTED: lambda one: f"{safe(one.words[0], 80)} runs, and is told to end after {exactly(one.timeout)}",
-    supervise.OTHERS_NOT_TOLD_APART: lambda _: (
-        "what was started before it goes on, but what that detaches meanwhile ends with it: ulimit -x cannot be lowered"
+    supervise.STARTED: lambda one: (
+        f"{safe(one.words[0], 80)} started, limit {time_limit_text(one.timeout, one.hard_timeout)}"
     ),
-    supervise.SOFT_LIMIT: lambda one: f"told to end after {exactly(one.timeout)}; it has {exactly(one.grace)} left",
-    supervise.HARD_LIMIT: lambda one: f"hard timed out after {one.hard_timeout:.10g} seconds, and was killed",
-    supervise.TOKENS_USED_UP: lambda one: f"told to end: its tokens are used up; it has {exactly(one.grace)} left",
-    supervise.SIGNAL_PASSED: lambda _: "told to end; once more kills it",
-    supervise.BACKGROUND_ENDED: lambda _: "what it left in the background was ended (--keep-background leaves it)",
-    supervise.BACKGROUND_LEFT: lambda _: "what it left in the background goes on without limits",
+    supervise.OTHERS_NOT_TOLD_APART: lambda _: (
+        "older processes keep running, but a process that they detach meanwhile is ended with this command, "
+        "because ulimit -x cannot be lowered"
+    ),
+    supervise.SOFT_LIMIT: lambda one: (
+        f"reached its limit of {exactly(one.timeout)}; it has {exactly(one.grace)} to finish"
+    ),
+    supervise.HARD_LIMIT: lambda one: f"did not finish in time; killed after {exactly(one.hard_timeout)}",
+    supervise.TOKENS_USED_UP: lambda one: f"reached its token limit; it has {exactly(one.grace)} to finish",
+    supervise.SIGNAL_PASSED: lambda _: "was told to end; a second signal (Ctrl-C) kills it",
+    supervise.BACKGROUND_ENDED: lambda _: "its background processes were ended (--keep-background keeps them)",
+    supervise.BACKGROUND_LEFT: lambda _: "its background processes keep running without limits",
     supervise.BACKGROUND_NOT_KEPT: lambda _: (
-        "what it left in the background goes on without limits; the session was removed, so nobody keeps its output"
+        "its background processes keep running without limits; the session was removed, so their output is not stored"
     ),
     supervise.BACKGROUND_UNREAD: lambda _: (
-        "what it left in the background goes on, but may end when it writes: no process could be started to read that"
+        "its background processes keep running, but may end when they write: no process could be started to read that"
     ),
     supervise.SESSION_GONE: lambda _: (
-        "its session was removed, so cancel does not reach this command any more; its other limits hold"
+        "its session was removed, so `cancel` no longer reaches this command; its other limits hold"
     ),
     supervise.ANOTHER_CONVERSATION: lambda _: f"its conversation is gone; {_ANEW}",
     supervise.CONVERSATION_UNKNOWN: lambda _: f"its record names no conversation of this client; {_ANEW}",
     supervise.WITHOUT_TASK: lambda _: (
-        "a conversation begins that is not told the task, which is not kept: say it by --task"
+        "the new conversation is not told the task, because the task is not recorded; give it again with --task"
     ),
     supervise.NOT_KILLED: lambda _: (
-        "not all that it has started could be killed, such as what has become another user's"
+        "some processes that it started could not be killed, for example those of another user"
     ),
 }

@@ -1,7 +1,6 @@
 """The policy's decision in words: a sentence, a line for each failed check, and what to do.
 
-Owns the sentence for each check; that of one that fails ends with the code of its reason, which ``docs/phases.md`` and
-``--json`` use too.
+A sentence ends with the code of its reason, as in ``docs/phases.md`` and in ``--json``.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ _LONGEST = 500
 
 
 def decision_lines(decision: Decision, *, verbose: bool = False) -> Iterator[str]:
-    """Yes or no, and why; the failed checks, or with ``verbose`` all checks; at the end what to do."""
+    """Yes or no, and why; the failed checks, or with ``verbose`` all checks; then what to do."""
     first, *others = failed_sentences(decision) or [_resumable_sentence(decision)]
     yield f"{'yes' if decision['should_resume'] else 'no'}: {first}"
     yield from (f"  {line}" for line in _why_cancelled(decision))
@@ -41,52 +40,53 @@ def decision_lines(decision: Decision, *, verbose: bool = False) -> Iterator[str
     elif "run_command" in decision:
         yield from command_lines(decision, "  ")
     elif decision["should_resume"]:
-        yield "  where the hooks are installed, this line in a sub-agent's prompt resumes it:"
+        yield "  to resume it, end the prompt of a sub-agent with this line (needs the hooks):"
         yield Copyable(resume_line(decision["agent_id"]), before="    ")
 
 
 def app_lines(decision: Decision, indent: str = "") -> Iterator[str]:
-    """That the app of a session goes on with it; nothing once it has ended."""
+    """Says that the app of a session resumes it; nothing if the session has ended."""
     if not is_final(decision["phase"] or "") and "cancellation" not in decision:
-        yield f"{indent}{safe(decision['app'])} goes on with it, with its next event"
+        yield f"{indent}{safe(decision['app'])} resumes it with its next event"
 
 
 def command_lines(decision: Decision, indent: str = "") -> Iterator[str]:
-    """What to type to go on with work that a command did last; nothing for that of agents, or if nothing goes on."""
+    """What to type to resume or continue the work of a command; nothing for the work of agents."""
     if "run_command" not in decision:
         return
     if is_of_conversation(decision):
         if may_be_asked(decision):
-            yield f"{indent}to go on with the conversation:"
+            has_ended = is_final(decision["phase"] or "")
+            yield f"{indent}to {'continue it in a new session' if has_ended else 'send the next message'}, type:"
             yield Command(decision["run_command"], before=f"{indent}  ")
         return
     if approves(decision):
-        yield f"{indent}to approve what it asks, and go on, with a command of yours:"
+        yield f"{indent}to approve and resume it, type:"
     elif decision["should_resume"]:
-        yield f"{indent}to go on with it, with a command of yours:"
+        yield f"{indent}to resume it, type:"
     elif needs_new_session(decision):
-        yield f"{indent}to go on with it in a new session, with a command of yours:"
+        yield f"{indent}to continue it in a new session, type:"
     elif is_only_expired(decision):
-        yield f"{indent}then, to go on with it, with a command of yours:"
+        yield f"{indent}then, to resume it, type:"
     else:
         return
     yield Command(decision["run_command"], before=f"{indent}  ")
 
 
 def approves(decision: Decision) -> bool:
-    """Whether to go on with the work is to approve what it asks, which nobody has answered."""
+    """Whether a resume approves the question, which nobody has answered."""
     is_answered = not decision.keys().isdisjoint(("approval", "denial"))
     return decision["should_resume"] and waits_for_approval(decision["phase"]) and not is_answered
 
 
 def is_of_conversation(decision: Decision) -> bool:
-    """Whether what goes on is a conversation, in which a person asks."""
+    """Whether the session is a conversation, to which a person sends messages."""
     agent_id = decision["agent_id"]
     return decision.get("run_command") in (send_command(agent_id), send_command(agent_id, ended=True))
 
 
 def may_be_asked(decision: Decision) -> bool:
-    """Whether a person may ask the agent of a conversation now, or in a new session that continues it."""
+    """Whether a person may send to the agent of a conversation now, or in a new session that continues it."""
     refusing = ("no_live_run", "not_claimed", "resume_ready")
     is_refused = any(not check["ok"] for check in decision["checks"] if check["name"] in refusing)
     phase = decision["phase"] or ""
@@ -94,12 +94,12 @@ def may_be_asked(decision: Decision) -> bool:
 
 
 def needs_new_session(decision: Decision) -> bool:
-    """Whether a command goes on with the work in a new session, since this one has ended or its wrapper is gone."""
+    """Whether only a new session can continue the work: this one has ended, or its wrapper is gone."""
     return decision.get("run_command") == run_command(decision["agent_id"], ended=True)
 
 
 def invalid_id_decision(agent_id: str, error: InvalidId) -> Decision:
-    """The answer for an ID that no session can have, in the form of a decision."""
+    """The decision for an ID that no session can have."""
     return {
         "should_resume": False,
         "reason": error.code,
@@ -113,20 +113,15 @@ def invalid_id_decision(agent_id: str, error: InvalidId) -> Decision:
 
 
 def invalid_id_line(code: str) -> str:
-    """The answer for an ID that no session can have."""
-    return f"no: no session can have this ID ({code})"
+    return f"no: this cannot be the ID of a session ({code})"
 
 
 def failed_sentences(decision: Decision, subject: str | None = None) -> list[str]:
-    """A sentence for each failed check, the first of which calls the session ``subject``, or by its ID.
-
-    For a session that is missing or cannot be read, only the first failed check means anything. In a phase that is not
-    resumable, ``resume_ready`` is always off, and that is not worth a sentence.
-    """
+    """A sentence for each failed check; the first calls the session ``subject``, or by its ID."""
     failed = [check for check in decision["checks"] if not check["ok"]]
-    if not decision["phase"]:
+    if not decision["phase"]:  # missing or unreadable: the other checks mean nothing
         failed = failed[:1]
-    if failed and failed[0]["name"] == "phase":
+    if failed and failed[0]["name"] == "phase":  # resume_ready is off in every such phase
         failed = [check for check in failed if check["name"] != "resume_ready"]
     subjects = [subject or decision["agent_id"], *["it"] * len(failed)]
     return [_sentence(subject, check) for subject, check in zip(subjects, failed, strict=False)]
@@ -140,9 +135,9 @@ def _resumable_sentence(decision: Decision) -> str:
 def _why_cancelled(decision: Decision) -> Iterator[str]:
     cancellation = decision.get("cancellation", {})
     if "by" in cancellation:
-        yield f"with everything below {safe(cancellation['by'])}"
+        yield f"together with everything below {safe(cancellation['by'])}"
     if "reason" in cancellation:
-        yield f"because: {safe(cancellation['reason'], _LONGEST)}"
+        yield f"reason: {safe(cancellation['reason'], _LONGEST)}"
 
 
 def _sentence(subject: str, check: CheckResult) -> str:
@@ -158,21 +153,21 @@ def _cancelled(subject: str, check: CheckResult) -> str:
 
 def _phase(subject: str, check: CheckResult) -> str:
     if is_final(str(check["actual"])):
-        return f"{subject} has ended: it is {check['actual']}"
+        return f"{subject} has ended in phase {check['actual']}"
     if is_new(str(check["actual"])):
-        return f"{subject} is new: nobody has begun it"
-    return f"{subject} is in {check['actual']}, which is not a resumable phase"
+        return f"{subject} has not started yet"
+    return f"{subject} is in {check['actual']}, which is not resumable"
 
 
 def _running(subject: str, check: CheckResult) -> str:
     numbers = _as_texts(check["actual"])
-    return (
-        f"{subject} has {'a run that has' if len(numbers) == 1 else 'runs that have'} not ended: {', '.join(numbers)}"
-    )
+    runs = f"run {numbers[0]} has" if len(numbers) == 1 else f"runs {', '.join(numbers)} have"
+    return f"{subject} is still at work: {runs} not ended"
 
 
 def _claimed(subject: str, check: CheckResult) -> str:
-    return f"{subject} was just delegated, and run {' and '.join(_as_texts(check['actual']))} is about to start"
+    numbers = _as_texts(check["actual"])
+    return f"{subject} is just starting: run{'s' * (len(numbers) > 1)} {' and '.join(numbers)}"
 
 
 def _clock(subject: str, check: CheckResult) -> str:
@@ -181,7 +176,7 @@ def _clock(subject: str, check: CheckResult) -> str:
 
 
 def _limit_reset(subject: str, check: CheckResult) -> str:
-    return f"{subject} waits for a limit that is reset at {local_time(str(check['actual']))}"
+    return f"{subject} waits until its usage limit is reset at {local_time(str(check['actual']))}"
 
 
 def _idle(check: CheckResult) -> str:
@@ -201,14 +196,14 @@ _SENTENCES: dict[str, tuple[str, Sentence]] = {
     "phase": ("phase_not_resumable", _phase),
     "no_live_run": ("running", _running),
     "not_claimed": ("claimed", _claimed),
-    "answered": ("not_approved", lambda subject, _: f"{subject} waits for an approval, which only a person gives"),
-    "resume_ready": ("not_ready", lambda subject, _: f"resuming {subject} is off"),
+    "answered": ("not_approved", lambda subject, _: f"{subject} waits for approval, and only a person can approve"),
+    "resume_ready": ("not_ready", lambda subject, _: f"resuming is off for {subject}"),
     "clock": ("clock_skew", _clock),
     "limit_reset": ("waiting_for_limit", _limit_reset),
     "idle_seconds": ("expired", lambda subject, check: f"{subject} {_idle(check)}"),
     "error_count": ("too_many_errors", _errors),
 }
-"""By the name of a check: the code of its reason, and the sentence to print if it fails."""
+"""By check: the code of its reason, and the sentence to print if it fails."""
 
 
 def _as_number(value: object) -> float:
@@ -220,7 +215,7 @@ def _as_texts(value: object) -> list[str]:
 
 
 def _check_line(check: CheckResult) -> str:
-    """``ok  idle_seconds: 12, limit 1800``; values that add nothing to the outcome are left out."""
+    """``ok  idle_seconds: 12, limit 1800``, without values that add nothing."""
     outcome = "ok" if check["ok"] else "NO"
     values = [_value_text(check["actual"])] if _is_worth_showing(check["actual"]) else []
     values += [f"limit {_value_text(check['limit'])}"] if _is_worth_showing(check["limit"]) else []

@@ -1,4 +1,4 @@
-"""What ``doctor`` found, and how a finding is shown: what is wrong, and its command on a line of its own."""
+"""What ``doctor`` found: what is wrong, and on the next line the command that repairs it."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 _LONGEST = 1000
 _NAME_WIDTH = 12
-_LABELS = {PROBLEM: "problem", WARNING: "warning", NOT_CHECKED: "not looked at"}
+_LABELS = {PROBLEM: "problem", WARNING: "warning", NOT_CHECKED: "not checked"}
 
 
 def doctor_lines(report: DoctorReport, *, verbose: bool) -> Iterator[str]:
-    """What was fixed, what is wrong, what was not looked at, and the number of what is fine; ``verbose`` lists that."""
+    """What was fixed, what is wrong, what was not checked, and how much is fine; ``verbose`` lists that."""
     checks = report["checks"]
     yield from (f"fixed {fixed['name']}: {safe(fixed['done'], _LONGEST)}" for fixed in report["fixed"])
     yield from finding_lines((finding["state"], finding["found"], finding["fix"]) for finding in checks)
@@ -35,10 +35,7 @@ def doctor_lines(report: DoctorReport, *, verbose: bool) -> Iterator[str]:
 
 
 def finding_lines(findings: Iterable[tuple[str, str, str | None]]) -> Iterator[str]:
-    """The state, the sentence and the command of each: problems, warnings, then what was not looked at.
-
-    What one command mends stands together above it.
-    """
+    """Problems, warnings, then what was not checked; findings that one command repairs are together above it."""
     listed = list(findings)
     lines_above: dict[tuple[str | None, str], list[str]] = {}
     for state, label in _LABELS.items():

@@ -1,4 +1,4 @@
-"""What ``hooks status`` prints for a person: what is wrong with the hooks, and where they are installed."""
+"""What ``hooks status`` prints: what is wrong with the hooks, and where they are installed."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _LONGEST_NAME = 60
 _STATE_TEXTS = {
     installed_file.COMPLETE: "installed",
     installed_file.INCOMPLETE: "installed, but not for every event",
-    installed_file.ELSEWHERE: "installed, but another version or from another path",
+    installed_file.ELSEWHERE: "installed, but in another version or from another path",
     installed_file.ABSENT: "not installed",
     installed_file.UNREADABLE: "cannot be read",
 }
@@ -37,12 +37,12 @@ _SCOPE_TEXTS = {LOCAL: "this project for you", PROJECT: "this project for the te
 
 
 def warning_lines(found: Iterable[HookFinding]) -> Iterator[str]:
-    """What may keep the hooks from working, and the commands that mend it."""
+    """What may keep the hooks from working, and the commands that repair it."""
     return finding_lines((one["state"], one["message"], one["fix"]) for one in found)
 
 
 def status_lines(hook_status: HookStatus, now: datetime, *, verbose: bool) -> Iterator[str]:
-    """What is wrong, then where the hooks are installed and work; with ``verbose`` everything that is known of them."""
+    """What is wrong, then where the hooks are installed and work; with ``verbose`` all details."""
     yield from warning_lines(hook_status["warnings"])
     broken = {one["file"] for one in hook_status["warnings"] if one["state"] == PROBLEM}
     installed = [found for found in hook_status["installed"] if found["state"] != installed_file.ABSENT]

@@ -1,7 +1,4 @@
-"""What ``hooks install`` and ``hooks uninstall`` print, as plain text and as JSON.
-
-Owns the wording, also of the remarks that ``install`` knows by code.
-"""
+"""What ``hooks install`` and ``hooks uninstall`` print, as plain text and as JSON."""
 
 from __future__ import annotations
 
@@ -26,14 +23,14 @@ if TYPE_CHECKING:
 _LONGEST = 1000
 
 _REMARKS = {
-    plan.TRUST_HOOKS: "Codex skips these hooks until you trust them there: type /hooks.",
-    plan.TRUST_FOLDER: "Claude Code ignores a project's permissions until you trust its folder: start it there once.",
+    plan.TRUST_HOOKS: "Codex skips these hooks until you trust them: type /hooks in Codex.",
+    plan.TRUST_FOLDER: "Claude Code ignores permissions of a project until you trust its folder: start it there once.",
     plan.MACHINE_PATHS: "The entries contain paths of this machine; --user keeps them out of the shared settings.",
 }
 
 
 def json_document(value: object) -> object:
-    """``value`` with every text valid in UTF-8: paths and the settings of others may contain any bytes."""
+    """Returns ``value`` with all texts in valid UTF-8: paths and settings of others may contain any bytes."""
     if isinstance(value, dict):
         return {json_document(key): json_document(inner) for key, inner in value.items()}
     if isinstance(value, list):
@@ -44,11 +41,8 @@ def json_document(value: object) -> object:
 def result_lines(
     result: InstallResult, warnings: list[HookFinding], places: Places, *, is_terminal: bool
 ) -> Iterator[str]:
-    """What an installation or an uninstall did, and what is wrong now; for a dry run, only the difference.
-
-    At a terminal nothing of the file is shown that it would obey; what a pipe gets is a patch to the byte.
-    """
-    if result["dry_run"]:
+    """What an installation or an uninstall did, and what is wrong now; for a dry run, only the difference."""
+    if result["dry_run"]:  # a terminal must not obey bytes of the file; a pipe gets an exact patch
         diff = visible(result["diff"]) if is_terminal else result["diff"]
         yield from map(Copyable, diff.split("\n")) if diff else ["nothing would change"]
         return

@@ -1,7 +1,4 @@
-"""The messages of a transcript as plain text, for pipes, agents and people alike.
-
-Owns that wording: a line about each message, and its whole text below, indented.
-"""
+"""The messages of a transcript as plain text: a line about each message, and its whole text below, indented."""
 
 from __future__ import annotations
 
@@ -21,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def message_lines(message: NewMessage) -> Iterator[str]:
-    """One message: its number and turn, which those of a host have not, its time, role and tool, and its text."""
+    """One message: its time, role, tool and text, and its number and turn, which messages of hosts do not have."""
     facts = [f"{local_time(message['timestamp'])}  {message['role']}"]
     if "seq" in message:
         facts = [f"{message['seq']}  {facts[0]}", f"turn {message['turn']}"]  # type: ignore[typeddict-item]  # it is stored
@@ -33,25 +30,22 @@ def message_lines(message: NewMessage) -> Iterator[str]:
 
 
 def of_agent_notice(agent_id: str, paths: Sequence[str]) -> tuple[str, str]:
-    """That the messages are those of a host, from these files, and a hint."""
+    """Says that the messages come from these files of a host; and a hint."""
     places = ", ".join(map(shlex.quote, paths))
     return (
-        f"{agent_id} has no messages of its own; these are what its client keeps in {places}",
-        f"`gaia-sessions report {agent_id}` prints the result alone",
+        f"{agent_id} has no stored messages; these come from the files of its client: {places}",
+        f"`gaia-sessions report {agent_id}` prints only the result",
     )
 
 
 def turn_line(turn: Turn) -> str:
-    """That a turn is complete, and whether it was before."""
-    said = f"is complete with {plural(len(turn['messages']), 'message')}"
-    return f"{turn['agent_id']}: turn {turn['turn']} {said}{'' if turn['added'] else ', as it was before'}"
+    said = f"{'is' if turn['added'] else 'was already'} complete, {plural(len(turn['messages']), 'message')}"
+    return f"{turn['agent_id']}: turn {turn['turn']} {said}"
 
 
 def reset_line(record: Record) -> str:
-    """That the transcript was begun anew."""
-    return f"{record['agent_id']}: the transcript begins anew, with no turns"
+    return f"{record['agent_id']}: a new transcript begins, with no turns"
 
 
 def added_line(agent_id: str, message: Message) -> str:
-    """That a message was added, and which number it has."""
     return f"{agent_id}: message {message['seq']} of {message['role']}, turn {message['turn']}"

@@ -1,7 +1,4 @@
-"""What ``show`` says of one session: first what is asked, what failed and what was said, last its ids.
-
-A terminal and a pipe get the same lines; only a terminal breaks those that are too long.
-"""
+"""What ``show`` says about a session: first its question, its error and its last message, last its IDs."""
 
 from __future__ import annotations
 
@@ -76,31 +73,31 @@ if TYPE_CHECKING:
     from gaia_sessions.session.schema import Record, Run
 
     Fact = tuple[str, str]
-    """Its name, and its text, whose lines stay as they are."""
+    """Its name and its text."""
 
 _LONGEST = 1000
 _MOST_CHILDREN = 50
 _MOST_ANSWERS = 5
 _SHORTEST_NAMES = 9
-"""Columns for the names of facts, at least, so that the texts of all of them stand below each other."""
+"""The least width of the column of names, so that all texts begin in one column."""
 
 _ENDS = {STOPPED: "ended", KILLED: "killed", DENIED: "not started"}
-"""How a run ended that did not break off, or that somebody ended."""
+"""Ends that are no interruption, or that somebody caused."""
 
 _MOST_OUTPUT_LINES = 10
-"""Of what a command wrote last, unless that waits for an answer; all of it is in the file that stands at the end."""
+"""The last lines of output to show, unless they ask something; the file named at the end has all lines."""
 
 _SAID_ANYWAY = (MARKER_DETAIL, INTERRUPTED, CANCELLED)
-"""The details of ends that are not repeated as why the work stopped."""
+"""Details that other lines say already."""
 
 _COLUMNS = ("run", "end", "began", "took", "   tokens")
 
 _HAVE_SECTIONS = frozenset(["answers", "metadata", "history", "runs", "session_state", "todos"])
-"""The keys of a record that are shown as sections of their own."""
+"""The keys of a record that have their own sections."""
 
 
 def session_lines(view: View, now: datetime, *, verbose: bool = False) -> Iterator[str]:
-    """One session; with ``verbose`` also the moves of its phase, and every key of its record and its runs."""
+    """One session; with ``verbose`` also its phase changes, and every key of its record and its runs."""
     record = view.record
     yield Prose(agent_and_purpose(record["agent_name"], record["purpose"], _LONGEST), 2)
     sections = [
@@ -123,7 +120,7 @@ def session_lines(view: View, now: datetime, *, verbose: bool = False) -> Iterat
 
 
 def _fact_lines(facts: Iterable[Fact]) -> Iterator[Prose]:
-    """A line for each fact, and for each further line of its text, with the texts below each other."""
+    """A line for each fact, and for each further line of its text; all texts begin in one column."""
     pairs = list(facts)
     room = max(_SHORTEST_NAMES, *(len(name) for name, _ in pairs), 0) + 2
     for name, text in pairs:
@@ -132,7 +129,7 @@ def _fact_lines(facts: Iterable[Fact]) -> Iterator[Prose]:
 
 
 def _state_and_reasons(view: View, now: datetime) -> Iterator[Fact]:
-    """Where the work stands and why, what is asked, and what went wrong; all texts are whole."""
+    """The state and its reason, the question, and what went wrong; all texts are whole."""
     record, decision = view.record, view.standing.decision
     yield "state", _state(view, now)
     if why := _why(view):
@@ -140,16 +137,16 @@ def _state_and_reasons(view: View, now: datetime) -> Iterator[Fact]:
     if asked := _asked(view):
         yield "question", asked
     if is_asking(record) and not is_running(decision):
-        yield "answer", f"`gaia-sessions approve {record['agent_id']}`, or `deny`"
+        yield "to answer", f"`gaia-sessions approve {record['agent_id']}`, or `gaia-sessions deny {record['agent_id']}`"
     if view.standing.alive is not None and "for" in view.standing.alive:
         tool, client = safe(view.standing.alive["for"], 80), client_text(_latest_run(view) or {})
-        yield "question", f"may it use {tool}? Answer it in {client}"
+        yield "question", f"may it use {tool}? Answer in {client}"
     if record["last_error"]:
         last = record["last_error"]
         which = f"the last of {record['error_count']}, " if record["error_count"] > 1 else ""
         yield "error", f"{which}{ago(last['timestamp'], now)}: {last['message']}"
     if "app" in decision and "cancellation" not in decision:
-        yield from (("to go on", line) for line in app_lines(decision))
+        yield from (("to resume", line) for line in app_lines(decision))
     else:
         yield from _whether_it_goes_on(decision, now)
     for given in given_answers(record)[-_MOST_ANSWERS:]:
@@ -162,10 +159,10 @@ def _state_and_reasons(view: View, now: datetime) -> Iterator[Fact]:
 
 
 def _whether_it_goes_on(decision: Decision, now: datetime) -> Iterator[Fact]:
-    """Whether the work may be resumed, and by which command if one did it last."""
+    """Whether the work can be resumed, and how if it is the work of a command."""
     phase = decision["phase"] or ""
-    if is_of_conversation(decision) and may_be_asked(decision):  # whatever the policy says of agents of hosts
-        yield "to go on", f"`{decision['run_command']}`"
+    if is_of_conversation(decision) and may_be_asked(decision):  # the policy is for agents of hosts
+        yield "to continue" if is_final(phase) else "to send", f"`{decision['run_command']}`"
         if not is_final(phase):
             yield "", f'or SubAgentSession(agent, agent_id="{decision["agent_id"]}")'
         return
@@ -179,9 +176,10 @@ def _whether_it_goes_on(decision: Decision, now: datetime) -> Iterator[Fact]:
         return
     is_lost = needs_new_session(decision) and not is_final(phase)
     if "run_command" in decision and (decision["should_resume"] or is_lost):
-        yield "to approve" if approves(decision) else "to go on", f"`{decision['run_command']}`"
+        approving = ", which approves it" if approves(decision) else ""
+        yield "to continue" if is_lost else "to resume", f"`{decision['run_command']}`{approving}"
     elif "run_command" in decision and is_only_expired(decision):
-        yield "to go on", f"{decision['advice']}"
+        yield "next", f"{decision['advice']}"
         yield "", f"then `{decision['run_command']}`"
 
 
@@ -203,7 +201,7 @@ def _latest_run(view: View) -> Run | None:
 
 
 def _why(view: View) -> str:
-    """Why the work stopped, but for what is said of it anyway."""
+    """Why the work stopped, unless another line says it."""
     run = _latest_run(view)
     if view.standing.state.get("state") == state.CRASHED:
         return crash_text(run or {})
@@ -211,7 +209,7 @@ def _why(view: View) -> str:
 
 
 def _why_ended(run: Run | None, record: Record) -> str:
-    """What stopped a run from outside, and what is known of its end but for what the session says of it anyway."""
+    """What stopped a run from outside, and details of its end that no other line says."""
     if run is None:
         return ""
     how = run.get("interruption", run.get("end", ""))
@@ -223,17 +221,17 @@ def _why_ended(run: Run | None, record: Record) -> str:
 
 
 def _asked(view: View) -> str:
-    """What the agent asked when it stopped; empty once it goes on, or the work is over."""
+    """What the agent asked when it stopped; empty if it works again or has ended."""
     is_over = is_final(view.record["phase"]) or is_running(view.standing.decision)
     return "" if is_over else (view.question or question_of(view.record)).asked
 
 
 def _last_message_lines(view: View) -> Iterator[Prose]:
-    """What an agent said last, without the line that is shown as its question, or as why it failed."""
+    """The last message of the agent, without the line shown as its question or its error."""
     question = view.question or question_of(view.record)
     if view.last_turn:
-        yield from listed("asked last", [*safe_lines(view.last_turn.question.strip("\n"))])
-        yield from listed("answered last", [*safe_lines(view.last_turn.answer.strip("\n"))])
+        yield from listed("last question", [*safe_lines(view.last_turn.question.strip("\n"))])
+        yield from listed("last answer", [*safe_lines(view.last_turn.answer.strip("\n"))])
         return
     message = question.before if _asked(view) or why_failed(view.record) else question.message
     lines = [*safe_lines(message.strip("\n"))]
@@ -244,11 +242,12 @@ def _last_message_lines(view: View) -> Iterator[Prose]:
 
 
 def _run_lines(view: View, now: datetime) -> Iterator[str]:
-    """A table of the runs; below one that was stopped, but for the latest, why."""
+    """A table of the runs; below each stopped run except the latest, why it was stopped."""
     record = view.record
     if record.get("runs_dropped"):
-        dropped = plural(record["runs_dropped"], "earlier run")
-        yield Hint(f"{dropped} discarded; for their ends: gaia-sessions events {record['agent_id']}")
+        are, they = ("was", "it") if record["runs_dropped"] == 1 else ("were", "they")
+        dropped = f"{plural(record['runs_dropped'], 'older run')} {are} dropped"
+        yield Hint(f"{dropped}; how {they} ended: gaia-sessions events {record['agent_id']}")
     runs = record.get("runs", [])
     if not runs:
         return
@@ -263,7 +262,7 @@ def _run_lines(view: View, now: datetime) -> Iterator[str]:
 
 
 def _row_of_run(run: Run, view: View, at_work: str | None, now: datetime) -> tuple[str, ...]:
-    """at_work: how its agent stands that is at work, or about to be."""
+    """at_work: the state of its agent if it works or is about to."""
     began, tokens = run.get("started_at") or run.get("claimed_at"), consumed_tokens(run.get("consumed", {}))
     end = run.get("ended_at") or (format_time(now) if at_work == state.WORKING else None)
     took = seconds_between(parse_time(began), parse_time(end)) if began and end else None
@@ -286,7 +285,7 @@ def _end_of(run: Run, view: View, at_work: str | None) -> str:
 
 
 def _aligned(heading: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """The heading and the rows with their columns below each other, but for those that no row has."""
+    """The heading and the rows in columns, without empty columns."""
     columns = [(name, *cells) for name, *cells in zip(heading, *rows, strict=True) if any(cells)]
     widths = [max(map(len, column)) for column in columns]
     lines = zip(*columns, strict=True)
@@ -294,29 +293,29 @@ def _aligned(heading: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]
 
 
 def _child_lines(view: View) -> Iterator[str]:
-    """A line for each of the newest children, and how many others there are."""
+    """A line for each of the newest children, and the number of the others."""
     children = view.children[-_MOST_CHILDREN:]
     if left_out := len(view.children) - len(children):
-        yield Hint(f"{left_out} earlier; for the IDs of all: gaia-sessions show {view.record['agent_id']} --json")
+        yield Hint(f"{left_out} older not shown; all IDs: gaia-sessions show {view.record['agent_id']} --json")
     yield from _aligned(("", "", ""), [*map(_relative, children)])[1:]
 
 
 def _relative(line: Line) -> tuple[str, str, str]:
-    """The id of a parent or a child, its state, its agent and purpose; of one that cannot be read, why."""
-    agent_id = safe(line["agent_id"])  # of a parent it is what the record says, which may be any text
+    """The ID of a parent or a child, its state, agent and purpose; if it cannot be read, why."""
+    agent_id = safe(line["agent_id"])  # a record may name any text as its parent
     if "problem" in line:
         return agent_id, line["status"], ""
     return agent_id, state_cell(line), agent_and_purpose(line["agent_name"], line["purpose"], _LONGEST)
 
 
 def _key_facts(record: Record) -> Iterator[Fact]:
-    """What its agents hand each other, without what it shares with others."""
+    """The keys that its agents share in this session alone."""
     keys = record.get("session_state", {})
     return ((safe(key, 40), safe(dump_line(value).decode().strip(), 200)) for key, value in keys.items())
 
 
 def _metadata(record: Record, *, verbose: bool) -> Iterator[Fact]:
-    """What somebody wrote to the metadata; objects and arrays, which programs write, only if ``verbose``."""
+    """The metadata; objects and arrays, which programs write, only if ``verbose``."""
     for key, value in record["metadata"].items():
         if verbose or not isinstance(value, dict | list):
             yield safe(key, 40), _value_text(value)
@@ -333,11 +332,11 @@ def _tokens_and_tools(view: View) -> Iterator[Fact]:
 
 
 def _tokens(view: View) -> str:
-    """What was used, and of how much; a number that nobody holds the agent to is no budget."""
+    """The tokens used, and the limit, which may not be enforced."""
     if view.usage["max_tokens"] is not None:
         return budget_text(view.usage)
     wanted = view.record.get("max_tokens")
-    return f"{view.usage['tokens']:,}" + (f"; nothing holds its agent to {wanted:,}" if wanted is not None else "")
+    return f"{view.usage['tokens']:,}" + (f"; the limit of {wanted:,} is not enforced" if wanted is not None else "")
 
 
 def _figures_and_ids(view: View, now: datetime) -> Iterator[Fact]:
@@ -377,16 +376,17 @@ def _times_and_ids(view: View, now: datetime) -> Iterator[Fact]:
 
 
 def _timeline(record: Record) -> Iterator[str]:
-    """When the work entered each phase, and how many changes are no longer kept."""
+    """When the work entered each phase, and how many changes were dropped."""
     yield f"{local_time(record['created_at'])}  initializing"
     if record.get("history_dropped"):
-        yield f"{plural(record['history_dropped'], 'earlier phase change')} discarded"
+        are = "was" if record["history_dropped"] == 1 else "were"
+        yield f"{plural(record['history_dropped'], 'older phase change')} {are} dropped"
     for move in record["history"]:
         yield f"{local_time(move['timestamp'])}  {move['from_phase']} → {move['to_phase']}"
 
 
 def _keys_of_programs(record: Record) -> Iterator[Iterator[Prose]]:
-    """The keys of the record and of its runs with their values, but for what stands above whole."""
+    """The keys of the record and of its runs, without those that are shown above."""
     yield listed("record", _fact_lines(_texts(record, _HAVE_SECTIONS)))
     said = question_of(record).message
     for run in record.get("runs", []):

@@ -1,7 +1,4 @@
-"""Plain text about an update, a list of sessions or their directory, for pipes, logs, agents and people alike.
-
-Owns that wording.
-"""
+"""Plain text about an update, a list of sessions or their root, for pipes, logs, agents and people alike."""
 
 from __future__ import annotations
 
@@ -36,7 +33,6 @@ _MOST_APPS = 5
 
 
 def update_line(record: Record, decision: Decision, now: datetime) -> str:
-    """The state of the session after an update."""
     facts = [f"phase {record['phase']}", f"revision {record['revision']}"]
     if record["error_count"]:
         facts.append(plural(record["error_count"], "error"))
@@ -48,17 +44,15 @@ def update_line(record: Record, decision: Decision, now: datetime) -> str:
 
 
 def new_root_notice(root: str) -> tuple[str, str]:
-    """That the directory of the sessions was created, and how to choose another."""
-    return f"{root} was created for the sessions", "to keep them elsewhere, use --root DIR or set GAIA_SESSIONS_ROOT"
+    return f"created the folder {root} for sessions", "to use another one, add --root DIR or set GAIA_SESSIONS_ROOT"
 
 
 def network_warning(root: str, kind: str) -> str:
-    """Why a network file system of this ``kind`` is no place for sessions."""
-    return f"Warning: {root} is on {kind}: locks are not reliable there; keep sessions on a local disk"
+    return f"Warning: {root} is on {kind}: locks are not reliable there; use a folder on a local disk"
 
 
 def unchanged_line(record: Record, texts: dict[str, str | None]) -> str:
-    """That the session had already ended, and which of ``texts``, named by their options, the record does not have."""
+    """Says that the session had already ended, and which of ``texts`` (by option) are not in the record."""
     last_error = record["last_error"]
     stored = (record.get("summary"), last_error["message"] if last_error else None)
     not_stored = [f"the {name}" for name, text in texts.items() if text and text not in stored]
@@ -67,25 +61,21 @@ def unchanged_line(record: Record, texts: dict[str, str | None]) -> str:
         if not_stored
         else "nothing was changed"
     )
-    return f"already {record['phase']}: {result}"
+    return f"the session had already ended ({record['phase']}); {result}"
 
 
 def show_hint(record: Record) -> str:
-    """Which command prints what is stored."""
     return f"`gaia-sessions show {record['agent_id']}` shows what is stored"
 
 
 def list_lines(lines: Iterable[Line], now: datetime) -> Iterator[str]:
-    """A line for each session, with two blanks between columns."""
+    """A line for each session, with two spaces between columns."""
     for line in lines:
         yield "  ".join([safe(line["agent_id"]), *columns(line, now)]).rstrip()
 
 
 def no_sessions_line(root: str, left_out: int, apps: Mapping[str, int] | None = None, *, exists: bool = True) -> str:
-    """Which folder was searched, whether it exists, and how many sessions the options of the command excluded.
-
-    ``apps`` has how many of them are of which app: without an option for that they are excluded.
-    """
+    """Which folder was searched, and how many sessions the options excluded; ``apps`` counts those of apps."""
     if not exists:
         return f"No sessions found: {safe(root, _LONGEST_PATH)} does not exist"
     message = f"No sessions found in {safe(root, _LONGEST_PATH)}"
@@ -98,29 +88,26 @@ def no_sessions_line(root: str, left_out: int, apps: Mapping[str, int] | None = 
 
 
 def nobody_worked_line(start: datetime, end: datetime, now: datetime) -> str:
-    """Which span was asked for, in which nobody worked; a time alone may be that of yesterday."""
+    """Says that nobody worked in this span, with both dates: a time alone may mean yesterday."""
     span = f"from {local_time(format_time(start))} to {local_time(format_time(end))}"
-    return f"No session worked {span}{': that is still to come' * (start > now)}"
+    return f"No session worked {span}{', which is in the future' * (start > now)}"
 
 
 def left_out_line(apps: Mapping[str, int]) -> str:
-    """How many sessions of ``apps`` are left out, and how to see them."""
+    """How many sessions of ``apps`` are left out, and the options that show them."""
     left_out = f"left out: {plural(sum(apps.values()), 'session')} of {'an app' if len(apps) == 1 else 'apps'}"
     return f"{left_out}; {', '.join(_of_apps(apps))}"
 
 
 def _of_apps(apps: Mapping[str, int]) -> list[str]:
-    """The options that show the sessions of apps, with how many each shows; of many apps those that have most."""
+    """The options that show the sessions of apps, with their numbers; only the largest apps."""
     most = sorted(apps.items(), key=lambda app: (-app[1], app[0]))
     told = [f"--app {shlex.quote(safe(app))} has {number}" for app, number in most[:_MOST_APPS]]
     return told if len(most) <= _MOST_APPS else [*told, f"and {len(most) - _MOST_APPS} more apps"]
 
 
 def columns(line: Line, now: datetime) -> list[str]:
-    """The columns of one session after its id: agent and purpose, state, last activity, whether it may be resumed.
-
-    Before the last activity how much of a span it worked, if that was asked.
-    """
+    """The columns after the ID: agent and purpose, state, share of a span if asked, last activity, resume."""
     if "problem" in line:
         return ["-", line["status"], "-", safe(line["problem"])]
     is_told = left_text(line["resume"], now) and "turns" not in line  # a person may ask at any time
@@ -135,12 +122,12 @@ def columns(line: Line, now: datetime) -> list[str]:
 
 
 def problem_text(line: CorruptSummary) -> str:
-    """Why there is no more to say of a session, without the path of its file, which has its id."""
+    """Why the record cannot be read, without the path of its file, because that has the ID."""
     return safe(line["problem"], 500).rpartition(f"/{line['agent_id']}/state.json: ")[2]
 
 
 def agent_and_purpose(agent_name: str, purpose: str, longest: int = 200) -> str:
-    """The agent and, if one was given, the purpose, which distinguishes agents of one kind."""
+    """The agent and, if there is one, the purpose."""
     name = safe(agent_name)
     return name if purpose == NO_PURPOSE else f"{name}: {safe(purpose, longest)}"
 
@@ -153,20 +140,17 @@ def removed_lines(removed: Sequence[RemovedSession]) -> Iterator[str]:
 
 
 def repaired_lines(repaired: Iterable[Mapping[str, str | None]]) -> Iterator[str]:
-    """``repaired agent-1; its file as it was: PATH``."""
+    """``repaired agent-1; the old file is now PATH``."""
     for session in repaired:
         aside = session["kept_aside"]
         if aside is None:
             yield f"nothing to repair: the record of {session['agent_id']} can be read"
         else:
-            yield f"repaired {session['agent_id']}; its file as it was: {safe(aside)}"
+            yield f"repaired {session['agent_id']}; the old file is now {safe(aside)}"
 
 
 def state_cell(line: Summary) -> str:
-    """The state and what stands beside it; of a session that a later version wrote, that it is newer.
-
-    Of a conversation also how many turns it has.
-    """
+    """The state and its details; ``newer`` if a newer version wrote the record; the turns of a conversation."""
     if "state" not in line:
         return line["status"]
     if "turns" in line and line["state"] == BY_HAND:  # by ``turn`` alone, which says nothing of a phase
@@ -176,7 +160,7 @@ def state_cell(line: Summary) -> str:
 
 
 def tree_notes(line: Summary) -> Iterator[str]:
-    """Why a session stands in a tree where it does, if that is not because of its parent alone."""
+    """Why a session is at this place in a tree, if not only because of its parent."""
     if line.get("parent_status") == "circle":
         yield "(its parents form a circle)"
     if not line.get("selected", True):
@@ -184,7 +168,7 @@ def tree_notes(line: Summary) -> Iterator[str]:
 
 
 def event_line(entry: Json) -> str:
-    """One entry of a session's events: time, kind, run, phase at that time, evidence, number."""
+    """One entry of the journal: time, kind, run, phase at that time, evidence, number."""
     if not isinstance(entry, dict):
         return safe(entry)
     parts = [f"{local_time(str(entry.get('at')))}  {entry.get('kind')}"]

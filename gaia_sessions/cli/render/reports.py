@@ -1,7 +1,4 @@
-"""What a command on many sessions did: ``reconcile``, ``cleanup`` and ``import``, one line for each session or run.
-
-Owns the wording of those reports.
-"""
+"""What ``reconcile``, ``cleanup`` and ``import`` did: one line for each session or run."""
 
 from __future__ import annotations
 
@@ -24,27 +21,25 @@ if TYPE_CHECKING:
 _LONGEST = 500
 _KEPT = {
     "newer_schema": "that a later version wrote",
-    "clock_skew": "whose last activity lies in the future",
+    "clock_skew": "whose last activity is in the future",
     "mark_unread": "whose cancellation mark cannot be read",
-    "above_open": "above one that is open, or may be",
-    "continued": "that an open one continues",
+    "above_open": "above a session that is open, or may be",
+    "continued": "that an open session continues",
     "keep_days": "with turns or in approval, for {keep_days} (setting keep_days)",
-    "running": "on which an agent may still be at work",
-    "resumable": "that may be resumed",
+    "running": "whose agent may still be at work",
+    "resumable": "that can be resumed",
 }
-"""Each reason for which ``cleanup`` and ``reconcile`` leave sessions as they are, after their number.
-
-``{keep_days}`` stands for the length of that time.
-"""
+"""Why ``cleanup`` and ``reconcile`` leave sessions unchanged, to print after their number."""
 
 
 def reconcile_lines(report: Reconciled) -> Iterator[str]:
-    """How many runs were closed, or would be; then each run that was judged, and each session that was not."""
+    """How many runs were closed; then each run that was judged, and each session that was not."""
     verdicts = report["verdicts"]
     closed = [verdict for verdict in verdicts if verdict["verdict"] in CLOSING_VERDICTS]
     yield f"{'would close' if report['dry_run'] else 'closed'} {plural(len(closed), 'run')}"
     if report["counted"]:
-        yield f"{'would count' if report['dry_run'] else 'counted'} what {plural(len(report['counted']), 'run')} used"
+        runs = plural(len(report["counted"]), "run")
+        yield f"{'would count' if report['dry_run'] else 'counted'} the usage of {runs}"
     if report["abandoned"]:
         sessions = plural(len(report["abandoned"]), "cancelled session")
         yield f"{'would abandon' if report['dry_run'] else 'abandoned'} {sessions}: {', '.join(report['abandoned'])}"
@@ -66,7 +61,7 @@ def _sort_key(verdict: Verdict) -> tuple[bool, str, int]:
 
 
 def _unchanged(report: Reconciled | CleanupReport, keep_days: float = 0) -> Iterator[tuple[str, list[str]]]:
-    """A line for each reason to leave sessions unchanged, with their number, and the lines that name them."""
+    """For each reason to leave sessions unchanged: a line with their number, and lines that name them."""
     keep = "would keep" if report["dry_run"] else "kept"
     kept_for = duration(round(keep_days * 86400), 2)
     for reason, why in _KEPT.items():
@@ -94,14 +89,14 @@ def _with_reasons(sessions: Sequence[SkippedSession]) -> list[str]:
 
 
 def cleanup_lines(report: CleanupReport, *, is_verbose: bool) -> Iterator[str]:
-    """What was removed, or would be, and what was not: a line with the number for each; ``is_verbose`` names them."""
+    """How many sessions were removed and how many were not; ``is_verbose`` names them."""
     named_any = False
     for line, named in _cleaned(report):
         yield line
         yield from named if is_verbose else ()
         named_any = named_any or bool(named)
     if report["dry_run"] and named_any and not is_verbose:
-        yield "add --verbose to see which"
+        yield "to see which, add --verbose"
 
 
 def _cleaned(report: CleanupReport) -> Iterator[tuple[str, list[str]]]:
@@ -115,17 +110,17 @@ def _cleaned(report: CleanupReport) -> Iterator[tuple[str, list[str]]]:
         runs = plural(len(report["closed"]), "run")
         yield f"{close} {runs} that ended without a report", _indented(map(verdict_line, report["closed"]))
     if report["recent"]:
-        yield f"{keep} {plural(report['recent'], 'session')} updated since", []
+        yield f"{keep} {plural(report['recent'], 'session')} updated since then", []
     yield from _unchanged(report, report["keep_days"])
     if report["swept"]:
         left = plural(len(report["swept"]), "file")
-        yield f"swept {left} that killed processes had left", _indented(map(safe, report["swept"]))
+        yield f"swept {left} that killed processes left behind", _indented(map(safe, report["swept"]))
     if "left_out" in report:
         yield left_out_line(report["left_out"]), []
 
 
 def import_lines(report: Imported) -> Iterator[str]:
-    """What was imported, or would be; then what is here already."""
+    """What was imported; then what already exists here."""
     directories, root = safe(", ".join(report["directories"]), _LONGEST), safe(report["root"], _LONGEST)
     if report["imported"] or report["already_there"] or report["failed"]:
         verb = "would import" if report["dry_run"] else "imported"
@@ -136,5 +131,5 @@ def import_lines(report: Imported) -> Iterator[str]:
     yield from (f"already exists: {agent_id}" for agent_id in report["already_there"])
     for directory, number in report["waiting"].items():
         yield f"not imported: {plural(number, 'event')} waiting in {safe(directory, _LONGEST)}."
-        yield "What fits no session there is dropped after a day. To apply the rest, and then import again:"
+        yield "Events that fit no session are dropped after a day. To apply the others, type this; then import again:"
         yield f"  {safe(shlex.join(['gaia-sessions', 'reconcile', '--root', directory]), _LONGEST)}"

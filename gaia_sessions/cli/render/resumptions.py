@@ -1,7 +1,4 @@
-"""How work goes on again, or why it does not: a block of lines for each session, with the command to copy.
-
-Owns that wording.
-"""
+"""How to resume work, or why it cannot be resumed: a block for each session, with the command to copy."""
 
 from __future__ import annotations
 
@@ -29,31 +26,27 @@ if TYPE_CHECKING:
 _WHY = {
     **WHY_STOPPED,
     schema.STOPPED_BY_USER: "STOPPED BY THE USER",
-    schema.RUN_RETURNED: "its agent came back without saying that it was done",
+    schema.RUN_RETURNED: "its agent returned without saying that it was done",
 }
-"""What stopped it; of an agent that failed, its client says that."""
+"""What stopped the work; if the agent failed, the client says why."""
 _LONGEST_DETAIL = 200
 _HOW = {
-    MESSAGE: "this wakes its agent, which knows all that it did:",
-    WORKFLOW: "this runs the workflow again, without what it has finished:",
-    DELEGATION: "its agent cannot be woken any more; this begins a new one, with a briefing:",
+    MESSAGE: "type this; it wakes the agent, which remembers its work:",
+    WORKFLOW: "type this; it runs the workflow again, without its finished parts:",
+    DELEGATION: "type this; a new agent gets a briefing (the old one cannot be woken):",
     LINE: "delegate to {agent} again, with this line in the prompt:",
-    RUN: "with a command of yours, which is given what was said so far:",
+    RUN: "type this; what was said so far is passed on:",
 }
-_WHAT_FOR = {WAITING: "to approve what it asks, ", DENIED: "to go on another way, "}
-"""What going on means, where that is not the same as before."""
-_SINCE = {WAITING: "asked", BY_HAND: "came to {phase}"}
-"""How a state is said with a time, where its own word does not do."""
-_HOW_TO_BEGIN = "its agent never started; this delegates the work again:"
+_WHAT_FOR = {WAITING: "to approve and resume it, ", DENIED: "to let it find another way, "}
+_SINCE = {WAITING: "asked", BY_HAND: "reached {phase}"}
+"""States that need another word before a time."""
+_HOW_TO_BEGIN = "type this; it delegates the work again (its agent never started):"
 
 
 def resumption_lines(
     found: Sequence[Resumption], left_out: Mapping[str, int], now: datetime, host_session: str | None = None
 ) -> Iterator[str]:
-    """A block for each of ``found``, or a sentence if there are none; then how many of which state were left out.
-
-    Only ``host_session`` was searched, if given.
-    """
+    """A block for each of ``found``, or a sentence; then how many were left out. Only ``host_session``, if given."""
     if not found:
         yield from _nothing(host_session)
     yield from answer_lines(found, now)
@@ -62,12 +55,12 @@ def resumption_lines(
             yield ""
         command = ["gaia-sessions", "list", "--state", ",".join(left_out)]
         stopped = plural(sum(left_out.values()), "session")
-        yield Hint(f"{stopped} that stopped may not be resumed for now: {shlex.join(command)}")
-        yield Hint("  why not, or how one goes on that only expired and is still wanted: gaia-sessions resume ID")
+        yield Hint(f"{stopped} that stopped cannot be resumed now: {shlex.join(command)}")
+        yield Hint("  to see why, or to resume one that has only expired: gaia-sessions resume ID")
 
 
 def answer_lines(answers: Sequence[Resumption | Decision], now: datetime) -> Iterator[str]:
-    """A block for each of ``answers``: how the work goes on, or why it does not."""
+    """A block for each of ``answers``: how to resume the work, or why it cannot be resumed."""
     for number, one in enumerate(answers):
         if number:
             yield ""
@@ -78,7 +71,7 @@ def _block(one: Resumption, now: datetime) -> Iterator[str]:
     yield Prose(agent_and_purpose(one["agent_name"], one["purpose"]), 2)
     yield f"  {_why(one, now)}"
     if "had_expired" in one:
-        yield "  it had expired: its idle time counts from now on"
+        yield "  it had expired; its idle time counts again from now"
     yield from _how(one)
     yield f"  {one['agent_id']}"
 
@@ -98,12 +91,12 @@ def _refusal(decision: Decision) -> Iterator[str]:
 def _nothing(host_session: str | None) -> Iterator[str]:
     """That nothing was found, and where else to look."""
     if host_session is None:
-        yield "Nothing to resume: no work that broke off, or was answered, may be resumed"
-        yield Hint("  who waits for an answer: gaia-sessions pending")
+        yield "Nothing to resume: no work that stopped or was answered can be resumed now"
+        yield Hint("  to see who waits for you: gaia-sessions pending")
         return
     named = safe(host_session, 80)
-    yield f"Nothing to resume: no work of conversation {named} that broke off, or was answered, may be resumed"
-    yield Hint("  those of all conversations: gaia-sessions resume")
+    yield f"Nothing to resume: no work of conversation {named} that stopped or was answered can be resumed now"
+    yield Hint("  to see all conversations: gaia-sessions resume")
 
 
 def _why(one: Resumption, now: datetime) -> str:
@@ -120,16 +113,16 @@ def _why(one: Resumption, now: datetime) -> str:
 
 
 def _how(one: Resumption) -> Iterator[str]:
-    """How to go on, and what to copy for it, alone on its line."""
+    """How to resume it; what to copy is alone on its line."""
     if "paused_until" in one:
-        yield f"  waits until the limit is reset: {local_time(one['paused_until'])}"
+        yield f"  waits until its usage limit is reset: {local_time(one['paused_until'])}"
         return
     if "problem" in one:
         yield f"  {safe(one['problem'], _LONGEST_DETAIL)}"
     if one["means"] == NONE:
         return
     if one["host_is_alive"] and one["means"] in (MESSAGE, WORKFLOW):
-        yield "  its client still runs: if the conversation is open there, type only the quoted text into it"
+        yield "  its client still runs; if the conversation is open there, type only the quoted text into it"
     how = _HOW_TO_BEGIN if one["means"] == DELEGATION and "claimed_at" in one else _HOW[one["means"]]
     yield "  " + _what_for(one) + how.format(agent=safe(one["agent_name"]))
     if one["command"] is not None:
@@ -137,9 +130,11 @@ def _how(one: Resumption) -> Iterator[str]:
     elif one["means"] in (LINE, RUN):
         yield Command(one["run_command"]) if "run_command" in one else Copyable(one["resume_line"])
     if one["state"] == WAITING:
-        yield Hint("  `gaia-sessions pending` shows what it asks, and how to deny it")
+        yield Hint("  `gaia-sessions pending` shows its question, and how to deny it")
 
 
 def _what_for(one: Resumption) -> str:
     is_answered_by_text = one.get("run_command") == send_command(one["agent_id"])
-    return "to answer it, " if one["state"] == WAITING and is_answered_by_text else _WHAT_FOR.get(one["state"], "")
+    if one["state"] == WAITING and is_answered_by_text:
+        return "to answer it, "
+    return _WHAT_FOR.get(one["state"], "to resume it, ")

@@ -1,7 +1,4 @@
-"""Plain text about how the work of sessions stands or ended.
-
-Owns that wording, for ``report`` and ``wait``: the result as its agent wrote it, and what stands beside it.
-"""
+"""What ``report`` and ``wait`` print: the result as the agent wrote it, and lines about it."""
 
 from __future__ import annotations
 
@@ -43,15 +40,15 @@ if TYPE_CHECKING:
     from gaia_sessions.session.report import Report
 
 _LASTING = (state.WAITING, state.STARTING, state.LIMITED, state.PAUSED, state.NEW, state.BY_HAND)
-"""The states that are no event: what has them stands so for a while."""
+"""The states that last: they are printed with their duration."""
 
 _MOST_ANSWERS = 5
 
-_ASKS = Hint("`gaia-sessions pending` shows what it asks, and how to answer")
+_ASKS = Hint("`gaia-sessions pending` shows its question, and how to answer")
 
 
 def head_line(report: Report, stands: Standing, now: datetime) -> str:
-    """How the work stands and since when, what it used, if that was counted; unless it rests, its time."""
+    """The state, since when, what it used if that was counted, and its time unless it rests."""
     text = _state(report, stands.alive, cancelled="cancellation" in stands.decision)
     since = report.get("state_since")
     if since and (stands.alive or report.get("state") in _LASTING):
@@ -64,7 +61,7 @@ def head_line(report: Report, stands: Standing, now: datetime) -> str:
 
 
 def result_lines(report: Report) -> list[str]:
-    """The result, its lines as they were; of unfinished work the error, and below it what the agent said last."""
+    """The result, line by line; of unfinished work the error, and below it what the agent said last."""
     if report["status"] == reports.RUNNING:
         return []
     if report["result"] is not None:
@@ -75,7 +72,7 @@ def result_lines(report: Report) -> list[str]:
 
 
 def more_lines(report: Report) -> Iterator[str]:
-    """What else is known: the task, the turns, the todos and the latest messages."""
+    """The task, the turns, the todos and the latest messages."""
     yield f"phase: {report['phase']}"
     yield f"task: {report['task_id'] or 'no agent was started'}"
     if report["exit_code"] is not None:
@@ -91,7 +88,7 @@ def more_lines(report: Report) -> Iterator[str]:
 
 
 def answer_lines(report: Report, now: datetime) -> Iterator[str]:
-    """What the work was answered: when, how and with which note, of which no line looks like another answer."""
+    """The answers: when, how and with which note, whose lines cannot look like another answer."""
     for given in report["answers"][-_MOST_ANSWERS:]:
         first, *others = safe_lines(f"{given['answer']} {given_text(given, now)}")
         yield Prose(first, 2)
@@ -99,7 +96,7 @@ def answer_lines(report: Report, now: datetime) -> Iterator[str]:
 
 
 def next_lines(report: Report, stands: Standing) -> Iterator[str]:
-    """The todos that an agent left open, or was reminded of, and what to do about work that has not ended well."""
+    """The todos that an agent left open, and what to do about work that has not ended well."""
     agent_id, is_running = report["agent_id"], report["status"] == reports.RUNNING
     if report["open_todos"] and (report["reminders"] or not is_running):
         words = open_text(report["open_todos"], len(report["todos"]), report["reminders"])
@@ -119,10 +116,10 @@ def next_lines(report: Report, stands: Standing) -> Iterator[str]:
         yield _ASKS
     is_of_agent = "run_command" not in stands.decision
     if is_of_agent and report.get("state") in (state.LIMITED, *state.BROKEN_OFF) and may_go_on(stands.decision):
-        yield Hint(f"`gaia-sessions resume {agent_id}` prints how it goes on, or why it does not")
+        yield Hint(f"`gaia-sessions resume {agent_id}` says how to resume it, or why it cannot be resumed")
     elif stands.decision["should_resume"] and is_of_agent:
         is_sent = report.get("state") == state.WAITING
-        yield f"to approve, {GIVE}:" if is_sent else f"{GIVE}, and it goes on:"
+        yield f"to approve, {GIVE}:" if is_sent else f"to resume it, {GIVE}:"
         yield Copyable(resume_line(agent_id), before="  ")
     elif report["status"] != reports.RUNNING and not stands.decision["should_resume"]:
         yield safe(stands.decision["advice"])
@@ -130,15 +127,14 @@ def next_lines(report: Report, stands: Standing) -> Iterator[str]:
 
 
 def not_started_notice(agent_id: str) -> tuple[str, str]:
-    """That a session ends only by a command, and by which."""
     return (
-        f"no agent was started for {agent_id}: it ends when somebody ends it",
-        f"whoever does the work says `gaia-sessions finalize {agent_id} completed`",
+        f"no agent was started for {agent_id}, so only a command ends it",
+        f"when the work is done, type `gaia-sessions finalize {agent_id} completed`",
     )
 
 
 def wait_lines(reports_: Iterable[Report | NoReport]) -> Iterator[str]:
-    """A line for each session that was waited for, and its result below."""
+    """A line for each session, and its result below."""
     for report in reports_:
         if report["status"] == "not_found":
             yield f"{safe(report['agent_id'])}: not found"
@@ -154,5 +150,5 @@ def _state(report: Report, alive: Liveness | None = None, *, cancelled: bool = F
 
 
 def _lines(text: str) -> list[str]:
-    """What is visible of the lines of ``text``, whole, with their tabs and the blanks at their ends."""
+    """The visible characters of each line, with tabs and trailing blanks."""
     return [Prose(line) for line in visible(text).removesuffix("\n").split("\n")] if text else []

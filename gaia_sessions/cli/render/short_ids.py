@@ -1,7 +1,4 @@
-"""The short part of an id that a list shows, and that commands accept as ID.
-
-Owns which part that is: one that no other id has, so that it can be typed.
-"""
+"""The short part of an ID that a list shows and that commands accept: no other ID has this part."""
 
 from __future__ import annotations
 
@@ -14,21 +11,18 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
 _CALLER_ID_LENGTH = 12
-"""Characters that are shown of an id chosen by a caller, if they are unique."""
+"""Characters to show of an ID that a caller chose, if they are unique."""
 
 
 def shorten_ids(ids: Sequence[str], others: Iterable[str] = ()) -> list[str]:
-    """For each of ``ids``, a short part that no other of them and none of ``others`` has, or else the whole id.
-
-    For a generated id, it is the random part; for an id chosen by a caller, its beginning or its last words. What is no
-    id, as a record may name a parent, stays whole.
-    """
+    """For each of ``ids``, a short part that no other of them and none of ``others`` has, or else the whole ID."""
+    # a parent named by a record may be no ID: it stays whole
     parts = _PartCounts(filter(is_agent_id, [*ids, *others]))
     return [next(filter(parts.is_unique, _candidates(agent_id)), agent_id) for agent_id in ids]
 
 
 def _candidates(agent_id: str) -> Iterator[str]:
-    """The parts to try, the best first, without those that a command would not accept as ID."""
+    """The parts to try, best first, if a command accepts them as ID."""
     if not is_agent_id(agent_id):
         return iter(())
     parts = _parts_of_generated(agent_id) if is_generated_id(agent_id) else _parts_of_caller_id(agent_id)
@@ -40,7 +34,7 @@ def _parts_of_generated(agent_id: str) -> Iterator[str]:
 
 
 def _parts_of_caller_id(agent_id: str) -> Iterator[str]:
-    """The beginning of the id, its last whole words, then longer parts."""
+    """The beginning of the ID, its last whole words, then longer parts."""
     if len(agent_id) <= _CALLER_ID_LENGTH:
         return
     yield agent_id[:_CALLER_ID_LENGTH]
@@ -54,7 +48,7 @@ def _parts_of_caller_id(agent_id: str) -> Iterator[str]:
 
 
 class _PartCounts:
-    """How many ids have a text as a part, counted once for each length that is needed."""
+    """How many IDs have a text as a part, counted once per length."""
 
     __slots__ = ("_counts_by_length", "_ids")
 
@@ -63,7 +57,6 @@ class _PartCounts:
         self._counts_by_length: dict[int, Counter[str]] = {}
 
     def is_unique(self, part: str) -> bool:
-        """Whether only one id has ``part``."""
         length = len(part)
         if length not in self._counts_by_length:
             self._counts_by_length[length] = Counter(form for one in self._ids for form in abbreviations(one, length))

@@ -1,7 +1,4 @@
-"""How sessions ended, how often they were resumed and how long they stayed in each phase, in plain text.
-
-Owns the bars: a terminal has some, a pipe has none.
-"""
+"""What ``stats`` prints: ends, resumes, and the time in each phase. A terminal gets bars, a pipe gets none."""
 
 from __future__ import annotations
 
@@ -20,7 +17,7 @@ if TYPE_CHECKING:
 
 _BAR, _PART_OF_BAR = 24, "█"
 _NARROW = 48
-"""Columns; where there are fewer, a length of time has one unit."""
+"""Columns; if there are fewer, a duration has one unit."""
 
 _OF_PARTS = ["sessions", "ended", "completed", "", "resumed", "open", "errors", "tokens", "removed"]
 _BAR_OF_PART = 4
@@ -31,7 +28,7 @@ _TEXTS_OF_PHASES, _BAR_OF_PHASE = (3, 4, 5), 4
 
 
 def lines(stats: Stats, by: str | None, room: int) -> Iterator[str]:
-    """What is known of the sessions, in parts if ``by`` says so. room: the columns of the terminal, 0 for none."""
+    """All figures, or the parts that ``by`` names. room: the columns of the terminal, 0 for none."""
     total = stats["total"]
     if by == BY_PHASE:
         yield from _phases(total["phases"], room)
@@ -56,7 +53,7 @@ def _all(total: Totals, room: int) -> Iterator[str]:
     if total["open"]:
         yield f"open: {_counted(total['states'], str)}{_idle(total)}"
     if total["rests"]:
-        runs = f"{_several(total['rests'], 'run')} that ended with the session open"
+        runs = f"{_several(total['rests'], 'run')} that left the session open"
         yield f"resume rate: {_percent(total['resumed'], total['rests'])}, {total['resumed']:,} of {runs}"
     if total["phases"]:
         yield ""
@@ -145,12 +142,12 @@ def _percent(part: int, whole: int) -> str:
 
 
 def _bar(part: int, whole: int, room: int, longest: int = _BAR) -> str:
-    """None in a pipe; what is not nothing has at least one character."""
+    """A bar of at least one character if ``part`` is not 0; none in a pipe."""
     return _PART_OF_BAR * max(round(part * longest / whole), 1) if room and part else ""
 
 
 def _unknown(stats: Stats) -> Iterator[str]:
-    """What does not count, because nobody knows it."""
+    """What is not counted, because it is unknown."""
     total = stats["total"]
     dropped = [
         _several(count, noun)
@@ -158,12 +155,12 @@ def _unknown(stats: Stats) -> Iterator[str]:
         if count
     ]
     if dropped:
-        yield f"not counted: {' and '.join(dropped)} that records no longer have"
+        yield f"not counted: {' and '.join(dropped)} that were dropped from records"
     if stats["unread"]:
         unread = _several(stats["unread"], "session")
         yield Hint(f"{unread} cannot be read: `gaia-sessions doctor` says why")
     if "removed_unread" in stats:
-        yield Prose(f"removed sessions do not all count: {safe(stats['removed_unread'])}")
+        yield Prose(f"not all removed sessions are counted: {safe(stats['removed_unread'])}")
         yield Hint("`gaia-sessions doctor` says what to do")
     if count := stats["unread_lines"]:
-        yield f"{_several(count, 'line')} of .stats.jsonl cannot be read, and count{'s' * (count == 1)} nowhere"
+        yield f"not counted: {_several(count, 'line')} of .stats.jsonl that cannot be read"

@@ -1,7 +1,4 @@
-"""Sessions as tables, drawn with rich; loaded only when stdout is a terminal.
-
-Owns who gives way to the purpose, which is always there.
-"""
+"""Sessions as tables, drawn with rich; loaded only if stdout is a terminal. The purpose is always shown."""
 
 from __future__ import annotations
 
@@ -35,33 +32,30 @@ _STYLES = {
     "newer": "bold red",
     "gone": "dim",
 }
-"""By the word of a state or a status."""
+"""By state or status."""
 
 COLUMNS = ("id", "state", "share", "left", "agent", "purpose", "seen")
-"""The columns, in their order."""
+"""The columns, in order."""
 
 _LONGEST_STATE = 19
 _LEAST_ID, _LEAST_STATE, _LEAST_PURPOSE = 8, 9, 12
 _NARROWEST_WITH_AGENT = 70
 _GIVING_WAY = (("agent", 0), ("state", _LEAST_STATE), ("id", _LEAST_ID), ("seen", 0), ("left", 0), ("share", 0))
-"""The columns that give way to the least purpose, in this order, each with its least width; 0 if it goes."""
+"""The columns that shrink until the purpose has its least width, each with its own least width; 0: it goes."""
 
 
 def session_table(lines: Sequence[Line], now: datetime, others: Iterable[str], terminal: TextIO, columns: int) -> str:
-    """A line of headings and one for each session, none wider than ``columns``, in colours if the terminal has them.
-
-    others: further ids, of which a short id may not be a part.
-    """
+    """A table of sessions, not wider than ``columns``; no short ID in it is a part of ``others``."""
     return drawn(_segments(lines, short_ids_of(lines, others), now, columns), terminal, columns)
 
 
 def short_ids_of(lines: Iterable[Line], others: Iterable[str]) -> list[str]:
-    """What is shown of the id of each line, and of no other one."""
+    """The short IDs of the lines."""
     return [safe(name) for name in shorten_ids([line["agent_id"] for line in lines], others)]
 
 
 def drawn(segments: Iterable[Segment], terminal: TextIO, columns: int) -> str:
-    """The text of ``segments``, in colours if the terminal has them."""
+    """The text of ``segments``, in colours if the terminal has colours."""
     console = Console(file=terminal, width=columns)
     with console.capture() as captured:
         console.print(Segments(segments))
@@ -83,30 +77,27 @@ def _segments(lines: Sequence[Line], short_ids: Sequence[str], now: datetime, ro
 
 
 def _longest(heading: str, texts: Sequence[str]) -> int:
-    """The cells that a column takes; 0 if there is nothing in it."""
+    """The cells that a column takes; 0 if it is empty."""
     longest = max(map(cells, texts))
     return max(longest, len(heading)) if longest else 0
 
 
 def fit_columns(longest: Mapping[str, int], room: int) -> dict[str, int]:
-    """The width of each column that is shown, in order; at ``longest`` nothing is cut, and 0 is for an empty column.
-
-    The agent gives way to the whole purpose first, down to a sixth of the room, and is not shown below 70 columns.
-    """
+    """The width of each column that is shown, in order; at ``longest`` nothing is cut, and 0 is an empty column."""
     agent = longest["agent"] if room >= _NARROWEST_WITH_AGENT else 0
     most = {**longest, "state": min(longest["state"], most_of_state(room)), "agent": agent}
     to_least_purpose = [(name, least, _LEAST_PURPOSE) for name, least in _GIVING_WAY]
+    # the agent shrinks first, to a sixth of the room, until the whole purpose is shown
     widths = fit(most, room, "purpose", [("agent", room // 6, longest["purpose"]), *to_least_purpose])
     return {name: width for name, width in widths.items() if width}
 
 
 def most_of_state(room: int) -> int:
-    """How many cells of ``room`` a state may take."""
     return max(_LEAST_STATE, min(_LONGEST_STATE, room // 4))
 
 
 def _texts(line: Line, now: datetime, room: int) -> dict[str, str]:
-    """The text in each column of a session but its id; for one that cannot be read, only the problem."""
+    """The text in each column except the ID; only the problem if the record cannot be read."""
     if "problem" in line:
         return {"status": line["status"], "problem": plain.problem_text(line)}
     return {
@@ -127,7 +118,6 @@ def _row(start: str, row: Mapping[str, str], widths: Mapping[str, int]) -> Itera
 
 
 def state_style(state: str) -> Style:
-    """The colour of a state, or of a status."""
     return Style.parse(_STYLES.get(state.partition(":")[0], ""))
 
 
@@ -139,7 +129,7 @@ def _problem_row(start: str, row: Mapping[str, str], room: int) -> Iterator[Segm
 
 
 def cut_middle(agent_id: str, room: int) -> str:
-    """``agent_id`` in at most ``room`` cells, cut in the middle: similar ids differ at their beginning or their end."""
+    """``agent_id`` in at most ``room`` cells, cut in the middle: similar IDs differ at the beginning or the end."""
     if len(agent_id) <= room:
         return agent_id
     end = (room - 1) // 2

@@ -1,7 +1,6 @@
-"""A tree of sessions on a terminal, drawn with rich; loaded only when stdout is one.
+"""A tree of sessions, drawn with rich; loaded only if stdout is a terminal."""
 
-Owns what is cut where there is no room: branches and agents before purposes, and the ids last.
-"""
+# If there is no room, branches and agents are cut before purposes, and the IDs last.
 
 from __future__ import annotations
 
@@ -28,14 +27,11 @@ _COLUMNS = (_NAME, "state", "tokens", "id")
 _LEAST_NAME, _LEAST_AGENT = 20, 8
 _GIVING_WAY = (("tokens", 0, _LEAST_NAME), ("state", 0, _LEAST_NAME))
 _BRANCH = 3
-"""Cells."""
+"""In cells."""
 
 
 def tree_table(tree: Sequence[TreeLine], others: Iterable[str], terminal: TextIO, columns: int) -> str:
-    """A line of headings, above each tree its sums, and a line for each session, none wider than ``columns``.
-
-    others: further ids, of which a short id may not be a part.
-    """
+    """A table of trees with their sums, not wider than ``columns``; no short ID in it is a part of ``others``."""
     return drawn(_segments(tree, short_ids_of([line for _, line in tree], others), columns), terminal, columns)
 
 
@@ -63,7 +59,7 @@ def _texts(line: Line) -> dict[str, str]:
 
 
 def _name(line: Line, room: int) -> str:
-    """The agent and the purpose; if there is no room for both, the agent keeps a third of it."""
+    """The agent and the purpose; if there is no room for both, the agent gets a third of it."""
     if "problem" in line:
         return problem_text(line)
     notes, agent = "".join(f"{note} " for note in tree_notes(line)), safe(line["agent_name"])

@@ -1,4 +1,4 @@
-"""Sessions below their parents: a row for each with the branches that lead to it, and the sums of a tree above it."""
+"""Sessions below their parents: a row for each with its branches, and the sums above each tree."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from gaia_sessions.api.listing import Line, Sums
 
 DEEPEST = 8
-"""So many branches are drawn in front of a session; a tree that is deeper goes on below the last of them."""
+"""At most this many branches are drawn before a session, however deep it is."""
 
 
 def plain_tree(tree: Sequence[TreeLine]) -> Iterator[str]:
-    """A line for each session, with its whole id, and two blanks between columns."""
+    """A line for each session, with its whole ID and two spaces between columns."""
     for (level, line), drawn in zip(tree, branches([level for level, _ in tree], DEEPEST), strict=True):
         yield from heading(line) if level == 0 else ()
         if "problem" in line:
@@ -33,7 +33,7 @@ def plain_tree(tree: Sequence[TreeLine]) -> Iterator[str]:
 
 
 def heading(line: Line) -> list[str]:
-    """What stands above the first row of a tree: its sums, if it has several sessions."""
+    """The line above a tree: its sums, if it has several sessions."""
     sums = line["sums"]
     return [sums_line(sums)] if sums["sessions"] > 1 else []
 
@@ -48,9 +48,9 @@ def sums_line(sums: Sums) -> str:
 
 
 def branches(levels: Sequence[int], deepest: int) -> list[str]:
-    """What is drawn in front of each row: at most ``deepest`` branches, and a mark that there would be more."""
+    """The branches before each row: at most ``deepest``, and an ellipsis if there are more."""
     drawn = []
-    goes_on: list[bool] = []  # of each level, whether a row further down is below the same parent
+    goes_on: list[bool] = []  # for each level: whether a later row has the same parent
     for level in reversed(levels):
         goes_on += [False] * (level + 1 - len(goes_on))
         first = max(1, level + 1 - deepest)

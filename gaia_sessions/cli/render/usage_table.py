@@ -1,4 +1,4 @@
-"""What the sessions of each kind of agent used, as a table in plain text."""
+"""The tokens that each kind of agent used, as a table in plain text."""
 
 from __future__ import annotations
 
@@ -19,10 +19,7 @@ _UNREPORTED, _OF_BUDGET = 3, 4
 
 
 def table_of_agents(usage: UsageByAgent, room: int) -> Iterator[str]:
-    """A line for each agent, one for several together, and how many sessions reported no tokens or cannot be read.
-
-    room: the columns of the terminal, for which names are cut, and then columns go; 0 for none.
-    """
+    """A line for each agent, one for all, and what is unknown. room: the columns of the terminal, 0 for none."""
     several = [usage["total"]] if len(usage["agents"]) > 1 else []
     sums = [*(agent["sums"] for agent in usage["agents"]), *several]
     names = [*(safe(agent["agent_name"]) for agent in usage["agents"]), "all agents"][: len(sums)]
@@ -41,7 +38,7 @@ def _sum_cells(sums: Sums) -> list[str]:
 
 
 def _of_budget(sums: Sums) -> str:
-    """``72%, 1 at its limit``: of the budgets of those sessions that have one and reported tokens."""
+    """``72%, 1 at its limit``: only sessions with a budget that reported tokens count."""
     if "budgets" not in sums:
         return "-"
     used = sums["budgets"]

@@ -1,7 +1,6 @@
-"""Times, lengths of time and texts, as a person reads them.
+"""Times, durations and texts, as a person reads them: words that plain text and tables share.
 
-Owns the wording that plain text and tables share. A record may contain anybody's text, so only what is visible of it is
-shown.
+A record may contain text of anybody, so only its visible characters are shown.
 """
 
 from __future__ import annotations
@@ -30,24 +29,21 @@ if TYPE_CHECKING:
 _UNITS = ((86400, "day"), (3600, "hour"), (60, "minute"), (1, "second"))
 
 GIVE = "give this to your agent"
-"""What to do with a resume line that stands below."""
+"""What to do with a resume line on the next line."""
 
 WHY_STOPPED = {
     schema.INTERRUPTED: "interrupted",
     schema.STOPPED_BY_USER: "stopped by the user",
     schema.USAGE_LIMIT: "stopped by a usage limit",
-    schema.OVERLOADED: "stopped because the service of the model was overloaded",
+    schema.OVERLOADED: "stopped because the model service was overloaded",
     schema.CONNECTION_LOST: "stopped by a lost connection",
-    schema.ENDED_WITH_HOST: "its conversation was closed while the agent was at work",
+    schema.ENDED_WITH_HOST: "stopped because its conversation was closed",
 }
-"""How a run ended that was stopped from outside: by ``interruption``, or by ``end`` where it has none.
-
-Of one that is lost ``crash_text`` says it.
-"""
+"""How a run was stopped from outside, by ``interruption`` or else ``end``; ``crash_text`` words ``lost``."""
 
 
 class Copyable(str):
-    """A line that ends with something to copy, a command or a marker; ``before`` is the text that precedes it."""
+    """A line that ends with a command or a marker to copy; ``before`` is the text before that."""
 
     __slots__ = ("before",)
 
@@ -60,22 +56,19 @@ class Copyable(str):
 
 
 class Command(Copyable):
-    """A line that ends with a command of ours to copy, which gets the ``--root`` that was typed."""
+    """A line that ends with a command of ours to copy; the typed ``--root`` is added to it."""
 
     __slots__ = ()
 
 
 class Hint(str):
-    """A line that says what to type, with nothing in it that others wrote: it gets the ``--root`` that was typed."""
+    """A line that says what to type, without text of others: the typed ``--root`` is added to its commands."""
 
     __slots__ = ()
 
 
 class Prose(str):
-    """A line of a text that anybody may have written, which is broken wherever it must be.
-
-    ``indent`` is where its following lines begin.
-    """
+    """A line that anybody may have written and that may be broken anywhere; its next lines begin at ``indent``."""
 
     __slots__ = ("indent",)
 
@@ -88,20 +81,20 @@ class Prose(str):
 
 
 def safe(text: object, longest: int = 200) -> str:
-    """What is ``visible`` of ``text`` on one line of at most ``longest`` characters."""
+    """The ``visible`` characters of ``text`` on one line of at most ``longest`` characters."""
     words = " ".join(visible(str(text)).split())
     return words if len(words) <= longest else words[: longest - 1] + "…"
 
 
 def command_to_copy(command: str, before: str = "    ") -> str:
-    """The line with ``command``; without it where some character of it would not be shown, since it names another."""
+    """The line with ``command``, unless it has invisible characters: without them, it would be another command."""
     if visible(command) == command == well_formed(command):
         return Copyable(command, before)
-    return f"{before}no command is shown, since a name in it has characters that nobody sees: look there yourself"
+    return f"{before}no command is shown, because a name in it has invisible characters: look there yourself"
 
 
 def safe_lines(text: str) -> list[str]:
-    """What is ``visible`` of the lines of ``text``, whole and with their indentation."""
+    """The ``visible`` characters of each line of ``text``, with the indentation."""
     return [visible(line.expandtabs(4)).rstrip() for line in text.splitlines()]
 
 
@@ -111,7 +104,7 @@ def prose(text: str, indent: int) -> list[Prose]:
 
 
 def listed(heading: str, lines: Iterable[str]) -> Iterator[Prose]:
-    """The heading, and below it the lines, indented; nothing if there are none."""
+    """The heading, and below it the indented lines; nothing if there are no lines."""
     for number, line in enumerate(lines):
         if not number:
             yield Prose(heading)
@@ -119,7 +112,7 @@ def listed(heading: str, lines: Iterable[str]) -> Iterator[Prose]:
 
 
 def duration(seconds: float, units: int = 1) -> str:
-    """``3 minutes``: in the largest unit that fits, rounded down; in up to two ``units``, ``1 hour 35 minutes``."""
+    """``3 minutes``: in the largest unit, rounded down; ``1 hour 35 minutes`` if ``units`` is 2."""
     size, noun = _largest_unit(seconds)
     text = plural(int(seconds / size), noun)
     rest = next((plural(int(seconds % size / less), one) for less, one in _UNITS if less < size), "0 ")
@@ -127,13 +120,13 @@ def duration(seconds: float, units: int = 1) -> str:
 
 
 def short_duration(seconds: float, units: int = 1) -> str:
-    """``18m``, ``3h``, ``1h 35m``: the same for a column, in one unit as an option takes it."""
+    """``18m``, ``3h``, ``1h 35m``: ``duration`` for a column; one unit is a value for an option."""
     words = duration(seconds, units).split()
     return " ".join(f"{count}{noun[0]}" for count, noun in zip(words[::2], words[1::2], strict=True))
 
 
 def overlap_text(overlap: Overlap) -> str:
-    """``42% 2m``: how much of a span a session worked, rounded down; ``unknown``, or ``42%+ 2m`` if it may be more."""
+    """``42% 2m``: the share of a span that a session worked; ``unknown``, or ``42%+ 2m`` if it may be more."""
     share, seconds = overlap["share"], overlap["seconds"]
     if "at_least" in overlap and not share:
         return "unknown"
@@ -141,55 +134,53 @@ def overlap_text(overlap: Overlap) -> str:
 
 
 def share_text(share: float) -> str:
-    """``42%``, rounded down; ``<1%`` of what is not nothing."""
+    """``42%``, rounded down; ``<1%`` if it is not 0."""
     percent = int(share * 100 + _ROUNDING)
     return f"{percent if percent or not share else '<1'}%"
 
 
 _ROUNDING = 1e-9
-"""A share is a fraction in binary: 0.29 is a little less."""
+"""A share is a binary fraction: 0.29 is a little less."""
 
 
 def _largest_unit(seconds: float) -> tuple[int, str]:
-    """The largest unit that fits into ``seconds``, else the smallest."""
     return next((unit for unit in _UNITS if seconds >= unit[0]), _UNITS[-1])
 
 
 def time_limit_text(soft: float, hard: float | None) -> str:
-    """``10 minutes, killed after 10 minutes 30 seconds``: the limits of a command."""
-    killed = [f"killed after {exactly(hard)}"] if hard is not None else []
-    return ", ".join([exactly(soft), *killed])
+    """``10m, then 30s to finish``: the limits of a command."""
+    grace = "" if hard is None else f", then {exactly(round(max(0, hard - soft), 6))} to finish"
+    return f"{exactly(soft)}{grace}"
 
 
 def exactly(seconds: float) -> str:
-    """``duration`` in two units, or a part of a second: a limit as it was set."""
-    return duration(seconds, 2) if seconds >= 1 else f"{seconds:.10g} seconds"
+    """``10m 30s`` or ``1.5s``: a limit as it was set."""
+    return short_duration(seconds, 2) if seconds >= _MINUTE or seconds == int(seconds) else f"{seconds:.10g}s"
 
 
 def time_left(until: str, now: datetime) -> str:
-    """``12 minutes``, until then."""
     return duration(_seconds_left(until, now))
 
 
 def _seconds_left(until: str, now: datetime) -> float:
-    """To the nearest minute, so that the whole limit is shown right after an activity."""
+    """Rounds to the nearest minute, so that the whole limit is shown right after an activity."""
     seconds = max(0, (parse_time(until) - now).total_seconds())
     return seconds if seconds < _MINUTE else round(seconds / _MINUTE) * _MINUTE
 
 
 def resume_text(resume: ResumeSummary, phase: str, now: datetime, *, running: bool = False) -> str:
-    """Whether a session in ``phase`` may be resumed: ``resumable for 12 minutes``, or why not; empty if it ended."""
+    """``resumable for 12 minutes``, or why the session cannot be resumed; empty if it has ended."""
     if resume["until"] is not None:
         return f"resumable for {time_left(resume['until'], now)}"
     if is_final(phase):
         return ""
     if "paused_until" in resume and not running:
-        return f"waits for a limit, {time_left(resume['paused_until'], now)}"
+        return f"waits for its usage limit, reset in {time_left(resume['paused_until'], now)}"
     return WORKING if running else _NOT_RESUMABLE.get(resume["reason"], resume["reason"].replace("_", " "))
 
 
 def state_text(state: str, phase: str, liveness: Liveness | None = None, *, cancelled: bool = False) -> str:
-    """The state, with what stands beside it: ``waiting: Bash``, ``working: cancelled``, ``open: planning``."""
+    """The state and its details: ``waiting: Bash``, ``working: cancelled``, ``open: planning``."""
     beside = [CANCELLED] if cancelled and state != CANCELLED and not is_final(phase) else []
     if liveness is not None and not is_final(phase):
         beside += [safe(liveness["for"], 30)] if "for" in liveness else []
@@ -200,7 +191,7 @@ def state_text(state: str, phase: str, liveness: Liveness | None = None, *, canc
 
 
 def left_text(resume: ResumeSummary, now: datetime) -> str:
-    """How long the session may be resumed, ``28m``; or ``14:00``, when its limit is reset; or why it may not be."""
+    """How long the session can be resumed, ``28m``; ``14:00``, when its usage limit is reset; or why it cannot."""
     until = resume["until"]
     if until is None and resume["reason"] == "waiting_for_limit":
         until = resume["paused_until"]
@@ -222,7 +213,7 @@ _NOT_RESUMABLE = {
 
 
 def ago(text: str, now: datetime) -> str:
-    """``3 minutes ago``, counted from ``now``, or ``in 3 minutes`` for the future."""
+    """``3 minutes ago``, or ``in 3 minutes`` for the future."""
     seconds = (now - parse_time(text)).total_seconds()
     if seconds < 0:
         return f"in {duration(-seconds)}"
@@ -244,7 +235,7 @@ def cancellation_text(cancellation: Cancellation, now: datetime) -> str:
 
 
 def seen_text(text: str, now: datetime) -> str:
-    """``now``, ``18m``, ``3h``, ``5d``: how long ago that is, rounded down; ``in 2h`` for the future."""
+    """``now``, ``18m``, ``3h``, ``5d``: how long ago, rounded down; ``in 2h`` for the future."""
     seconds = (now - parse_time(text)).total_seconds()
     if abs(seconds) < _MINUTE:
         return "now"
@@ -252,10 +243,7 @@ def seen_text(text: str, now: datetime) -> str:
 
 
 def local_time(text: str) -> str:
-    """``2026-01-08 19:05:30+01:00``: to the second, in the time zone of the machine; ``--since`` accepts this form.
-
-    Unchanged if ``text`` is not a time, or if the local time is not in the years 1 to 9999.
-    """
+    """``2026-01-08 19:05:30+01:00``: the local time, as ``--since`` accepts it; ``text`` itself if that fails."""
     try:
         return parse_time(text).astimezone().isoformat(sep=" ", timespec="seconds")
     except (ValueError, OverflowError):

@@ -1,8 +1,7 @@
-"""Breaks a line that is too long for a terminal: between words, and never inside text that is there to be copied.
+"""Breaks a line that is too long for a terminal: between words, and never inside text to copy.
 
-Owns which part of a line is there to be copied, and how far the following lines are indented. A word that is longer
-than the terminal stays whole on a line of its own, so that it can be copied; only beside wide characters, as those of
-Chinese, may a long text without blanks be broken. Loaded only where a line may be too long.
+A long word stays whole on its own line, so that it can be copied; only beside wide characters (Chinese) it may break.
+Loaded only if a line may be too long.
 """
 
 from __future__ import annotations
@@ -21,31 +20,28 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 _COMMAND = re.compile(r"(.*?(?:^|: |\b(?:type|see) ))((?:gaia-sessions|export|cd|sudo|unset|rm|python3?) .+)")
-"""A line that ends with a command to type: the text before it, and the command."""
+"""A line that ends with a command to type: the text before the command, and the command."""
 
 _NO_BREAK = re.compile(
     r"`[^`]{0,300}`|'(?:gaia-sessions |/)[^']*'|\[gaia-sessions: [^]]{1,300}\]|--root (?:'[^']*'|\S+)"
     r"|gaia-sessions(?: (?:hooks|skill|todo))? [a-z-]+(?: (?:-\S+|'[^']*'|[A-Z]+\b|latest\b|\S*\d\S*))*"
 )
-"""Text in the middle of a line that is there to be copied."""
+"""Text to copy in the middle of a line."""
 
 _START = re.compile(r" *(?:(?:\S+ {2,})+|[A-Za-z]+: +)?")
-"""The beginning of a line that gives the indent of the following lines: columns, or one word and a colon."""
+"""The beginning of a line, which sets the indent of the next lines: columns, or one word and a colon."""
 
 _GLUE = "\0"
 
 _JOINED = ("Mn", "Me", "Cf", "Sk", "Pe", "Pf", "Po")
-"""The categories of characters before which no line is broken."""
+"""No line is broken before a character of these categories."""
 
 _JOINER = "\u200d"
-"""It makes one emoji of two."""
+"""This joins two emojis."""
 
 
 def wrap_line(line: str, width: int, root: str = "") -> str:
-    """``line`` in lines of at most ``width`` cells; what is there to be copied gets one of its own, however long it is.
-
-    A path is there to be copied too: that of the ``root``, and of the folders in which people start commands.
-    """
+    """``line`` in lines of at most ``width`` cells; text to copy, and paths below ``root``, are not broken."""
     if cells(line) <= width:
         return line
     if isinstance(line, Prose):
@@ -58,7 +54,7 @@ def wrap_line(line: str, width: int, root: str = "") -> str:
 
 
 def _split_copyable(line: str) -> tuple[str, str]:
-    """The text before the part to copy, and that part; empty if the line does not end with one."""
+    """The text before the part to copy, and that part; the part is empty if there is none."""
     if isinstance(line, Copyable):
         return line.before, line[len(line.before) :]
     found = _COMMAND.fullmatch(line)
@@ -66,7 +62,7 @@ def _split_copyable(line: str) -> tuple[str, str]:
 
 
 def _fill(line: str, width: int, indent: int, root: str) -> str:
-    """``line`` in lines, of which the following begin at ``indent``; the blanks between its words stay."""
+    """``line`` in lines; all except the first begin at ``indent``, and the blanks between words stay."""
     for folder in _folders_with_blanks(root):
         line = line.replace(folder, folder.replace(" ", _GLUE))
     glued = _NO_BREAK.sub(lambda found: found[0].replace(" ", _GLUE), line)
@@ -76,12 +72,12 @@ def _fill(line: str, width: int, indent: int, root: str) -> str:
 
 
 def _moved_left(line: str, width: int) -> str:
-    """``line`` without those blanks before it for which it is too wide."""
+    """``line`` without leading blanks that make it too wide."""
     return line[min(max(0, cells(line) - width), _leading_blanks(line)) :]
 
 
 def _folders_with_blanks(root: str) -> Iterable[str]:
-    """The folders below which a path in a message may be that have blanks in their names, the longest first."""
+    """Folders with blanks in their names that paths in messages may begin with, the longest first."""
     folders = {root, os.path.expanduser("~")}
     with suppress(OSError):  # it may be removed
         folders.add(os.getcwd())
@@ -90,7 +86,7 @@ def _folders_with_blanks(root: str) -> Iterable[str]:
 
 
 class _Wrapper(TextWrapper):
-    """It fills lines with the words of a text, and with the parts of those that are too long for a line."""
+    """Fills lines with the words of a text, and with parts of words that are too long for a line."""
 
     def _split(self, text: str) -> list[str]:
         room = self.width - len(self.subsequent_indent)
@@ -99,7 +95,7 @@ class _Wrapper(TextWrapper):
 
 
 class _Unit(str):
-    """What is not broken; its length is that on a terminal."""
+    """Text that is not broken; its length is its width on a terminal."""
 
     __slots__ = ()
 
@@ -108,7 +104,7 @@ class _Unit(str):
 
 
 def _parts(word: str) -> list[str]:
-    """``word`` between its wide characters, each with what is joined to it, as signs and the closing of a bracket."""
+    """``word`` split at its wide characters; signs and closing brackets stay with the character before them."""
     if word.isascii() or word.isspace():
         return [word]
     from unicodedata import category, east_asian_width
