@@ -1,4 +1,1 @@
-"""The command line: each command parses its arguments, makes one call, and shows one view.
-
-Owns everything about click, and how errors become exit codes.
-"""
+"""The command line: a command parses its arguments, makes one call and prints one view. Only here click is imported."""

@@ -1,7 +1,6 @@
-"""The seven commands of the users' earlier tool, ``agent_session.py``, with the output of that tool.
+"""The seven commands of an earlier tool, ``agent_session.py``. Scripts of users read its output: keep every word.
 
-Owns that output, since scripts read ``Created session: ID``. Options and exit codes are those of ``gaia-sessions``, and
-so is the output with ``--json``. Must never do what the earlier tool could not do.
+Options, exit codes and the output with ``--json`` are the same as in ``gaia-sessions``.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ group = declare_program(
 
 
 def main() -> None:
-    """Runs the command line and ends the process; never returns."""
+    """Runs the command line and ends the process."""
     gc.disable()
     from .main import main as run
 
@@ -48,10 +47,7 @@ def main() -> None:
 
 
 def _command(name: str, failed: str = "") -> Callable[[Callable[..., int | None]], None]:
-    """Declares a command of the group; with ``--json`` it is the command of ``gaia-sessions`` with the same name.
-
-    ``failed`` is printed on stdout with the session's id, in addition to the error on stderr: the earlier tool did so.
-    """
+    """Declares a command; ``--json`` calls the command of ``gaia-sessions``; ``failed`` is printed on stdout."""
 
     def add(function: Callable[..., int | None]) -> None:
         def run(call: Call, **options: object) -> int | None:

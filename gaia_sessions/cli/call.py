@@ -1,8 +1,4 @@
-"""What all commands have in common: ``--root``, ``--lock-timeout``, ``--json``, ID, and how a command is declared.
-
-Owns the one value that a command receives besides its own options: which sessions it works on, which session was meant
-by the text typed as ID, and whether the result is for a person or a program.
-"""
+"""What all commands have in common: ``--root``, ``--lock-timeout``, ``--json``, ID, and how a command is declared."""
 
 from __future__ import annotations
 
@@ -31,7 +27,7 @@ _CONTEXT_SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width":
 
 
 class _Directory(click.ParamType[str]):
-    """The directory of the sessions, which from now on is in all that is printed to be typed."""
+    """The type of ``--root``: from now on, every printed command repeats this option."""
 
     name = "directory"
 
@@ -51,7 +47,7 @@ _LOCK_TIMEOUT = click.option(
     "--lock-timeout", metavar="SECONDS", help="How long to wait for a locked session.  [default: 10]"
 )
 ID = click.argument("agent_id", metavar="ID")
-"""For every command about one session; the command then asks ``Call.session_id`` which session that is."""
+"""The argument of a command for one session; ``Call.session_id`` finds the session."""
 
 HOST_AGENT = click.option(
     "--host-agent",
@@ -59,13 +55,13 @@ HOST_AGENT = click.option(
     metavar="SESSION AGENT",
     help="Select the session by the client's IDs of the conversation and the agent, instead of by ID.",
 )
-"""For what an agent types itself, which knows no ID when it starts; the command asks ``Call.chosen_session``."""
+"""For agents, which do not know the ID of their session; ``Call.chosen_session`` finds the session."""
 
 IF_REVISION = click.option("--if-revision", metavar="N", type=int, help="Write only if the record is at revision N.")
 
 
 class Call:
-    """One call of a command: which sessions it works on, and whether the result is for a person or a program."""
+    """One call of a command: its sessions, and whether the result is for a person or a program."""
 
     __slots__ = ("_flags", "_sessions", "as_json", "root")
 
@@ -76,7 +72,7 @@ class Call:
         self._sessions: Sessions | None = None
 
     def session_root(self) -> str:
-        """The directory of the sessions; prints a notice if the search skipped another user's project."""
+        """Returns the root; prints a notice if the search skipped another user's project."""
         from gaia_sessions.system.project_root import find_root_and_skipped, working_directory
 
         root, skipped = find_root_and_skipped(self.root, os.environ, working_directory())
@@ -89,7 +85,7 @@ class Call:
         return root
 
     def sessions(self) -> Sessions:
-        """The sessions that the command works on."""
+        """Returns the sessions of this call."""
         from gaia_sessions.api.sessions import Sessions
 
         if self._sessions is None:
@@ -97,9 +93,7 @@ class Call:
         return self._sessions
 
     def says_there_is_no_root(self) -> bool:
-        """Whether the directory of the sessions does not exist, and that was just said on stderr, as to a person:
-        who looks for sessions where none can be has good news of nothing.
-        """
+        """Prints on stderr that the root does not exist, if so, and returns whether it did; never for a program."""
         if self.as_json or os.path.exists(self.sessions().root):
             return False
         from .render.plain import no_sessions_line
@@ -108,40 +102,37 @@ class Call:
         return True
 
     def has(self, agent_id: str) -> bool:
-        """Whether there is a session with this id, readable or not."""
+        """Returns whether a session has this ID, readable or not."""
         from gaia_sessions.api import records
 
         return records.has(self.sessions(), agent_id)
 
     def session_id(self, typed_id: str, *, writes: bool = False) -> str:
-        """The id of the session that ``typed_id`` names: that very id, the only id that it is a part of, or the latest.
-
-        Text that names no session is returned as it is, and the store then reports it missing. If the command
-        ``writes``, a line says which session is used; what ``list`` shows of a generated id needs none. Raises
-        ``AmbiguousId``.
-        """
+        """Returns the ID that ``typed_id`` means; if the command ``writes``, prints which session that is."""
+        # Text that means no session is returned unchanged: the store reports it missing.
         if is_generated_id(typed_id) or not is_agent_id(typed_id) or self.has(typed_id):
             return typed_id
         from .typed_ids import resolve_id
 
         found = resolve_id(self.sessions(), typed_id)
+        # Nothing is printed for the end of a generated ID: ``list`` shows that end.
         is_as_listed = is_generated_id(found) and found.endswith(f"-{typed_id}")
         if writes and found != typed_id and not is_as_listed:
             output.print_aside("session_taken", f"using session {found} for {typed_id}", as_json=self.as_json)
         return found
 
     def chosen_session(self, agent_id: str | None, host_agent: tuple[str, str] | None, *, writes: bool = True) -> str:
-        """The id of the session that is named by ID, or by its agent. Raises ``UsageError`` if it is named twice."""
+        """Returns the ID of the session that ID or --host-agent selects; raises ``UsageError`` if both are given."""
         if agent_id is None and host_agent is not None:
             from gaia_sessions.api import at, records
 
             return at.write(self.sessions(), records.id_of_host_agent, *host_agent)
         if host_agent is not None:
-            raise UsageError("ID and --host-agent cannot be combined", "omit one of them: both select a session")
+            raise UsageError("ID and --host-agent cannot be combined", "leave out one of them: both select a session")
         return self.session_id(given(agent_id, "agent_id"), writes=writes)
 
     def notice_if_abandoned(self, agent_id: str) -> None:
-        """Prints a notice if the session, which was just written, had been cancelled, so that this write ended it."""
+        """Prints a notice if the session was cancelled, so that the write that just happened ended it."""
         from gaia_sessions.api import records
         from gaia_sessions.session.phases import is_abandoned
 
@@ -153,7 +144,7 @@ class Call:
 
     @contextmanager
     def noticing_warnings(self) -> Iterator[None]:
-        """Prints a notice of what may surprise in what the block did: messages kept aside, figures that are lost."""
+        """Prints a notice for each of our warnings in the block: messages moved aside, figures lost."""
         import warnings
 
         from gaia_sessions.errors import FiguresLost, MessagesKeptAside
@@ -168,14 +159,14 @@ class Call:
                 output.print_notice(message.code, str(message), message.hint, as_json=self.as_json)
 
     def explain_missing(self, missing: SessionNotFound) -> None:
-        """Adds to ``missing`` where the session was searched for, and what may have been meant."""
+        """Adds the root to ``missing``, and a hint at what the user may have meant."""
         if self._sessions is not None:
             from .typed_ids import explain
 
             explain(missing, self._sessions)
 
     def print_result(self, result: object, lines: Callable[[], Iterable[str]]) -> None:
-        """Prints ``result`` as JSON for a program, or the ``lines`` about it for a person."""
+        """Prints ``result`` as JSON for a program, or the ``lines`` for a person."""
         if self.as_json:
             output.print_json(result)
         else:
@@ -183,22 +174,19 @@ class Call:
 
 
 def given(value: _Value | None, name: str) -> _Value:
-    """``value``; raises click's own error for the parameter with this ``name`` if nobody typed one."""
+    """Returns ``value``; raises click's error for the missing parameter ``name`` if it is None."""
     if value is None:
         raise click.MissingParameter(ctx=click.get_current_context(), param=param_of(name))
     return value
 
 
 def param_of(name: str) -> click.Parameter:
-    """The parameter with this ``name`` of the command that was typed."""
+    """Returns the parameter ``name`` of the command that was typed."""
     return next(one for one in click.get_current_context().command.params if one.name == name)
 
 
 def declare(*examples: str, cls: type[Command] = Command) -> Callable[[Callable[..., int | None]], click.Command]:
-    """Declares a command: its function receives a ``Call`` first and returns the exit code, or None for 0.
-
-    The docstring of the function is the help, followed by ``examples``.
-    """
+    """Declares a command: its function gets a ``Call`` and returns an exit code, or None; its docstring is the help."""
 
     def make(function: Callable[..., int | None]) -> click.Command:
         return click.command(cls=cls, context_settings=_CONTEXT_SETTINGS, epilog=_epilog(examples))(
@@ -209,10 +197,7 @@ def declare(*examples: str, cls: type[Command] = Command) -> Callable[[Callable[
 
 
 def declare_group(*examples: str) -> Callable[[Callable[..., object]], Group]:
-    """Declares a command that has commands of its own; the docstring of its function is the help.
-
-    The options that all commands have in common may also precede the name of the inner command.
-    """
+    """Declares a command with commands of its own, such as ``hooks``; the docstring of its function is the help."""
 
     def make(function: Callable[..., object]) -> Group:
         return declare_program(Group, str(function.__doc__), _epilog(examples))
@@ -221,7 +206,7 @@ def declare_group(*examples: str) -> Callable[[Callable[..., object]], Group]:
 
 
 def declare_program(cls: type[Group], summary: str, epilog: str | None = None) -> Group:
-    """The group of all commands of a program, with the options that they have in common."""
+    """Returns a group of commands with the common options, which can also come before the name of a command."""
     group = cls(
         callback=show_help_without_command,
         help=summary,
@@ -236,7 +221,7 @@ def declare_program(cls: type[Group], summary: str, epilog: str | None = None) -
 
 
 def _as_callback(function: Callable[..., int | None]) -> Callable[..., int]:
-    """``function`` as click calls it, with the options that all commands have in common."""
+    """Returns ``function`` in the form that click calls, with the common options."""
 
     @wraps(function)
     def run(root: str | None, lock_timeout: str | None, *, as_json: bool, **options: object) -> int:  # noqa: ARG001  # read from ctx
@@ -262,7 +247,7 @@ def _epilog(examples: tuple[str, ...]) -> str:
 
 
 def _innermost_option(name: str, kind: type[_Value]) -> _Value | None:
-    """The value of an option of this ``kind``, from the innermost command that has one; None if it was not given."""
+    """Returns the value of an option, from the innermost command that has it; None if it was not given."""
     ctx: click.Context | None = click.get_current_context()
     while ctx is not None:
         value = ctx.params.get(name)

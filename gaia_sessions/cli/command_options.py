@@ -1,4 +1,4 @@
-"""The options of ``run`` and ``send`` for the command that they run: its limits, which client it is, where it runs."""
+"""Options of ``run`` and ``send`` for their command: its limits, its client, its folder."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CWD = click.option(
 
 
 def with_limits(command: Function) -> Function:
-    """``command`` with the options for the limits of time."""
+    """Adds the time limits to ``command``."""
     told = "End the command after this time, by SIGTERM, or as the preset does.  [default: 10m]"
     killed = "Kill the command if it still runs this long after it was told to end.  [default: 30s]"
     timeout = click.option("--timeout", type=SECONDS, default=DEFAULT_TIMEOUT, help=told)
@@ -30,7 +30,7 @@ def with_limits(command: Function) -> Function:
 
 
 def with_presets(command: Function) -> Function:
-    """``command`` with the options for the preset, whose value ``wanted_preset`` reads."""
+    """Adds the options for the preset to ``command``; ``wanted_preset`` reads them."""
     without = click.option(
         "--no-preset", is_flag=True, help="Use no preset, even if the program has the name of a client."
     )
@@ -43,5 +43,5 @@ def with_presets(command: Function) -> Function:
 
 
 def wanted_preset(preset: str | None, *, no_preset: bool) -> str | None:
-    """The preset that is wanted, as ``hosts.clients`` has it."""
+    """Returns the wanted preset in the form of ``hosts.clients``."""
     return None if no_preset else preset or BY_NAME

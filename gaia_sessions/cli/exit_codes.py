@@ -1,7 +1,4 @@
-"""The exit codes of commands: what ``--help`` calls each one, and what the page says that it means.
-
-An error has the number of its own as ``exit_code``.
-"""
+"""The exit codes of commands, with their words for ``--help`` and for the page. Errors have an ``exit_code`` too."""
 
 from __future__ import annotations
 
@@ -20,7 +17,7 @@ CODES_OF_REPORTS = {
     "timeout": EXIT_TIMEOUT,
     "not_found": 3,
 }
-"""The exit code of each status that ``report`` and ``wait`` know, the worst last."""
+"""The exit code of each status of ``report`` and ``wait``, the worst last."""
 
 EXIT_CODES = {
     EXIT_DONE: ("done, yes", "done, or the answer is yes"),

@@ -1,6 +1,4 @@
-"""The commands by name: ``--help`` is made of this table without importing a command, and each is imported when it is
-called.
-"""
+"""The commands by name. ``--help`` uses this table and imports no command; a command is imported when it is called."""
 
 from __future__ import annotations
 
@@ -48,7 +46,7 @@ GROUPS = {
         "todo": "Manage the todos of a session: add, done, cancel, list.",
         "skill": "Record which skills an agent loaded.",
         "ensure": "Print the ID of the open session of a conversation.",
-        "reset": "Begin the transcript of a session anew.",
+        "reset": "Start a new transcript for a session.",
         "tool": "Check whether the agent of a session may use a tool.",
         "guard": "Check whether a task is for a sub-agent.",
         "cancelled": "Check whether a session is cancelled: exit code 10 or 0.",
@@ -63,19 +61,21 @@ GROUPS = {
         "schema": "Print the JSON Schema of state.json.",
     },
 }
-"""Who needs which commands: the first screen has a line for each of the first group, and of the others the names."""
+"""The commands by reader. The first screen has a line for each command of the first group, and names of the others."""
 
 COMMANDS = {name: said for group in GROUPS.values() for name, said in group.items()}
 
 HIDDEN = {"hook": "hook", "help": "help", "version": "version", "ls": "list", "ps": "list"}
-"""The command of hosts, names that people try before they have read anything, and the command that each one is."""
+"""Commands that ``--help`` does not list: the one for hosts, and names that people try first."""
+
+NO_COMMAND_GIVEN = "no command given"
 
 SHARED = ("root", "lock_timeout", "as_json")
-"""Options that every command takes: the help of each has them in one line."""
+"""Options of every command: each help shows them in one line."""
 
 
 class _HelpFormatter(click.HelpFormatter):
-    """Breaks no line at a hyphen, since the names of commands, options and hosts have some."""
+    """Breaks no line at a hyphen: names of commands, options and hosts have hyphens."""
 
     _GLUE = "\0"
 
@@ -91,7 +91,7 @@ class _Context(click.Context):
 
 
 class Command(click.Command):
-    """A command whose help has its own options, and in one line those that all commands take."""
+    """A command; its help lists its own options, and the common options in one line."""
 
     context_class = _Context
 
@@ -105,7 +105,7 @@ class Command(click.Command):
 
 
 class CommandBehindDashes(Command):
-    """A command that takes another one, behind ``--``: its function receives the words of that as ``command``."""
+    """A command that takes another command after ``--``: its function gets those words as ``command``."""
 
     def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
         return [*super().collect_usage_pieces(ctx), "-- COMMAND [ARGS]..."]
@@ -113,10 +113,10 @@ class CommandBehindDashes(Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         own = [*takewhile(lambda word: word != "--", args)]
         words = args[len(own) + 1 :]
-        missing = None if words or ctx.resilient_parsing else click.UsageError("no command: it stands behind --", ctx)
-        if missing and own[:1] and not own[0].startswith("-"):  # its options are not ours
+        missing = None if words or ctx.resilient_parsing else click.UsageError(NO_COMMAND_GIVEN, ctx)
+        if missing and own[:1] and not own[0].startswith("-"):  # these words may be the command, with its own options
             raise missing
-        left = super().parse_args(ctx, own)  # which answers --help
+        left = super().parse_args(ctx, own)  # this prints the help for --help
         if missing:
             raise missing
         ctx.params["command"] = tuple(words)
@@ -124,7 +124,7 @@ class CommandBehindDashes(Command):
 
 
 class Group(click.Group):
-    """A group that says which words it could not take, and which commands it has, also if they are not loaded."""
+    """A group that keeps the words of a failed line for ``mistakes``, and lists commands that are not loaded."""
 
     context_class = _Context
 
@@ -132,22 +132,22 @@ class Group(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if self.get_command(ctx, args[0]) is None and not ctx.resilient_parsing:
-            ctx.args = args  # click has emptied it; an explanation needs what was typed
+            ctx.args = args  # click has emptied it; ``mistakes`` needs these words
             raise click.NoSuchCommand(args[0], ctx=ctx)
         return super().resolve_command(ctx, args)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        Command.format_options(self, ctx, formatter)  # type: ignore[arg-type]  # it asks for no more than a group has
+        Command.format_options(self, ctx, formatter)  # type: ignore[arg-type]  # a group has all that it uses
         self.format_commands(ctx, formatter)
 
 
 class Commands(Group):
-    """The commands of the table, each imported when it is called."""
+    """The commands of the table; a command is imported when it is called."""
 
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  # as click calls it
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  # click's signature
         return list(COMMANDS)
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002  # see above
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002  # click's signature
         name = cmd_name if cmd_name in COMMANDS else HIDDEN.get(cmd_name)
         if name is None:
             return None
@@ -156,7 +156,7 @@ class Commands(Group):
         return command
 
     def get_help_option(self, ctx: click.Context) -> click.Option | None:
-        """What is called after all that stands on the line, as ``--all`` may behind it."""
+        """Makes ``--help`` run after all other options: ``--all`` may follow it."""
         option = super().get_help_option(ctx)
         if option:
             option.is_eager = False
@@ -181,28 +181,28 @@ class Commands(Group):
             yield from wrap(names, 80, subsequent_indent="  ", break_on_hyphens=False)
         yield "All commands, and exit codes: --help --all. One command: COMMAND --help."
 
-    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002  # see above
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002  # click's signature
         widest = max(map(len, COMMANDS))
         formatter.write("\n")
         for heading, group in GROUPS.items():
             formatter.write(f"{heading}:\n")
             formatter.write("".join(f"  {name:{widest}}  {said}\n" for name, said in group.items()))
 
-    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002  # see above
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002  # click's signature
         lines = (click.formatting.wrap_text(line, 80) for line in (self.epilog or "").splitlines())
         formatter.write("\n" + "\n".join(lines) + "\n")
 
 
 @click.pass_context
 def show_help_without_command(ctx: click.Context, /, **_shared: object) -> int:
-    """What a group itself does: print its help, unless one of its commands follows."""
+    """Prints the help of a group, unless one of its commands follows."""
     if ctx.invoked_subcommand is None:
         output.print_line(ctx.get_help())
     return EXIT_DONE
 
 
 def asks_for_json(command: click.Command, words: list[str]) -> bool:
-    """Whether ``words`` contain ``--json`` as an option, not as the value of another option or as an argument."""
+    """Returns whether ``words`` have ``--json`` as an option, not as a value or an argument."""
     position, value_counts = 0, _value_counts(command)
     while position < len(words) and words[position] != "--":
         word = words[position]
@@ -216,6 +216,6 @@ def asks_for_json(command: click.Command, words: list[str]) -> bool:
 
 
 def _value_counts(command: click.Command) -> dict[str, int]:
-    """How many words each option of ``command`` takes as its value; flags are left out."""
+    """Returns how many words each option of ``command`` takes as its value, without flags."""
     options = (option for option in command.params if isinstance(option, click.Option) and not option.is_flag)
     return {name: option.nargs for option in options for name in option.opts}

@@ -1,7 +1,4 @@
-"""Runs the command line and maps every exception to a message and its documented exit code.
-
-Owns that mapping, and the log of internal errors: a person sees one line and the path of that log, never a traceback.
-"""
+"""Runs the command line, and turns every exception into a message and an exit code. Bugs go to a log, not to stderr."""
 
 from __future__ import annotations
 
@@ -38,43 +35,43 @@ click.version_option(__version__, "-V", "--version", prog_name="gaia-sessions")(
 
 
 def main(arguments: list[str] | None = None, group: click.Group = commands, name: str = "gaia-sessions") -> int:
-    """Runs the command line of ``group``, a program called ``name``, and returns the exit code."""
+    """Runs the command line of ``group`` and returns the exit code; ``name`` is the name of the program."""
     streams.fill_closed_streams()
     output.prepare_streams()
     argv = [_decode_utf8(argument) for argument in (sys.argv[1:] if arguments is None else arguments)]
     try:
         code: int = group.main(argv, prog_name=name, standalone_mode=False)
         output.flush_result()
-    except SystemExit:  # click raises it when the reader of its help has closed the pipe
+    except SystemExit:  # click raises it if the reader of its help closed the pipe
         code = EXIT_DONE
     except (KeyboardInterrupt, click.Abort):
         code = _print_error(
             EXIT_INTERRUPTED,
             "interrupted",
             "interrupted",
-            "changes reported before the interruption were kept",
+            "changes that were reported before are stored",
             as_json=_asks_for_json(argv),
         )
-    except Exception as error:  # noqa: BLE001  # whatever went wrong, the caller gets a line and no traceback
+    except Exception as error:  # noqa: BLE001  # the caller gets a line, never a traceback
         as_json = _asks_for_json(argv)
         try:
             known_error = _as_sessions_error(error, argv, name)
-        except OSError as refusal:  # of what would explain the error
+        except OSError as refusal:  # the search for an explanation failed
             known_error = _of_system(refusal)
         code = _report_error(known_error, as_json=as_json) if known_error else _report_bug(as_json=as_json)
     return code
 
 
 def _asks_for_json(argv: list[str]) -> bool:
-    """Whether errors must be reported as JSON."""
+    """Returns whether errors must be printed as JSON."""
     try:
         return asks_for_json(commands, argv)
-    except Exception:  # noqa: BLE001  # a command that cannot be loaded must not hide the error to report
+    except Exception:  # noqa: BLE001  # a command that cannot be loaded must not hide the first error
         return "--json" in argv
 
 
 def _as_sessions_error(error: Exception, argv: list[str], name: str) -> SessionsError | None:
-    """``error`` as one of the package's errors, with what to type instead; None for an internal error."""
+    """Returns ``error`` as one of our errors, with a hint; None for a bug."""
     if isinstance(error, click.UsageError):
         from .mistakes import explain
 
@@ -89,10 +86,8 @@ def _as_sessions_error(error: Exception, argv: list[str], name: str) -> Sessions
 
 
 def _of_system(error: OSError) -> StoreFailure:
-    """What the system refused: to load a module of a command, or click to write help; the rest is said where it occurs.
-
-    A module cannot be loaded for want of a file descriptor, for example.
-    """
+    """Returns the error for a failure to load a module, or of click to write its help."""
+    # All other failures of the system are reported where they occur.
     if error.filename is not None:
         return StoreFailure("load", str(error.filename), error.strerror or str(error))
     output.discard_buffered(sys.stdout)
@@ -100,7 +95,7 @@ def _of_system(error: OSError) -> StoreFailure:
 
 
 def _decode_utf8(argument: str) -> str:
-    """``argument`` as UTF-8, whatever the locale, because records are UTF-8 too."""
+    """Returns ``argument`` decoded as UTF-8, in every locale: records are UTF-8 too."""
     return os.fsencode(argument).decode("utf-8", "surrogateescape")
 
 
@@ -133,5 +128,5 @@ def _report_bug(*, as_json: bool) -> int:
             append_log_line(logs, _BUG_LOG, f"{__version__}\n{stack_trace}\n".encode(), _BUG_LOG_LIMIT)
         hint = f"details: {os.path.join(folder, _BUG_LOG)}"
     except OSError as error:
-        hint = f"it could not be logged ({error.strerror}): {stack_trace.splitlines()[-1]}"
+        hint = f"the log could not be written ({error.strerror}): {stack_trace.splitlines()[-1]}"
     return _print_error(EXIT_BUG, "bug", "internal error in gaia-sessions", hint, as_json=as_json)

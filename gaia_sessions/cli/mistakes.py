@@ -1,4 +1,4 @@
-"""What is wrong with a line, and what to type instead. Loaded only when a line could not be understood."""
+"""Says what is wrong with a command line, and what to type instead. Loaded only after a mistake."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ import click
 
 from gaia_sessions.errors import SessionsError, UsageError
 
+from .group import NO_COMMAND_GIVEN
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -20,29 +22,29 @@ if TYPE_CHECKING:
 
 PROGRAM = "gaia-sessions"
 _LONGEST_LINE = 144
-"""Characters of a line that is repeated with its correction: with what stands around it, two lines of a terminal."""
+"""The longest line that is repeated with its correction: with the text around it, two lines of a terminal."""
 
 _CUTOFF = 0.8
-"""How similar a misspelt word must be: ``aproval`` is enough like ``approval``, ``running`` not like ``planning``."""
+"""How similar a misspelt word must be: ``aproval`` suggests ``approval``, ``running`` does not suggest ``planning``."""
 
 _WITHOUT_ID = {
-    **dict.fromkeys(["approve", "deny"], "gaia-sessions pending shows who waits, and the line to type"),
-    "rm": "type IDs from gaia-sessions list; cleanup removes what is not used",
+    **dict.fromkeys(["approve", "deny"], "gaia-sessions pending shows who waits, and what to type"),
+    "rm": "`gaia-sessions list` shows the IDs; all old ones: `gaia-sessions cleanup`",
 }
-"""What to do instead of naming the latest session, of which nobody may have thought."""
+"""Hints for commands that should not suggest ``latest``: the user may not expect which session that is."""
 
 _MOST_AGENTS = 5
 
-_START = "run -- COMMAND runs any command as a sub-agent; create makes a session"
-_STOP = "this program stops no agent, its client does; cancel ID marks its session"
-_PAUSE = "an agent pauses by its last line: [gaia-sessions: approval] why"
-_UNCANCEL = "nothing takes a cancellation back; create makes a session to go on in"
-_REOPEN = "no command takes an end back; create makes a session to go on in"
-_PURGE = "rm ID removes a session; cleanup removes what was not used for a while"
-_EXPORT = "to export a session copy its folder; import DIR takes copies in"
-_END = "finalize ID ends a session as completed, failed or abandoned"
-_EDIT = "update ID changes a session: --phase PHASE, -m KEY=VALUE, --error TEXT"
-_CONFIG = "settings are in .claude/gaia-sessions.toml; doctor says which are wrong"
+_START = "for a command `gaia-sessions run -- COMMAND`, else `gaia-sessions create`"
+_STOP = "stop the agent in its client; to cancel its work: gaia-sessions cancel ID"
+_PAUSE = "an agent pauses with this last line: [gaia-sessions: approval] QUESTION"
+_UNCANCEL = "nobody can undo a cancellation; for new work: gaia-sessions create"
+_REOPEN = "nobody can undo an end; to continue: gaia-sessions create --continues ID"
+_PURGE = "one session: `gaia-sessions rm ID`; all old ones: `gaia-sessions cleanup`"
+_EXPORT = "to export, copy the session's folder; to import: gaia-sessions import DIR"
+_END = "to end a session: gaia-sessions finalize ID completed|failed|abandoned"
+_EDIT = "gaia-sessions update ID takes --phase PHASE, -m KEY=VALUE, --error TEXT"
+_CONFIG = "edit .claude/gaia-sessions.toml; to check it: gaia-sessions doctor"
 
 COMMANDS = {
     "new": "create",
@@ -80,7 +82,7 @@ COMMANDS = {
     **dict.fromkeys(["todo ls", "todo show"], "list ID"),
     **dict.fromkeys(["skill load", "skill new"], "add ID NAME"),
 }
-"""Words of other tools, and the line of the same command here; words in capitals stand for what is typed after it."""
+"""Words of other tools, each with our command; words in capitals stand for arguments."""
 
 WORDS = {
     **dict.fromkeys(["done", "finished", "success", "succeeded", "ok"], "completed"),
@@ -103,7 +105,7 @@ NO_COMMAND = {
     **dict.fromkeys(["edit", "modify", "change"], _EDIT),
     **dict.fromkeys(["config", "configure", "settings"], _CONFIG),
 }
-"""Words for which there is no command, and how it is done."""
+"""Words without a command, each with the hint what to do."""
 
 OPTIONS = {
     **dict.fromkeys(["--status", "--state"], ("--state", "--phase", "outcome")),
@@ -129,31 +131,31 @@ OPTIONS = {
     "-v": ("--verbose", "--version"),
     "-n": ("--limit", "--recent", "--dry-run"),
 }
-"""Options of other tools, and those that mean the same here; a name without dashes is that of an argument."""
+"""Options of other tools, each with ours; a name without dashes is an argument."""
 
 
 def explain(error: click.UsageError, argv: list[str]) -> UsageError:
-    """The usage error for ``error`` of click about the words ``argv``."""
+    """Returns our error for an ``error`` of click about the words ``argv``."""
     ctx = error.ctx
     if ctx is None:
-        return UsageError(error.format_message(), "--help after the name of a command says what it takes")
+        return UsageError(error.format_message(), "type --help after the name of a command to see its options")
     if isinstance(error, click.NoSuchCommand):
         return UsageError(error.message, _command_hint(error, ctx, argv))
     if isinstance(error, click.NoSuchOption):
         return UsageError(error.message, _option_hint(error, ctx))
     if isinstance(error, click.MissingParameter) and isinstance(error.param, click.Argument):
         return UsageError(error.format_message(), _id_hint(ctx, argv) or _form_hint(ctx))
-    if type(error) is click.UsageError:  # there is one too many
-        return UsageError(error.format_message(), _state_hint(ctx, argv) or _form_hint(ctx))
+    if type(error) is click.UsageError:  # no command after --, or an argument too many
+        return UsageError(error.message, _no_command_hint(error, ctx) or _state_hint(ctx, argv) or _form_hint(ctx))
     return UsageError(error.format_message(), f"see {ctx.command_path} --help")
 
 
 def correct(error: UnknownWord, argv: list[str], program: str) -> None:
-    """Replaces the hint of ``error`` by the line with the right word, if it is one of another option or misspelt."""
+    """Replaces the hint of ``error`` by the corrected line, if the word is misspelt or belongs to another option."""
     typed = str(error.word)
     word = WORDS.get(typed.casefold(), typed.casefold())
     options = [("", error.known), *error.other_options.items()]
-    for cutoff in (1, _CUTOFF):  # the very word in any place before a similar one
+    for cutoff in (1, _CUTOFF):  # an equal word of any option comes before a similar word
         for option, known in options:
             for meant in get_close_matches(word, known, 1, cutoff):
                 words = _with_option(argv, typed, option, meant) if option else _with_word(argv, typed, meant)
@@ -164,13 +166,13 @@ def correct(error: UnknownWord, argv: list[str], program: str) -> None:
 
 
 def _with_word(argv: list[str], typed: str, meant: str) -> list[str] | None:
-    """``argv`` with ``meant`` in place of ``typed``; None if that stands in more than one place."""
+    """Returns ``argv`` with ``meant`` in place of ``typed``; None if ``typed`` is in more than one place."""
     is_clear = sum(word.count(typed) for word in argv) == 1
     return [word.replace(typed, meant) for word in argv] if is_clear else None
 
 
 def _with_option(argv: list[str], typed: str, option: str, meant: str) -> list[str] | None:
-    """``argv`` with ``option`` and ``meant`` in place of ``typed`` and its own; None unless each option stands once."""
+    """Returns ``argv`` with ``option`` and ``meant`` in place of ``typed`` and its option; None if that is unclear."""
     names = [word.partition("=")[0] for word in argv]
     for place, word in enumerate(argv):
         own, equals, value = word.partition("=")
@@ -200,10 +202,8 @@ def _command_hint(error: click.NoSuchCommand, ctx: click.Context, argv: list[str
 
 
 def _line(ctx: click.Context, meant: str, argv: list[str]) -> str | None:
-    """The line ``argv`` with the words ``meant`` in place of a command; None if that command does not take the rest.
-
-    The first words behind the command stand for those of ``meant`` in capitals.
-    """
+    """Returns ``argv`` with the words ``meant`` in place of the command; None if they do not fit the rest."""
+    # The first words after the command replace the words of ``meant`` in capitals.
     before, rest = argv[: len(argv) - len(ctx.args)], ctx.args[1:]
     places = [word for word in meant.split() if word.isupper()]
     given = dict(zip(places, takewhile(lambda word: not word.startswith("-"), rest), strict=False))
@@ -214,7 +214,7 @@ def _line(ctx: click.Context, meant: str, argv: list[str]) -> str | None:
 
 
 def _takes(ctx: click.Context, words: list[str]) -> bool:
-    """Whether ``words`` are a command of the group of ``ctx``, and arguments that it takes."""
+    """Returns whether ``words`` are a command of the group of ``ctx`` with valid arguments."""
     command, place = ctx.command, 0
     while isinstance(command, click.Group):
         inner = command.get_command(ctx, words[place])
@@ -222,7 +222,7 @@ def _takes(ctx: click.Context, words: list[str]) -> bool:
             return False
         command, place = inner, place + 1
     try:
-        with redirect_stdout(io.StringIO()):  # with --help it prints its help
+        with redirect_stdout(io.StringIO()):  # with --help the command prints its help
             command.make_context(words[place - 1], words[place:], ctx)
     except click.exceptions.Exit:
         return True
@@ -240,16 +240,16 @@ def _option_hint(error: click.NoSuchOption, ctx: click.Context) -> str:
         if meant in {param.name for param in params if isinstance(param, click.Argument)}:
             return _form_hint(ctx)
     if isinstance(ctx.command, click.Group):
-        return f"options of a command go after its name: see {ctx.command_path} --help"
+        return f"options go after the name of their command: see {ctx.command_path} --help"
     if near := _did_you_mean(error.option_name, options):
         return near
     if "value" in {param.name for param in params}:
-        return f"a text that begins with - goes behind --: {ctx.command_path} ID KEY -- {error.option_name}"
+        return f"put -- before a text that begins with -: {ctx.command_path} ID KEY -- {error.option_name}"
     return f"{ctx.command_path} --help lists the options"
 
 
 def _state_hint(ctx: click.Context, argv: list[str]) -> str | None:
-    """For a last word that is a state and no argument of the command, the option that takes one."""
+    """Returns a hint at ``--state`` if the last word is a state and the command has this option."""
     from gaia_sessions.session.state import STATES
 
     typed, takes = argv[-1].casefold(), {name for param in ctx.command.params for name in param.opts}
@@ -260,16 +260,24 @@ def _state_hint(ctx: click.Context, argv: list[str]) -> str | None:
 def _did_you_mean(typed: str, names: Iterable[str]) -> str | None:
     word, known = typed.casefold(), sorted(names)
     near = get_close_matches(word, known, cutoff=_CUTOFF)
-    near = near or [name for name in known if sorted(name) == sorted(word)]  # two swapped letters of four are half
+    near = near or [name for name in known if sorted(name) == sorted(word)]  # of ``lsit`` only half the letters match
     return f"did you mean {' or '.join(near)}?" if near else None
 
 
 def _form_hint(ctx: click.Context) -> str:
-    return f"the form is {ctx.command_path} {' '.join(ctx.command.collect_usage_pieces(ctx))}"
+    return f"usage: {ctx.command_path} {' '.join(ctx.command.collect_usage_pieces(ctx))}"
+
+
+def _no_command_hint(error: click.UsageError, ctx: click.Context) -> str | None:
+    """Returns an example of the command with another command after ``--``, if that is missing."""
+    names = [one.human_readable_name for one in ctx.command.params if isinstance(one, click.Argument) and one.required]
+    words = [ctx.command_path, *(name.partition("|")[0] for name in names), "--", "./agent"]
+    is_missing = error.message == NO_COMMAND_GIVEN
+    return f"put the command after --, for example: {' '.join(words)}" if is_missing else None
 
 
 def _id_hint(ctx: click.Context, argv: list[str]) -> str | None:
-    """For a command that takes IDs alone, and was given none, where they are; ``$(...)`` may have found none."""
+    """Returns a hint for a missing ID if the command takes only IDs: ``$(...)`` may have printed none."""
     names = [param.name for param in ctx.command.params if isinstance(param, click.Argument)]
     if names not in (["agent_id"], ["agent_ids"]):
         return None
@@ -280,10 +288,10 @@ def _id_hint(ctx: click.Context, argv: list[str]) -> str | None:
 
 
 def agents_hint(typed: str, names: Iterable[str]) -> str:
-    """The names of agents like ``typed``, else all, or as many as fit in a line."""
+    """Returns the names of agents similar to ``typed``, else all, or as many as fit in a line."""
     known = {name.casefold(): name for name in sorted(names)}
     word = typed.casefold()
     near = [name for name in known if word in name] or get_close_matches(word, known, cutoff=_CUTOFF)
     found = near or [*known]
     more = f" and {len(found) - _MOST_AGENTS} more" if len(found) > _MOST_AGENTS else ""
-    return f"there are: {', '.join(known[name] for name in found[:_MOST_AGENTS])}{more}"
+    return f"known agents: {', '.join(known[name] for name in found[:_MOST_AGENTS])}{more}"

@@ -1,8 +1,4 @@
-"""The values of options that need reading: metadata, times, and lengths of time.
-
-Owns which forms of them are accepted and the hint for every other form. What only a hint needs is imported where the
-hint is made: most calls of ``update`` need none.
-"""
+"""Values of options with forms of their own: metadata, tools, state, times, lengths of time."""
 
 from __future__ import annotations
 
@@ -39,16 +35,16 @@ PAIRS = click.option(
 
 
 class Names(click.ParamType[list[str]]):
-    """Names with commas between them; an empty one is left out."""
+    """Names with commas between them, without empty ones."""
 
     name = "names"
 
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> list[str]:  # noqa: ARG002  # as click calls it
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> list[str]:  # noqa: ARG002  # click's signature
         return [name.strip() for name in str(value).split(",") if name.strip()]
 
 
 def with_tools(command: Function) -> Function:
-    """``command`` with the options for the tools of a new session, whose values ``allowed_tools`` reads."""
+    """Adds the options for the tools of a new session to ``command``; ``allowed_tools`` reads them."""
     wanted = click.option(
         "--tools", metavar="A,B", type=Names(), help="The only tools that the agent can use, as the client names them."
     )
@@ -59,10 +55,10 @@ def with_tools(command: Function) -> Function:
 def allowed_tools(
     call: Call, tools: list[str] | None, available: list[str] | None, agent_name: str, parent_id: str | None
 ) -> list[str] | None:
-    """What of ``tools`` the agent of a new session may use; says on stderr what it may not."""
+    """Returns those of ``tools`` that the agent can use; prints the others on stderr."""
     if tools is None:
         if available is not None:
-            raise UsageError("--available needs --tools", "say which of them its agent may use: --tools A,B")
+            raise UsageError("--available needs --tools", "add the tools that the agent can use: --tools A,B")
         return None
     choice = call.sessions().choose_tools(tools, available, agent_name=agent_name, parent_id=parent_id)
     for name, reason in choice["reasons"].items():
@@ -76,7 +72,7 @@ APP = click.option("--app", metavar="A", help="Only sessions of this app.  [defa
 
 
 def with_owner(command: Function) -> Function:
-    """``command`` with the options for whose state a new session shares, and for its own, which ``keys_of`` reads."""
+    """Adds the options for the shared state and the own state of a new session; ``keys_of`` reads the latter."""
     app = click.option("--app", metavar="A", help="Share the keys app:KEY of this app. Needs --user.")
     user = click.option("--user", metavar="U", help="Share the keys user:KEY of this user of the app. Needs --app.")
     state = click.option(
@@ -86,18 +82,18 @@ def with_owner(command: Function) -> Function:
 
 
 def keys_of(typed: str | None) -> dict[str, Json] | None:
-    """The object that was ``typed`` for --state."""
+    """Returns the object that was ``typed`` for --state."""
     if typed is None:
         return None
-    example = """--state '{"key": "value"}'"""
+    example = """type, for example, --state '{"key": "value"}'"""
     found = json_value(typed, "--state", example)
     if not isinstance(found, dict):
         raise InvalidInput(f"must be an object, not {strict.json_type_of(found)}", "--state", example)
     return found
 
 
-def json_value(typed: str, option: str, example: str = """a text has quotes of its own: '"text"'""") -> Json:
-    """What was ``typed`` as JSON for ``option``. Raises ``InvalidInput``."""
+def json_value(typed: str, option: str, example: str = """a text needs double quotes: '"text"'""") -> Json:
+    """Returns the JSON value that was ``typed`` for ``option``."""
     try:
         return strict.loads(typed.encode("utf-8", "surrogatepass"), strict.DOCUMENT_LIMIT)
     except TooLarge:
@@ -107,17 +103,17 @@ def json_value(typed: str, option: str, example: str = """a text has quotes of i
 
 
 STDIN = "-"
-"""What stands for standard input in place of a text."""
+"""Typed in place of a text, it means standard input."""
 
 _EXAMPLE = """--metadata '{"key": "value"}'"""
 
 
 def collect_metadata(documents: tuple[str, ...], pairs: tuple[str, ...]) -> dict[str, Json] | None:
-    """All documents, and then all pairs, merged into one object; None if there are none. Raises ``InvalidInput``."""
+    """Merges all documents, then all pairs, into one object; returns None if there are none."""
     if not documents and not pairs:
         return None
     if documents.count(STDIN) > 1:
-        raise UsageError("--metadata - was given twice", "standard input can be read only once: use it once")
+        raise UsageError("--metadata - was given twice", "use it once: standard input can be read only once")
     merged: dict[str, Json] = {}
     for document in documents:
         merged |= _load(document)
@@ -125,7 +121,7 @@ def collect_metadata(documents: tuple[str, ...], pairs: tuple[str, ...]) -> dict
 
 
 def _load(metadata: str) -> dict[str, Json]:
-    """The object in ``metadata``; an error names this option as its origin."""
+    """Returns the object in ``metadata``; an error names this option."""
     _reject_other_forms(metadata)
     source = f"--metadata {STDIN}" if metadata == STDIN else "--metadata"
     data = _read_bytes(metadata)
@@ -141,12 +137,12 @@ def _load(metadata: str) -> dict[str, Json]:
 
 
 def _reject_other_forms(metadata: str) -> None:
-    """Raises ``InvalidInput`` for a pair, the name of a file, or an empty value."""
+    """Raises an error with a better hint for a pair, the name of a file, or an empty value."""
     if not metadata.strip():
         raise InvalidInput("the value is empty", "--metadata", f"type {_EXAMPLE}, or omit the option")
     path = metadata.removeprefix("@")
     if metadata[0] not in "{[" and "\0" not in path and os.path.isfile(path):
-        import shlex
+        import shlex  # most calls need no hint
 
         hint = f"type --metadata {STDIN} < {shlex.quote(path)} instead"
         raise InvalidInput(f"{metadata!r} is a file, not JSON", "--metadata", hint)
@@ -158,7 +154,7 @@ def _reject_other_forms(metadata: str) -> None:
 
 
 def _hint(error: InvalidInput) -> str:
-    """The most common mistakes are single quotes for double ones, and quotes that the shell removed."""
+    """Returns the hint for the most common mistakes: single quotes, and quotes that the shell removed."""
     if error.problem.startswith(("not JSON: single quotes", "not JSON: no quotes")):
         return f"JSON needs double quotes: {_EXAMPLE}"
     return error.hint
@@ -171,7 +167,7 @@ def _read_bytes(metadata: str) -> bytes:
 
 
 def read_stdin(where: str, limit: int, what: str) -> bytes:
-    """Standard input as a whole. Raises ``InvalidInput`` if it is empty, ``TooLarge`` for more than ``limit`` bytes."""
+    """Returns the whole standard input; raises an error if it is empty or has more than ``limit`` bytes."""
     data = sys.stdin.buffer.read(limit + 1) if sys.stdin else b""
     if not data:
         raise InvalidInput("standard input is empty", where)
@@ -181,7 +177,7 @@ def read_stdin(where: str, limit: int, what: str) -> bytes:
 
 
 def text_or_stdin(typed: str, where: str, limit: int, what: str) -> str:
-    """What was ``typed``, or what stands on standard input, without its last newline, if that was ``-``."""
+    """Returns what was ``typed``, or for ``-`` the text on standard input, without its last newline."""
     if typed != STDIN:
         return typed
     data = read_stdin(f"{where} {STDIN}", limit, what)
@@ -203,7 +199,7 @@ def _split_pair(pair: str) -> tuple[str, str]:
 
 
 class Time(click.ParamType[datetime]):
-    """A time as ``api.times`` reads it."""
+    """A time in the forms of ``api.times``."""
 
     name = "time"
 
@@ -215,7 +211,7 @@ class Time(click.ParamType[datetime]):
 
 
 class Length(click.ParamType[float]):
-    """A length of time with its unit, or a number of what ``name`` says, which is the unit of the result."""
+    """A length of time with its unit, or a number of ``name``, the unit of the result."""
 
     def __init__(self, unit: str, name: str) -> None:
         self._unit = unit
@@ -227,7 +223,7 @@ class Length(click.ParamType[float]):
             return length_of_time(text, self._unit)
         except ValueError:
             message = f"{_option_name(param)} {text!r} is not a length of time"
-            raise UsageError(message, f"write {LENGTHS}, or a number of {self.name}") from None
+            raise UsageError(message, f"give, for example, {LENGTHS}, or a number of {self.name}") from None
 
 
 def _option_name(param: click.Parameter | None) -> str:

@@ -1,7 +1,6 @@
-"""Where a command's output goes: results to stdout, everything else to stderr.
+"""The output of a command: results go to stdout, everything else to stderr. A closed pipe is no error.
 
-Owns the two ways of writing: JSON, always in UTF-8 and in one form; and text, in the encoding of the stream, and on a
-terminal in lines that fit it. A closed pipe is not an error: the work is done.
+JSON is always UTF-8. Text has the encoding of its stream, and lines that fit the terminal.
 """
 
 from __future__ import annotations
@@ -29,15 +28,15 @@ _IN_ASCII = "gaia-sessions-ascii"
 _PLAIN = str.maketrans("├└│─…█", "|`|-~#")
 _DIM, _NOT_DIM = "\x1b[2m", "\x1b[22m"
 _NARROWEST = 40
-"""Columns; for a terminal that has fewer, lines are not broken."""
+"""In a terminal with fewer columns, lines are not broken."""
 _ROOTS = [""]
-"""That of the command, once it is known."""
+"""The root of the command, once it is known."""
 _TYPED_ROOTS: list[tuple[str, Iterable[str]]] = []
-"""What was typed as ``--root``, if it was, and the names of the commands that take it."""
+"""The typed ``--root``, if any, and the names of the commands that take it."""
 
 
 def prepare_streams() -> None:
-    """Makes sure that both streams exist and write what their encoding cannot express another way, never raising."""
+    """Makes sure that both streams exist, and escape what their encoding cannot express."""
     repeat_root(None)
     codecs.register_error(_IN_ASCII, _in_ascii)
     sys.stdout = _prepare_stream(sys.stdout)
@@ -45,14 +44,14 @@ def prepare_streams() -> None:
 
 
 def _prepare_stream(stream: TextIO | None) -> TextIO:
-    if stream is None:  # it was closed when the interpreter started
+    if stream is None:  # the stream was closed when the interpreter started
         return open(os.devnull, "w", encoding="utf-8")
     stream.reconfigure(errors=_IN_ASCII)  # type: ignore[attr-defined]  # the interpreter's own are TextIOWrapper
     return stream
 
 
 def _in_ascii(error: UnicodeError) -> tuple[str, int]:
-    """Branches, ellipses and bars as plain characters of the same width, anything else escaped."""
+    """Replaces branches, ellipses and bars by plain characters of the same width; escapes all others."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
     text = error.object[error.start : error.end].translate(_PLAIN)
@@ -60,17 +59,17 @@ def _in_ascii(error: UnicodeError) -> tuple[str, int]:
 
 
 def keep_whole(root: str) -> None:
-    """Lets no line be broken within the path of ``root``, which may have blanks."""
+    """Stops lines from being broken inside the path of ``root``, which can have blanks."""
     _ROOTS[:] = [root]
 
 
 def repeat_root(typed: str | None, commands: Iterable[str] = ()) -> None:
-    """Lets all that is printed to be typed, if it is one of ``commands``, have the ``--root`` that was ``typed``."""
+    """Adds the ``typed`` root to every printed command that is one of ``commands``."""
     _TYPED_ROOTS[:] = [] if typed is None else [(typed, commands)]
 
 
 def with_root(hint: str) -> str:
-    """``hint`` with the ``--root`` that was typed in each of its commands that has none."""
+    """Returns ``hint`` with the typed ``--root`` added to each of its commands without one."""
     if not _TYPED_ROOTS:
         return hint
     import re
@@ -98,7 +97,7 @@ def _write_line(text: str) -> None:
 
 
 def _width(stream: TextIO) -> int:
-    """The columns of the terminal that ``stream`` is; 0 for a pipe or a file, where lines are never broken."""
+    """Returns the columns of the terminal ``stream``; 0 for a pipe or a file, in which lines are never broken."""
     if not stream.isatty():
         return 0
     configured = os.environ.get("COLUMNS", "")
@@ -111,7 +110,7 @@ def _width(stream: TextIO) -> int:
 
 
 def _fit_to_width(text: str, width: int) -> str:
-    """``text`` in lines of at most ``width`` cells; in one if they fit, or if ``width`` is 0 or too narrow."""
+    """Returns ``text`` in lines of at most ``width`` cells, or unchanged if ``width`` is 0 or too narrow."""
     if isinstance(text, Command):
         text = Copyable(with_root(text[len(text.before) :]), text.before)
     elif isinstance(text, Hint):
@@ -130,9 +129,7 @@ def print_json(value: object) -> None:
 
 
 def print_at_once(value: object, line: str | None) -> bool:
-    """Prints one line of the result without delay, ``value`` as JSON if ``line`` is None; False if nobody reads it any
-    more.
-    """
+    """Prints and flushes one line, or ``value`` as JSON; returns False if nobody reads the output any more."""
     if line is None:
         data = strict.dump_line(value, limit=_NO_LIMIT)
     else:
@@ -142,8 +139,9 @@ def print_at_once(value: object, line: str | None) -> bool:
 
 
 def is_result_read() -> bool:
-    """Whether stdout was not closed when the command started, and, if it is a pipe, neither was its other end since."""
-    if sys.stdout.name == os.devnull:  # see _prepare_stream; one that leads there is called <stdout>
+    """Returns whether somebody can still read stdout."""
+    # _prepare_stream opens os.devnull if stdout was closed; a stdout that is redirected there is named <stdout>.
+    if sys.stdout.name == os.devnull:
         return False
     import select
 
@@ -153,7 +151,7 @@ def is_result_read() -> bool:
 
 
 def print_json_array(values: Iterable[object]) -> None:
-    """Prints the result as one JSON array; only one element is in memory at a time."""
+    """Prints the result as one JSON array, with one element in memory at a time."""
     opening = b"[\n"
     for value in values:
         _write_bytes(opening + strict.dump_line(value, limit=_NO_LIMIT).rstrip())
@@ -162,12 +160,12 @@ def print_json_array(values: Iterable[object]) -> None:
 
 
 def print_to_stderr(text: str) -> None:
-    """Prints text for a person on stderr; a closed stderr is ignored."""
+    """Prints text for a person on stderr; ignores a closed stderr."""
     _write_to_stderr(_fit_to_width(text, _width(sys.stderr)))
 
 
 def print_json_to_stderr(value: object) -> None:
-    """Prints one JSON object for a program on stderr; a closed stderr is ignored."""
+    """Prints one JSON object for a program on stderr; ignores a closed stderr."""
     _write_to_stderr(strict.dumps(value, limit=_NO_LIMIT).decode().rstrip())
 
 
@@ -176,7 +174,7 @@ def _write_to_stderr(text: str) -> None:
 
 
 def draw_to_stderr(text: str) -> None:
-    """Writes ``text`` on stderr as it is, without ending the line."""
+    """Writes ``text`` on stderr without a newline."""
     try:
         sys.stderr.write(text)
         sys.stderr.flush()
@@ -185,17 +183,17 @@ def draw_to_stderr(text: str) -> None:
 
 
 def stdout_width() -> int:
-    """The columns of the terminal on which a person reads the result; 0 if a program reads it."""
+    """Returns the columns of stdout; 0 if it is no terminal."""
     return _width(sys.stdout)
 
 
 def stderr_width() -> int:
-    """The columns of the terminal on which a person reads stderr; 0 if a program reads it."""
+    """Returns the columns of stderr; 0 if it is no terminal."""
     return _width(sys.stderr)
 
 
 def print_notice(code: str, message: str, hint: str, *, as_json: bool) -> None:
-    """Prints on stderr what the caller should know although the command goes on."""
+    """Prints on stderr what the caller should know, although the command succeeds."""
     hint = with_root(hint)
     if as_json:
         print_json_to_stderr({"notice": {"code": code, "message": well_formed(message), "hint": well_formed(hint)}})
@@ -204,7 +202,7 @@ def print_notice(code: str, message: str, hint: str, *, as_json: bool) -> None:
 
 
 def print_aside(code: str, message: str, hint: str = "", *, as_json: bool) -> None:
-    """Prints on stderr what the caller may want to know, and no more than that: dim lines on a terminal."""
+    """Prints less important news on stderr, dim on a terminal."""
     if as_json:
         print_json_to_stderr({"notice": {"code": code, "message": well_formed(message), "hint": well_formed(hint)}})
         return
@@ -215,10 +213,7 @@ def print_aside(code: str, message: str, hint: str = "", *, as_json: bool) -> No
 
 
 def print_failures(reasons: list[str], kind: type[SessionsError] = StoreFailure, *, as_json: bool) -> int:
-    """Prints on stderr what failed, in addition to the result, and returns the exit code: 0 if nothing failed.
-
-    ``kind`` is the type of the first failure.
-    """
+    """Prints failures on stderr beside the result; returns the exit code of ``kind``, or 0 if nothing failed."""
     if not reasons:
         return EXIT_DONE
     hint = "fix the reported problem and try again"
@@ -231,7 +226,7 @@ def print_failures(reasons: list[str], kind: type[SessionsError] = StoreFailure,
 
 
 def draw(table: Callable[[TextIO, int], str]) -> None:
-    """Draws the result on a terminal; ``table`` makes it for the terminal and the number of its columns."""
+    """Draws the result on a terminal; ``table`` makes its text for a stream and a number of columns."""
     import shutil
 
     text = table(sys.stdout, shutil.get_terminal_size().columns)
@@ -244,12 +239,12 @@ def is_stdout_terminal() -> bool:
 
 
 def is_stderr_terminal() -> bool:
-    """Whether a person reads stderr, perhaps while a program reads the result."""
+    """Whether a person reads stderr; a program may read the result."""
     return sys.stderr.isatty()
 
 
 def flush_result() -> None:
-    """Writes what is still buffered of the result, so that nothing can fail when the interpreter ends."""
+    """Writes the buffered result now, so that nothing can fail when the interpreter ends."""
     _write(sys.stdout.flush)
 
 
@@ -258,7 +253,7 @@ def _write_bytes(data: bytes) -> None:
 
 
 def _write(write: Callable[[], object]) -> bool:
-    """Raises ``StoreFailure`` if the result cannot be written; a closed pipe is ignored: then it returns False."""
+    """Raises ``StoreFailure`` if the result cannot be written; returns False for a closed pipe."""
     try:
         write()
     except BrokenPipeError:
@@ -271,13 +266,13 @@ def _write(write: Callable[[], object]) -> bool:
 
 
 def unwritten(error: OSError) -> StoreFailure:
-    """The error of a result that cannot be written: by then the command has done its work."""
-    hint = "what the command did is kept, and only its output is lost: send that where there is room"
+    """Returns the error for a result that cannot be written after the command has done its work."""
+    hint = "the command has done its work, but its output is lost: redirect the output to another place"
     return StoreFailure("write the output", "stdout", error.strerror or str(error), hint)
 
 
 def discard_buffered(stream: TextIO) -> None:
-    """Discards what ``stream`` still buffers; otherwise writing it would fail once more when the process ends."""
+    """Discards the buffer of ``stream``; else its write would fail again when the process ends."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, stream.fileno())
     os.close(nowhere)

@@ -1,6 +1,4 @@
-"""The line that says how a wait stands, or a long reading, drawn again in its place on stderr. Loaded only if a person
-reads stderr.
-"""
+"""The progress line of a wait, or of a long read, redrawn on stderr. Loaded only if stderr is a terminal."""
 
 from __future__ import annotations
 
@@ -24,11 +22,11 @@ if TYPE_CHECKING:
     from gaia_sessions.api.waiting import Found
 
 _SHORTEST = 10
-"""Characters of a name, if that leaves room for what stands behind it."""
+"""A name is not cut to fewer characters."""
 
 
 class _Drawn:
-    """A line that is drawn again in its place."""
+    """A line that is redrawn in its place."""
 
     def __init__(self) -> None:
         self._shown = ""
@@ -38,15 +36,15 @@ class _Drawn:
         self._draw("")
 
     def _draw(self, text: str) -> None:
-        """Shows as much of ``text`` as fits into the line."""
+        """Draws as much of ``text`` as fits into the line."""
         text = _cut(text, output.stderr_width())
-        before, self._shown = self._shown, text  # first: an interrupt may follow what is drawn
+        before, self._shown = self._shown, text  # before drawing: an interrupt may come in between
         if text != before:
             output.draw_to_stderr("\r" + text + " " * (cells(before) - cells(text)) + "\r" * (not text))
 
 
 class ReadingLine(_Drawn):
-    """Says how many of ``total`` sessions were read."""
+    """Shows how many of ``total`` sessions were read."""
 
     def __init__(self, total: int) -> None:
         super().__init__()
@@ -58,7 +56,7 @@ class ReadingLine(_Drawn):
 
 
 class Progress(_Drawn):
-    """Says how many have ended and who is waited for; first of all, whoever waits for a person."""
+    """Shows how many sessions have ended, and one that works; sessions that wait for a person come first."""
 
     def __init__(self, sessions: Sessions) -> None:
         super().__init__()
@@ -66,7 +64,7 @@ class Progress(_Drawn):
         self._names: dict[str, str] = {}
 
     def show(self, found: Mapping[str, Found]) -> None:
-        """Draws the line; nobody at work removes it."""
+        """Draws the line, or removes it if no agent works."""
         at_work = [agent_id for agent_id, one in found.items() if is_at_work(one)]
         asking = [agent_id for agent_id in at_work if found[agent_id][0].get("state") == state.WAITING]
         awaited = next(iter([*asking, *at_work]), None)
@@ -86,14 +84,14 @@ class Progress(_Drawn):
 
 
 def _cut(text: str, room: int, shortest: int = 0) -> str:
-    """As much of ``text`` as takes fewer cells than ``room``, but for its ``shortest`` characters."""
+    """Cuts ``text`` to fewer cells than ``room``, but not below ``shortest`` characters."""
     while len(text) > shortest and cells(text) >= room:
         text = text[:-2] + "…" * (len(text) > 1)
     return text
 
 
 def _standing(found: Found, now: datetime) -> str:
-    """``, working for 3 minutes``; ``, which asks you to permit Bash`` if its client does."""
+    """Returns ``, working for 3 minutes``, or ``, which asks you to permit Bash`` if its client asks that."""
     report, stands = found
     alive = stands.alive if stands else None
     if alive and "for" in alive:

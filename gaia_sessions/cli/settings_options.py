@@ -1,7 +1,4 @@
-"""The options by which ``hooks install`` and ``hooks uninstall`` select a settings file, and what they mean here.
-
-Owns which of them exclude each other, and which folder and scope they stand for in this call.
-"""
+"""The options of ``hooks install`` and ``hooks uninstall`` that select a settings file."""
 
 from __future__ import annotations
 
@@ -30,7 +27,7 @@ _SCOPE_HELP = {
 
 
 class _Host(click.Choice[str]):
-    """A host; one that is unknown has an error of its own."""
+    """A host; an unknown host raises our own error."""
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> str:
         if value not in HOSTS:
@@ -53,11 +50,7 @@ _HOST = click.option(
 
 
 def settings_options(function: Callable[..., None]) -> Callable[..., None]:
-    """Adds the options to a command: ``function`` gets its ``host``, the ``scope`` if one is given, and the ``places``.
-
-    The command raises ``UsageError`` for options that exclude each other, ``OwnedByAnother`` for the settings of
-    another user's project, and ``LinkedElsewhere`` for sessions that a link leads out of the project.
-    """
+    """Adds the options to a command; ``function`` gets the ``host``, the ``places``, and the ``scope`` or None."""
 
     @wraps(function)
     def run_with_scope(call: Call, host: str, *, here: bool, **options: object) -> None:
@@ -78,16 +71,16 @@ def settings_options(function: Callable[..., None]) -> Callable[..., None]:
 def _check_combination(given_scopes: list[str], *, here: bool) -> None:
     if len(given_scopes) > 1:
         raise UsageError(
-            f"--{' and --'.join(given_scopes)} cannot be combined", "choose one; install in the other afterwards"
+            f"--{' and --'.join(given_scopes)} cannot be combined", "choose one; then repeat the command for the other"
         )
     if here and given_scopes == [USER]:
         raise UsageError(
-            "--user and --here cannot be combined", "your own settings are read in every folder; omit --here"
+            "--user and --here cannot be combined", "leave out --here: clients read your own settings in every folder"
         )
 
 
 def _places(call: Call, *, here: bool) -> Places:
-    """The places of this call; with ``here``, those for clients that are started in the working directory."""
+    """Returns the places of settings; with ``here``, for clients that start in the working directory."""
     if not here:
         return Places(call.session_root(), os.environ)
     folder = working_directory()
@@ -95,7 +88,7 @@ def _places(call: Call, *, here: bool) -> Places:
 
 
 def _check_project_owner(project: str) -> None:
-    """Raises ``OwnedByAnother``, with a hint about hooks, for a project of another user."""
+    """Raises ``OwnedByAnother`` with a hint about hooks if the project belongs to another user."""
     try:
         check_owner(os.path.join(project, SESSIONS_PATH))
     except OwnedByAnother as error:

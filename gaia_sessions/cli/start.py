@@ -1,7 +1,6 @@
-"""The entry point of the console script and of ``python -m gaia_sessions``.
+"""The entry point of the console script and of ``python -m gaia_sessions``; it imports no click for a hook.
 
-Owns what only a whole process may do: disable garbage collection before the first import, and end without finalizing
-the interpreter. Together these save an eighth of the cost of a command. Must never import click for a hook.
+No garbage collection, and an end without finalizing the interpreter, save an eighth of the cost of a command.
 """
 
 from __future__ import annotations
@@ -18,14 +17,10 @@ _OPTIONS_WITH_VALUE = ("--root", "--lock-timeout")
 
 
 def main() -> None:
-    """Runs the command line and ends the process; never returns.
-
-    ``gaia-sessions hook``, which a host calls with every event, bypasses click: that is faster, and an error in its
-    arguments cannot end with exit code 2, which hosts take for a veto. A person who types it is answered by click, and
-    is told apart by the terminal: a host that lends its own to a hook still captures what the hook says.
-    """
-    gc.disable()  # a start makes many objects and hardly any garbage
+    """Runs the command line and ends the process."""
+    gc.disable()  # a start makes many objects, and hardly any garbage
     words = sys.argv[1:]
+    # A hook bypasses click: that is faster, and a wrong argument cannot end with 2, which hosts take for a veto.
     arguments = _hook_arguments(words)
     if arguments is not None:
         words = _run_hook(arguments)
@@ -35,17 +30,14 @@ def main() -> None:
 
 
 def _run_hook(arguments: list[str]) -> list[str]:
-    """Runs the hook and ends the process with 0, whatever part of the package is missing, as while it is replaced.
-
-    Returns the words for click if a person typed them.
-    """
-    try:
+    """Runs the hook and ends the process with 0; returns the words for click if a person typed them."""
+    try:  # a module may be missing while the package is replaced
         from gaia_sessions.hook import read_arguments
         from gaia_sessions.hook.run import main as run_hook
         from gaia_sessions.hosts import HOOK
 
         told = read_arguments(arguments)
-        is_typed = not told["test"] and os.isatty(0) and os.isatty(2)
+        is_typed = not told["test"] and os.isatty(0) and os.isatty(2)  # hosts capture the output of hooks
         if told["help"] or is_typed:
             return [HOOK, *(arguments if told["help"] or told["ignored"] else ())]
         os._exit(run_hook(HOOK, arguments))
@@ -56,17 +48,17 @@ def _run_hook(arguments: list[str]) -> list[str]:
 
 
 def exit_process(code: int) -> NoReturn:
-    """Flushes what was written and ends the process."""
+    """Flushes the output and ends the process."""
     try:
         sys.stdout.flush()  # a command may have written some of its result before it failed
         sys.stderr.flush()
-    except (OSError, ValueError):  # nobody reads the output; the exit code still counts
+    except (OSError, ValueError):  # nobody reads the output, but the exit code counts
         pass
     os._exit(code)
 
 
 def _hook_arguments(words: list[str]) -> list[str] | None:
-    """The words before and after ``hook``, if that is the command; None if it is not."""
+    """Returns the words before and after ``hook``; None if the command is not ``hook``."""
     position = 0
     while words[position : position + 1] and words[position].startswith("-"):
         position += 2 if words[position] in _OPTIONS_WITH_VALUE else 1

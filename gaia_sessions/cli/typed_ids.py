@@ -1,7 +1,6 @@
-"""What people type for the id of a session (its beginning, its end, or ``latest``), and the hint if there is none.
+"""Text that is not the whole ID of a session: the beginning or the end of an ID, or ``latest``; and hints if none fits.
 
-Owns the rules for text that is not the whole id of an existing session. Loaded only for such text: given a whole id, a
-command must never list all sessions.
+Loaded only for such text: for a whole ID, no command may list all sessions.
 """
 
 from __future__ import annotations
@@ -28,14 +27,14 @@ if TYPE_CHECKING:
 
 LATEST = "latest"
 _UNSET = frozenset(["none", "null", "undefined"])
-"""What programs print for an id that they do not have; never taken as a part of an id."""
+"""Programs print these words if they have no ID; they are never a part of an ID."""
 _CUTOFF = 0.8
-"""How similar an id must be to be suggested: of five characters, four are right."""
+"""How similar a suggested ID must be: of five characters, four are right."""
 _LISTS = "`gaia-sessions list` shows the existing sessions"
 
 
 def resolve_id(sessions: Sessions, typed_id: str) -> str:
-    """The id of the session that ``typed_id`` names; ``typed_id`` itself if it names none. Raises ``AmbiguousId``."""
+    """Returns the ID that ``typed_id`` means, or ``typed_id`` if there is none; raises ``AmbiguousId`` for several."""
     if typed_id == LATEST:
         return _latest(sessions) or typed_id
     if len(typed_id) < SHORTEST_ABBREVIATION or typed_id.casefold() in _UNSET or other_root_hint(typed_id):
@@ -50,23 +49,23 @@ def resolve_id(sessions: Sessions, typed_id: str) -> str:
 
 
 def _latest(sessions: Sessions) -> str | None:
-    """The id of the most recently active session that can be read."""
+    """Returns the ID of the most recently active session that can be read."""
     return next((line["agent_id"] for line in sessions.list(every_app=True) if "last_updated" in line), None)
 
 
 def other_root_hint(agent_id: str) -> str | None:
-    """What to type for a session that is in another of the user's stores, here or in a folder above."""
+    """Returns a hint if the session is in another root of the user, in this folder or one above it."""
     roots = own_roots_from(working_directory(), os.environ) if is_agent_id(agent_id) else ()
     found = next((root for root in roots if os.path.isfile(os.path.join(root, agent_id, "state.json"))), None)
     if found is None:
         return None
-    from shlex import quote  # most texts name a session here
+    from shlex import quote  # seldom needed
 
-    return f"it is in another store; add --root {quote(found)}"
+    return f"it is in another root; add --root {quote(found)}"
 
 
 def explain(missing: SessionNotFound, sessions: Sessions) -> None:
-    """Adds to ``missing`` where the session was searched for, and what may have been meant."""
+    """Adds the root to ``missing``, and a hint at what the user may have meant."""
     if missing.root is not None:
         return
     hint = _missing_id_hint(missing.agent_id, sessions) if missing.agent_id else None
@@ -74,7 +73,7 @@ def explain(missing: SessionNotFound, sessions: Sessions) -> None:
 
 
 def advice(agent_id: str, sessions: Sessions, fallback: str) -> str:
-    """What to do about a missing session: what ``explain`` would say, or ``fallback`` if it exists in no store."""
+    """Returns advice for a missing session: the hint of ``explain``, and ``fallback`` unless another root has it."""
     missing = SessionNotFound(agent_id)
     explain(missing, sessions)
     parts = [f"searched in {well_formed(sessions.root)}", missing.hint]
@@ -87,9 +86,9 @@ def _missing_id_hint(agent_id: str, sessions: Sessions) -> str | None:
         return hint
     ids = at.read(sessions, records.ids)
     if not ids:
-        return "there are no sessions in that folder; use --root DIR for another folder"
+        return "this folder has no sessions; for another folder, add --root DIR"
     if agent_id == LATEST:
-        return "none of the sessions in that folder can be read; `gaia-sessions list` says why"
+        return "no session in this folder can be read; `gaia-sessions list` says why"
     if len(agent_id) < SHORTEST_ABBREVIATION:
         return _too_short_hint(agent_id, ids)
     closest = closest_id(agent_id, ids)
@@ -98,15 +97,15 @@ def _missing_id_hint(agent_id: str, sessions: Sessions) -> str | None:
 
 def _too_short_hint(typed: str, ids: Iterable[str]) -> str:
     found = [agent_id for agent_id in ids if typed in abbreviations(agent_id, len(typed))]
-    rule = f"a part of an ID takes {SHORTEST_ABBREVIATION} characters or more"
+    rule = f"type at least {SHORTEST_ABBREVIATION} characters of the ID"
     if len(found) == 1:
         return f"{rule}; did you mean {found[0]}?"
-    listed = f"{len(found)} IDs begin or end so: gaia-sessions list -q | grep {typed}"
+    listed = f"{len(found)} IDs begin or end like this: gaia-sessions list -q | grep {typed}"
     return f"{rule}; {listed if found else _LISTS}"
 
 
 def closest_id(typed_id: str, ids: Iterable[str]) -> str | None:
-    """The one id that contains ``typed_id``, else the one that it nearly is, or nearly begins or ends; or None."""
+    """Returns the only ID that contains ``typed_id``, else the only similar one; None if there is none."""
     names = {fold_id(agent_id): agent_id for agent_id in ids}
     wanted = fold_id(typed_id)
     found = [name for name in names if wanted in name] or [name for name in names if _is_near(wanted, name)]
@@ -114,9 +113,9 @@ def closest_id(typed_id: str, ids: Iterable[str]) -> str | None:
 
 
 def _is_near(typed: str, name: str) -> bool:
-    """Of a generated id the random digits are compared: all the others are alike in many."""
+    """Returns whether ``typed`` is similar to ``name``, or to its beginning or end."""
     from difflib import get_close_matches
 
-    if is_generated_id(name):
+    if is_generated_id(name):  # only the random digits are compared: the others are alike in many IDs
         typed, name = typed[-RANDOM_DIGITS:], name[-RANDOM_DIGITS:]
     return bool(get_close_matches(typed, {name, name[: len(typed)], name[-len(typed) :]}, 1, _CUTOFF))

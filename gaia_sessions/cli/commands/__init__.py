@@ -1,4 +1,4 @@
-"""One module per command; ``cli.group`` names and summarizes them without importing any.
+"""One module per command. ``cli.group`` has their names and summaries, and imports only the command that is called.
 
-A command must never import another, nor at module level what only its work needs.
+At module level, import only what every call of the command needs.
 """

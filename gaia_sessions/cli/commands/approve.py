@@ -1,4 +1,4 @@
-"""``approve``: approve what a session waits for."""
+"""``approve``: approve what a session asks for."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def command(call: Call, agent_id: str, *, note: str | None, if_revision: int | N
 
 
 def print_answered(call: Call, agent_id: str, key: AnswerKey, message: str | None, if_revision: int | None) -> None:
-    """Gives the answer ``key`` to the session, with a ``message``, and prints how the work goes on."""
+    """Stores the answer ``key`` with its ``message``, and prints how to resume the work."""
     sessions = call.sessions()
     typed = call.session_id(agent_id, writes=True)
     written = at.write(sessions, answering.answer, typed, key, message, if_revision, by="command")

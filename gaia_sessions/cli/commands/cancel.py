@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from gaia_sessions.session.schema import Run
 
 _FEW = 16
-"""Of so many sessions each is looked for with what is below it; of more, all sessions are read, but once."""
+"""Up to so many subtrees are read one by one; for more, all sessions are read once."""
 
 
 @declare(
@@ -48,7 +48,7 @@ def command(call: Call, *, agent_id: str | None, reason: str | None, only: bool,
     it ends, until it calls `gaia-sessions cancelled`, or until you stop it in the client.
     """
     if (agent_id is None) == (conversation is None):
-        problem = "missing ID" if agent_id is None else "ID and --conversation cannot be combined"
+        problem = "no ID given" if agent_id is None else "ID and --conversation cannot be combined"
         raise UsageError(problem, "type gaia-sessions cancel ID, or gaia-sessions cancel --conversation ID")
     sessions = call.sessions()
     if conversation is not None:
@@ -61,9 +61,8 @@ def command(call: Call, *, agent_id: str | None, reason: str | None, only: bool,
 
 
 def _stand(sessions: Sessions, cancelled: Sequence[CancelledSession]) -> tuple[dict[str, Run], dict[str, str]]:
-    """By the id of its session, the run of each agent that works on although its session is cancelled, unless its
-    client ends with a command; and the outcome of each session that was over before, and not because of a mark.
-    """
+    """Returns, by ID, the runs of agents that still work, and the outcomes of sessions that had ended before."""
+    # An agent inside a command that ``run`` ends is left out: it ends with that command.
     found: dict[str, Run] = {}
     outcomes: dict[str, str] = {}
     ends_with_command: set[str] = set()
@@ -82,10 +81,10 @@ def _stand(sessions: Sessions, cancelled: Sequence[CancelledSession]) -> tuple[d
 
 
 def _concerned(sessions: Sessions, cancelled: Sequence[CancelledSession]) -> Iterator[Line]:
-    """The lines of the sessions that were cancelled, and of those below them that were too."""
+    """Yields the lines of the cancelled sessions, and of the sessions below that were cancelled with them."""
     with_below = {one["agent_id"]: one["below"] for one in cancelled}
     for tree in _trees(sessions, with_below):
-        top: int | None = None  # the level of the session that was cancelled with what is below it
+        top: int | None = None  # the level of the session that was cancelled with everything below it
         for level, line in tree:
             is_below = top is not None and level > top
             if is_below or line["agent_id"] in with_below:
@@ -95,10 +94,10 @@ def _concerned(sessions: Sessions, cancelled: Sequence[CancelledSession]) -> Ite
 
 
 def _trees(sessions: Sessions, agent_ids: Collection[str]) -> list[Sequence[TreeLine]]:
-    """The trees that have these sessions: of each what is below it, of many all that there is."""
+    """Returns trees with these sessions: a subtree for each, or one tree of all sessions."""
     trees = []
     if len(agent_ids) > _FEW:
-        with suppress(SessionsError):  # what cannot be read can be cancelled all the same
+        with suppress(SessionsError):  # unreadable sessions were cancelled too
             trees.append(sessions.tree(every_app=True))
     else:
         for agent_id in agent_ids:

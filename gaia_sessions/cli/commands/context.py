@@ -1,4 +1,4 @@
-"""``context``: what an agent that goes on is told of the turns so far."""
+"""``context``: what an agent is told of earlier turns when it resumes."""
 
 from __future__ import annotations
 

@@ -83,7 +83,9 @@ def command(
     """
     refuse_reserved_id(agent_id)
     if system_prompt == STDIN in metadata:
-        raise UsageError("--system-prompt - and --metadata - were given", "standard input can be read only once")
+        raise UsageError(
+            "--system-prompt - and --metadata - cannot be combined", "standard input can be read only once"
+        )
     values = collect_metadata(metadata, pairs)
     if system_prompt is not None:
         system_prompt = text_or_stdin(system_prompt, "--system-prompt", SYSTEM_PROMPT_LIMIT, "the system prompt")
@@ -113,26 +115,26 @@ def command(
 
 
 def refuse_reserved_id(agent_id: str | None) -> None:
-    """Raises ``UsageError`` for the word that means the most recent session."""
+    """Raises ``UsageError`` for the word ``latest``."""
     if agent_id == LATEST:
-        message = f"--id {LATEST} is reserved: it means the most recent session"
-        raise UsageError(message, "choose another ID, or omit --id to have one generated")
+        message = f"the ID {LATEST!r} is reserved: it means the latest session"
+        raise UsageError(message, "choose another ID, or leave out --id to get a new one")
 
 
 def _print_new_root(call: Call, root: str) -> None:
-    """Says where the directory of the sessions was created, if a person reads stderr."""
+    """Prints where the root was created, if a person reads stderr."""
     if output.is_stderr_terminal():
         output.print_notice("root_created", *plain.new_root_notice(root), as_json=call.as_json)
 
 
 def _warn_if_cancelled(call: Call, parent_id: str | None, new_id: str) -> None:
-    """Says that a session was created below a cancelled one, and so is cancelled itself."""
+    """Prints a notice if the new session is cancelled because its parent is."""
     if parent_id is not None and call.sessions().cancellation(new_id) is not None:
         output.print_notice("cancelled", *cancellation.created_notice(new_id), as_json=call.as_json)
 
 
 def warn_if_network(root: str) -> None:
-    """Warns about a network file system while it is still easy to choose another place."""
+    """Prints a warning if the root is on a network file system."""
     kind = network_kind(root)
     if kind:
         output.print_to_stderr(plain.network_warning(root, kind))

@@ -1,4 +1,4 @@
-"""``deny``: deny what a session waits for."""
+"""``deny``: deny what a session asks for."""
 
 from __future__ import annotations
 

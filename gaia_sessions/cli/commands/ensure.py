@@ -1,4 +1,4 @@
-"""``ensure``: the session of a conversation that lasts."""
+"""``ensure``: print the ID of the open session of a conversation."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def command(
     """
     sessions = call.sessions()
     found = sessions.ensure(
-        agent_id,  # whole: a part of an ID may be that of somebody else
+        agent_id,  # as typed: a part of an ID may mean another session
         agent_name=agent,
         purpose=purpose,
         app=app,

@@ -1,4 +1,4 @@
-"""``events``: what happened to a session, and on what evidence."""
+"""``events``: what happened to a session, and how that is known."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def command(call: Call, agent_id: str, *, follow: bool, since: int) -> None:
 
 
 def _follow(call: Call, agent_id: str, since: int) -> None:
-    """Prints the events, after each look of a wait those that are new, until nobody reads them any more."""
+    """Prints the events, then new ones as they come, until the agent stops or nobody reads the output."""
     from gaia_sessions.api.waiting import looks
 
     seen: set[str] = set()
@@ -63,16 +63,16 @@ def _follow(call: Call, agent_id: str, since: int) -> None:
 
 
 def _say_if_not_started(call: Call, found: Report | NoReport) -> None:
-    """Says that nothing happens to a session until an agent is started for it, and how to stop waiting for that."""
+    """Prints a notice if no agent was started for the session: events may never come."""
     if found["status"] == RUNNING and found["task_id"] is None:
         message, _ = session_reports.not_started_notice(found["agent_id"])
-        output.print_notice("not_started", message, "Ctrl-C ends the wait for its events", as_json=call.as_json)
+        output.print_notice("not_started", message, "to stop waiting for events, press Ctrl-C", as_json=call.as_json)
 
 
 def _new(found: Iterable[Json | SessionsError], seen: set[str]) -> Iterator[Json | SessionsError]:
-    """Those of ``found`` that were not ``seen``: an event that waited is the same once it is applied."""
+    """Yields those of ``found`` that were not ``seen`` before."""
     for entry in found:
-        again = {"revision": None, "seq": None}  # counted anew where others wrote
+        again = {"revision": None, "seq": None}  # an event from the inbox can get other numbers when it is applied
         same = {**entry, **again} if isinstance(entry, dict) else entry
         if str(same) not in seen:
             seen.add(str(same))
@@ -80,7 +80,7 @@ def _new(found: Iterable[Json | SessionsError], seen: set[str]) -> Iterator[Json
 
 
 def _readable_entries(found: Iterator[Json | SessionsError]) -> Iterator[Json]:
-    """The entries that can be read; for each other one, a line on stderr."""
+    """Yields the entries that can be read; prints a line on stderr for each of the others."""
     for entry in found:
         if isinstance(entry, SessionsError):
             output.print_to_stderr(f"skipped: {entry}")

@@ -36,5 +36,5 @@ def command(call: Call, agent_id: str, outcome: str, summary: str | None, error:
 
 
 def print_unchanged(call: Call, record: Record, texts: dict[str, str | None]) -> None:
-    """Prints on stderr which of ``texts``, named by their options, the record does not have: it had already ended."""
+    """Prints which of ``texts`` were not stored because the session had already ended."""
     output.print_notice("unchanged", plain.unchanged_line(record, texts), plain.show_hint(record), as_json=call.as_json)

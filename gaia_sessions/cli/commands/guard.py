@@ -1,4 +1,4 @@
-"""``guard``: the guard of tasks."""
+"""``guard``: check whether a task is for a sub-agent."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def check(call: Call, text: str) -> int:
     """
     answer = call.sessions().guard(text_or_stdin(text, "TEXT", COMMIT_LIMIT, "the task"))
     call.print_result(
-        answer, lambda: ["yes: the task may be delegated" if answer["allowed"] else f"no: {answer['reason']}"]
+        answer, lambda: ["yes: the task can be delegated" if answer["allowed"] else f"no: {answer['reason']}"]
     )
     return EXIT_DONE if answer["allowed"] else EXIT_NO
 

@@ -1,4 +1,4 @@
-"""``help [COMMAND]...``: the text of ``--help``."""
+"""``help [COMMAND]...``: print the text of ``--help``."""
 
 from __future__ import annotations
 

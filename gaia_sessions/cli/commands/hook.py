@@ -1,7 +1,4 @@
-"""``hook``: what a person is told who types it.
-
-``cli.start`` handles the calls of hosts without click, and without this.
-"""
+"""``hook`` if a person types it. The calls of hosts do not come here: see ``cli.start``."""
 
 from __future__ import annotations
 
@@ -26,15 +23,15 @@ def command(call: Call, words: tuple[str, ...]) -> None:
     Prints at most one JSON object; the exit code is always 0. Hosts call it: see gaia-sessions hooks --help.
     """
     if not words:
-        message = "hook is for hosts, which call it with JSON on standard input"
-        hint = "type gaia-sessions hooks install to set it up, hook --test to try it"
+        message = "clients call this command, with JSON on standard input"
+        hint = "to install: gaia-sessions hooks install; to try: gaia-sessions hook --test"
         output.print_notice("typed", message, hint, as_json=call.as_json)
         return
     from .hooks import command as hooks
 
     meant = f"did you mean gaia-sessions hooks {shlex.join(words)}?"
     hint = meant if words[0] in hooks.commands else "gaia-sessions hooks --help lists the commands"
-    raise UsageError(f"hook takes no {words[0]!r}", hint)
+    raise UsageError(f"hook takes no argument {words[0]!r}", hint)
 
 
-command.context_settings = {**command.context_settings, "ignore_unknown_options": True}  # those meant for hooks
+command.context_settings = {**command.context_settings, "ignore_unknown_options": True}  # options of ``hooks``

@@ -1,4 +1,4 @@
-"""``hooks``: install the hooks of gaia-sessions in a host's settings, uninstall them, and show their status."""
+"""``hooks``: install the hooks in the settings of a client, uninstall them, and show their status."""
 
 from __future__ import annotations
 
@@ -93,10 +93,7 @@ def status(call: Call, *, verbose: bool) -> None:
 
 
 def _carry_out(call: Call, places: Places, request: InstallRequest, *, dry_run: bool) -> None:
-    """Carries ``request`` out, and prints the result and what is wrong then with the hooks of that host.
-
-    A person reads which file is written before it is.
-    """
+    """Carries out ``request``; prints the file before it is written, the result, and what is still wrong."""
 
     def announce(path: str) -> None:
         if not call.as_json:

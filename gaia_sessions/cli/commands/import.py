@@ -1,4 +1,4 @@
-"""``import``: take in the sessions of other folders."""  # noqa: N999  # as every command's: the group loads it by name
+"""``import``: import sessions from other folders."""  # noqa: N999  # the group loads it by this name
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ _FILTERS = [
 
 
 def filters(command: Callable[..., None]) -> Callable[..., None]:
-    """Declares the options of ``command`` that say which sessions it is about; it hands them to ``select``."""
+    """Adds the options that filter sessions to ``command``; ``select`` reads them."""
     for option in reversed(_FILTERS):
         command = option(command)
     return command
@@ -125,10 +125,7 @@ def select(
     waiting: bool,
     **others: Any,  # noqa: ANN401  # those of ``list`` as they are
 ) -> tuple[Sequence[_Found], Mapping[str, int]]:
-    """What ``find`` finds of what the options of ``filters`` ask for, and how many sessions of which app it left out.
-
-    Raises ``SessionNotFound`` if nothing is found below a parent that does not exist.
-    """
+    """Returns what ``find`` finds for the options of ``filters``, and by app how many sessions it left out."""
     if parent_id is not None:
         parent_id = call.session_id(parent_id)
     states = (*_split(states), *(WENT_WRONG if failed else ()), *([WAITING] if waiting else ()))
@@ -148,13 +145,13 @@ def _span(around: datetime | None, duration: float | None) -> tuple[datetime, fl
     if around is None and duration is None:
         return None
     if duration is None:
-        raise UsageError("--around needs --duration", "say how long the span is: --around 18:05 --duration 5m")
+        raise UsageError("--around needs --duration", "add the length of the span, for example --duration 5m")
     if around is None:
-        raise UsageError("--duration needs --around", "say when the span begins: --around 18:05 --duration 5m")
+        raise UsageError("--duration needs --around", "add the beginning of the span, for example --around 18:05")
     try:
         around + timedelta(seconds=duration)
     except OverflowError:
-        raise UsageError("the span ends after the year 9999", "type a shorter --duration") from None
+        raise UsageError("the span ends after the year 9999", "use a shorter --duration") from None
     return around, duration
 
 
@@ -163,7 +160,7 @@ def _split(values: tuple[str, ...]) -> list[str]:
 
 
 def _say_which_agents_there_are(sessions: Sessions, typed: str) -> None:
-    """Says so to a person if no session is of the agent ``typed``, whatever the other options are."""
+    """Prints a notice with the known agents if no session at all has the agent ``typed``."""
     names = {
         line["agent_name"]
         for line in sessions.list(every_app=True)
@@ -173,18 +170,18 @@ def _say_which_agents_there_are(sessions: Sessions, typed: str) -> None:
         from gaia_sessions.cli.mistakes import agents_hint
 
         hint = agents_hint(typed, names)
-        output.print_notice("no_such_agent", f"no session is of agent {typed!r}", hint, as_json=False)
+        output.print_notice("no_such_agent", f"no session has the agent {typed!r}", hint, as_json=False)
 
 
 def say_what_is_left_out(apps: Mapping[str, int]) -> None:
-    """Says on stderr how many sessions of which app are not shown, and how to see them; nothing if there are none."""
+    """Prints on stderr how many sessions of which apps are not shown, if any."""
     if apps:
         output.flush_result()
         output.print_aside("left_out", plain.left_out_line(apps), as_json=False)
 
 
 def print_that_none_was_found(sessions: Sessions) -> None:
-    """Prints where was looked, and how many sessions the options of the command excluded."""
+    """Prints that no session was found, the root, and how many sessions the options excluded."""
     lines = sessions.list(every_app=True)
     apps = Counter(line["app"] for line in lines if "problem" not in line and "app" in line)
     exists = os.path.exists(sessions.root)

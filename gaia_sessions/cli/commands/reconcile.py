@@ -1,4 +1,4 @@
-"""``reconcile``: close runs that ended without a report."""
+"""``reconcile``: end runs whose agent is gone."""
 
 from __future__ import annotations
 

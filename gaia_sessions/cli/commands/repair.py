@@ -1,4 +1,4 @@
-"""``repair``: keep the records of sessions whose files have something behind them."""
+"""``repair``: remove text that follows a record in its file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``report``: how the work of a session stands or ended."""
+"""``report``: print the result of a session."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``reset``: begin the transcript of a session anew."""
+"""``reset``: start a new transcript for a session."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 @declare("reset agent-123")
 @ID
 def command(call: Call, agent_id: str) -> None:
-    """Begin the transcript of a session anew: with its system prompt, and no turns.
+    """Start a new transcript for a session, with its system prompt and no turns.
 
     The earlier messages stay on disk. Tokens, todos and the phase do not change.
     """

@@ -1,4 +1,4 @@
-"""``resume``: prints the commands by which work goes on, of the sessions that are named or of all that stopped."""
+"""``resume``: print the commands that resume work, of the named sessions or of all that stopped."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def command(call: Call, *, agent_ids: tuple[str, ...], host_session: str | None)
 
 
 def _print_named(call: Call, typed: tuple[str, ...]) -> int:
-    """Answers for each session that was ``typed``, also after one for which that failed."""
+    """Prints an answer for each session that was ``typed``, even if one of them fails."""
     answers: list[Resumption | Decision] = []
     failed: list[SessionsError] = []
     for agent_id in dict.fromkeys([call.session_id(one, writes=True) for one in typed]):

@@ -1,4 +1,4 @@
-"""``rm``: remove sessions that somebody names."""
+"""``rm``: remove the named sessions."""
 
 from __future__ import annotations
 

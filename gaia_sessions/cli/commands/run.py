@@ -36,11 +36,11 @@ if TYPE_CHECKING:
     from gaia_sessions.runner.run import Outcome
 
 
-_SAY_TASK = "type --task 'what is to be done'"
+_SAY_TASK = "give the task, for example: --task 'Review src/auth'"
 
 
 class _New(TypedDict):
-    """What is said of a new session, by the names of the options."""
+    """The options for a new session."""
 
     agent: str | None
     purpose: str | None
@@ -116,7 +116,7 @@ def command(
     Exit codes: 0 success, 4 the session cannot be run, 7 the task or the tools are refused, 10 cancelled, 11 the
     command failed, 124 timeout, 130 interrupted.
     """
-    from gaia_sessions.runner.run import run  # the processes are no concern of whoever asks for help
+    from gaia_sessions.runner.run import run  # not needed for --help
 
     sessions = call.sessions()
     which = wanted_preset(preset, no_preset=no_preset)
@@ -154,7 +154,7 @@ def _task(typed: str | None) -> str | None:
     if typed != STDIN:
         return typed
     if sys.stdin is None or sys.stdin.isatty():
-        raise UsageError("the task is read from stdin, which is a terminal", _SAY_TASK)
+        raise UsageError("no task given, and stdin is a terminal", _SAY_TASK)
     try:
         return text_or_stdin(STDIN, "--task", COMMIT_LIMIT, "the task")
     except InvalidInput as error:
@@ -164,12 +164,13 @@ def _task(typed: str | None) -> str | None:
 
 
 def _start(call: Call, agent_id: str | None, name: str, new: _New) -> Start:
-    """The session that ``agent_id`` names, or a ``new`` one: below that of the environment if no parent is named."""
+    """Returns the session of ``agent_id``, or a ``new`` one; its default parent is the session in the environment."""
     given = [name for name, value in new.items() if value is not None]
     if agent_id is not None and given:
         option = f"--{given[0].removeprefix('new_').replace('_', '-')}"
         raise UsageError(
-            f"{option} is for a new session, and {agent_id} is one that exists", f"omit {option} or the ID"
+            f"{option} is only for a new session, but {agent_id} was given as ID",
+            f"leave out {option}, or leave out {agent_id}",
         )
     if agent_id is not None:
         return Start(call.session_id(agent_id, writes=True))
@@ -193,7 +194,7 @@ def _start(call: Call, agent_id: str | None, name: str, new: _New) -> Start:
 
 
 def _print(call: Call, sessions: Sessions, outcome: Outcome, *, is_live: bool, verbose: bool) -> None:
-    """The report: as JSON, or for a person its result on stdout unless that was shown, and on stderr how it ended."""
+    """Prints the report as JSON, or for a person the result on stdout, if not yet shown, and the end on stderr."""
     report = outcome.report
     if call.as_json:
         output.print_json(report)
@@ -201,7 +202,7 @@ def _print(call: Call, sessions: Sessions, outcome: Outcome, *, is_live: bool, v
     if not is_live:
         output.print_lines(session_reports.result_lines(report))
         output.flush_result()
-    if outcome.problem:  # which says all that is known
+    if outcome.problem:  # the caller raises it
         return
     from gaia_sessions.api import at, reporting
 
@@ -211,6 +212,6 @@ def _print(call: Call, sessions: Sessions, outcome: Outcome, *, is_live: bool, v
         if report["error"] and is_live:
             output.print_to_stderr(f"  {safe(report['error'])}")
             if "output_path" in outcome.run:
-                output.print_to_stderr(Copyable(outcome.run["output_path"], before="  all of its output: "))
+                output.print_to_stderr(Copyable(outcome.run["output_path"], before="  whole output: "))
     for line in session_reports.next_lines(report, stands):
         output.print_to_stderr(line)

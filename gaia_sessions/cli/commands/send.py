@@ -1,4 +1,4 @@
-"""``send``: send something to the agent of a session, which is a command, and print its answer."""
+"""``send``: send a message to the agent of a session, which is a command, and print its answer."""
 
 from __future__ import annotations
 
@@ -75,11 +75,11 @@ def command(
     Exit codes: 0 the agent answered, 4 nothing can be sent now, 10 cancelled, 11 the command failed, 124 timeout, 130
     interrupted.
     """
-    from gaia_sessions.runner.send import send  # the processes are no concern of whoever asks for help
+    from gaia_sessions.runner.send import send  # not needed for --help
 
     said = text_or_stdin(text, "send", COMMIT_LIMIT, "the text") if text == STDIN else text
     if not said.strip():
-        raise InvalidInput("what is sent is blank", hint="type what the agent is to be told")
+        raise InvalidInput("the message is blank", hint="give a text after the ID")
     session_id, sessions = call.session_id(agent_id, writes=True), call.sessions()
     what = Command(command, cwd=cwd, timeout=timeout, grace=grace, preset=wanted_preset(preset, no_preset=no_preset))
 
@@ -103,9 +103,9 @@ def command(
 
 
 def _print(call: Call, sessions: Sessions, session_id: str, outcome: SendOutcome) -> int:
-    """The answer, or why there is none."""
+    """Prints the answer, or why there is none, and returns the exit code."""
     if outcome.is_cut:
-        output.print_aside("cut", "a message has over 1 MiB: its middle is left out", as_json=call.as_json)
+        output.print_aside("cut", "a message is larger than 1 MiB: its middle is left out", as_json=call.as_json)
     if outcome.turn:
         turn = outcome.turn
         call.print_result(turn, lambda: turn["text"].split("\n"))

@@ -1,4 +1,4 @@
-"""``should-resume``: whether a session may be resumed."""
+"""``should-resume``: check whether a session can be resumed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from gaia_sessions.cli.call import Call
     from gaia_sessions.session.policy import Decision
 
-# For these the answer is no as well, but a script can distinguish them from a no of the policy.
+# For these the answer is no, too, but scripts can tell them from a no of the resume check.
 _EXIT_CODES = {"not_found": SessionNotFound.exit_code, "corrupt": CorruptSession.exit_code}
 
 
@@ -38,7 +38,7 @@ def command(call: Call, agent_id: str, *, verbose: bool) -> int:
 
 
 def decision_for(call: Call, typed_id: str) -> Decision:
-    """The policy's decision on the session that ``typed_id`` names; for a missing one, with advice where it may be."""
+    """Returns the decision on the session that ``typed_id`` means; adds advice if there is no such session."""
     sessions, agent_id = call.sessions(), call.session_id(typed_id)
     decision = sessions.explain_resume(agent_id)
     if decision["reason"] == "not_found":
@@ -49,5 +49,5 @@ def decision_for(call: Call, typed_id: str) -> Decision:
 
 
 def exit_code_of(decision: Decision) -> int:
-    """0 for yes; for no, a code that distinguishes a reason of the policy from a missing or corrupt session."""
+    """Returns 0 for yes; for no, another code if the session is missing or corrupt."""
     return EXIT_DONE if decision["should_resume"] else _EXIT_CODES.get(decision["reason"], EXIT_NO)

@@ -1,4 +1,4 @@
-"""``skill``: the skills that the agent of a session loaded."""
+"""``skill``: record the skills that an agent loaded."""
 
 from __future__ import annotations
 

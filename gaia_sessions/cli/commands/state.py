@@ -1,4 +1,4 @@
-"""``state``: what the agents of a session hand each other."""
+"""``state``: the keys that agents hand each other."""
 
 from __future__ import annotations
 
@@ -60,9 +60,9 @@ def get(call: Call, agent_id: str, key: str) -> int:
 
 
 def _check_key(key: str, keys: SharedKeys) -> None:
-    """Raises ``InvalidInput`` for a key that the session cannot have: nobody would wait for it to be set."""
+    """Raises ``InvalidInput`` for a key that the session cannot have: a script would wait for it in vain."""
     owner = {name: keys[name] for name in ("app", "user") if keys[name] is not None}
-    Delta(unset=[key]).parts({"agent_id": keys["agent_id"], **owner})  # type: ignore[typeddict-item]  # what it asks for
+    Delta(unset=[key]).parts({"agent_id": keys["agent_id"], **owner})  # type: ignore[typeddict-item]  # it reads only these keys
 
 
 def _text(value: Json) -> str:
@@ -82,7 +82,7 @@ def set_(
     if (value is None) == (value_json is None):
         name, _, typed = key.partition("=")
         example = f"{quote(safe(name, 80))} {quote(safe(typed, 80)) if typed else 'VALUE'}"
-        raise UsageError("give VALUE or --value-json, one of them", f"type gaia-sessions state set ID {example}")
+        raise UsageError("give either VALUE or --value-json", f"type gaia-sessions state set ID {example}")
     _change(
         call,
         agent_id,
@@ -129,7 +129,8 @@ def delta(call: Call, agent_id: str, *, source: str, if_revision: int | None) ->
     """  # noqa: D301  # where click must not wrap
     if source != STDIN:
         raise UsageError(
-            f"{source!r} is not {STDIN}", f"give the delta on standard input: state delta ID {STDIN} < FILE"
+            f"the delta comes from standard input, not from {source!r}",
+            f"type gaia-sessions state delta ID {STDIN} < FILE",
         )
     given = loads(read_stdin(f"state delta {STDIN}", DOCUMENT_LIMIT, "the delta"), DOCUMENT_LIMIT)
     _change(call, agent_id, Delta.of_document(given), if_revision)

@@ -1,4 +1,4 @@
-"""``stats``: how sessions ended, how often they were resumed, how long they stayed in each phase."""
+"""``stats``: how sessions ended, how often they were resumed, and how long they stayed in each phase."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def command(call: Call, since: datetime | None, until: datetime | None, by: str 
     10 at most as long as the column 90% says.
     """
     if since and until and until < since:
-        raise UsageError("--until is before --since", "type the earlier time behind --since")
+        raise UsageError("--until is before --since", "give the earlier time to --since")
     stats = _stats(call, since, until, by)
     if call.as_json:
         output.print_json(stats)

@@ -1,4 +1,4 @@
-"""``todo``: what the agent of a session means to do."""
+"""``todo``: the todos of a session."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def list_(call: Call, agent_id: str | None, host_agent: HostAgent) -> None:
 
 
 def _chosen(call: Call, agent_id: str | None, word: str | None, host_agent: HostAgent, name: str) -> tuple[str, str]:
-    """The session, and the ``word`` behind it; the first one, where the session is named by its agent."""
+    """Returns the session and the ``word`` after it; with --host-agent, the first word is not an ID."""
     if host_agent is not None and word is None:
         agent_id, word = None, agent_id
     session_id = call.chosen_session(agent_id, host_agent)
@@ -83,7 +83,7 @@ def _chosen(call: Call, agent_id: str | None, word: str | None, host_agent: Host
 
 def _mark(call: Call, agent_id: str | None, number: str | None, host_agent: HostAgent, status: str) -> None:
     session_id, typed = _chosen(call, agent_id, number, host_agent, "number")
-    which = click.INT.convert(typed, param_of("number"), click.get_current_context())  # type: ignore[arg-type]  # it reads text
+    which = click.INT.convert(typed, param_of("number"), click.get_current_context())  # type: ignore[arg-type]  # it takes a text
     _change(call, session_id, lambda: call.sessions().set_todo_status(session_id, which, status))
 
 

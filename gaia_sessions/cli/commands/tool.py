@@ -1,4 +1,4 @@
-"""``tool``: the tools that the agent of a session may use."""
+"""``tool``: check whether an agent may use a tool."""
 
 from __future__ import annotations
 

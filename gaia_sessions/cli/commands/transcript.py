@@ -53,7 +53,9 @@ def command(
         _show(call, agent_id, recent, since)
         return
     if recent is not None or since is not None:
-        raise UsageError("--append cannot be combined with --recent or --since", "add the message first, then read")
+        raise UsageError(
+            "--append cannot be combined with --recent or --since", "first add the message, then show the transcript"
+        )
     role, text = new
     content = text_or_stdin(text, "--append", LINE_LIMIT, "a message of the transcript")
     session_id = call.session_id(agent_id, writes=True)
@@ -82,7 +84,7 @@ def _show(call: Call, agent_id: str, recent: int | None, since: datetime | None)
 
 
 def _readable(found: Iterator[NewMessage | SessionsError]) -> Iterator[NewMessage]:
-    """The messages that can be read; for each other one, a line on stderr."""
+    """Yields the messages that can be read; prints a line on stderr for each of the others."""
     for message in found:
         if isinstance(message, SessionsError):
             output.print_to_stderr(f"skipped: {safe(message, _LONGEST_PROBLEM)}")

@@ -1,4 +1,4 @@
-"""``tree``: sessions below their parents."""
+"""``tree``: show sessions below their parents."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def command(call: Call, agent_id: str | None, **options: Any) -> None:  # noqa: 
     if agent_id is None:
         tree, left_out = select(call, sessions, families.arranged, **options)
     elif any(value is not None and value is not False and value != () for value in options.values()):
-        raise UsageError("with an ID the tree has all that is below it", "omit the ID, or the options that select")
+        raise UsageError("ID cannot be combined with options that filter", "leave out the ID, or leave out the options")
     else:
         tree, left_out = sessions.subtree(call.session_id(agent_id)), {}
     if call.as_json:

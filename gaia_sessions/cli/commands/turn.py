@@ -1,4 +1,4 @@
-"""``turn``: add a turn to the transcript of a session, whole."""
+"""``turn``: add a whole turn to the transcript of a session."""
 
 from __future__ import annotations
 
@@ -46,7 +46,10 @@ def command(call: Call, agent_id: str, *, source: str, number: int | None) -> No
     array.
     """  # noqa: D301  # where click must not wrap
     if source != STDIN:
-        raise UsageError(f"{source!r} is not {STDIN}", f"give the messages on standard input: turn ID {STDIN} < FILE")
+        raise UsageError(
+            f"the messages come from standard input, not from {source!r}",
+            f"type gaia-sessions turn ID {STDIN} < FILE",
+        )
     given = _messages()
     session_id = call.session_id(agent_id, writes=True)
     with call.noticing_warnings():
@@ -58,5 +61,5 @@ def command(call: Call, agent_id: str, *, source: str, number: int | None) -> No
 def _messages() -> list[Json]:
     given = loads(read_stdin(f"turn {STDIN}", COMMIT_LIMIT, "the turn"), COMMIT_LIMIT)
     if not isinstance(given, list):
-        raise InvalidInput(f"must be an array of messages, not {json_type_of(given)}", hint=f"for example {_EXAMPLE}")
+        raise InvalidInput(f"must be an array of messages, not {json_type_of(given)}", hint=f"for example: {_EXAMPLE}")
     return given

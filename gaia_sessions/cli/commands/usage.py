@@ -1,4 +1,4 @@
-"""``usage``: the tokens of all agents; how much of its budget a session has used; charge it, or state the total."""
+"""``usage``: the tokens of all agents, or of one session; charge tokens, or set the total."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def command(call: Call, agent_id: str | None, since: datetime | None, charge: in
         _print_all(call, since)
         return
     if since is not None:
-        raise UsageError("--since is about all sessions, not about one", "omit it, or omit the ID")
+        raise UsageError("--since and ID cannot be combined", "leave out --since, or leave out the ID")
     usage = _usage(call, agent_id, charge, total)
     if charge is not None or total is not None:
         call.notice_if_abandoned(usage["agent_id"])
@@ -52,8 +52,7 @@ def command(call: Call, agent_id: str | None, since: datetime | None, charge: in
 def _reject_without_id(charge: int | None, total: int | None) -> None:
     for option, value in (("--charge", charge), ("--total", total)):
         if value is not None:
-            hint = f"type its ID from gaia-sessions list: gaia-sessions usage ID {option} {value}"
-            raise UsageError(f"{option} is about one session, and none is named", hint)
+            raise UsageError(f"{option} needs the ID of a session", f"type gaia-sessions usage ID {option} {value}")
 
 
 def _print_all(call: Call, since: datetime | None) -> None:
@@ -73,7 +72,9 @@ def _print_all(call: Call, since: datetime | None) -> None:
 
 def _usage(call: Call, agent_id: str, charge: int | None, total: int | None) -> TokenUsage:
     if charge is not None and total is not None:
-        raise UsageError("--charge and --total cannot be combined", "omit one of them: a total includes all charges")
+        raise UsageError(
+            "--charge and --total cannot be combined", "leave out one of them: a total includes all charges"
+        )
     sessions = call.sessions()
     if charge is not None:
         return sessions.charge(call.session_id(agent_id, writes=True), charge)

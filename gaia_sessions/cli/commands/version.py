@@ -1,4 +1,4 @@
-"""``version``: the text of ``--version``."""
+"""``version``: print the text of ``--version``."""
 
 from __future__ import annotations
 

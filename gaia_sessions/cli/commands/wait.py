@@ -57,7 +57,7 @@ def command(call: Call, agent_ids: tuple[str, ...], *, children: bool, first: bo
     reports = [found[agent_id][0] for agent_id in (found if children else asked)]
     unread = _unread(call) if children else {}
     if children and not reports and not unread:
-        hint = "to wait for its own work, omit --children"
+        hint = "to wait for its own work, leave out --children"
         output.print_notice("nothing_below", f"no session is below {', '.join(asked)}", hint, as_json=call.as_json)
     if call.as_json:
         output.print_json_array(reports)
@@ -74,20 +74,17 @@ def _below(call: Call, agent_ids: list[str]) -> list[str]:
 
 
 def _unread(call: Call) -> dict[str, type[SessionsError]]:
-    """What is said of each open session that cannot be read, since nobody knows what it is below, and its error."""
+    """Returns a message for each open session that cannot be read, with its error: it may be below ID."""
     kinds: dict[str, type[SessionsError]] = {"corrupt": CorruptSession, "unreadable": StoreFailure}
     return {
-        f"{line['agent_id']} may be below, and cannot be read: {line['problem']}": kinds[line["status"]]
+        f"{line['agent_id']} cannot be read, and may be below ID: {line['problem']}": kinds[line["status"]]
         for line in call.sessions().list(active_only=True, every_app=True)
         if "problem" in line and line["status"] in kinds
     }
 
 
 def _wait(call: Call, agent_ids: Callable[[], list[str]], *, first: bool, timeout: float | None) -> Mapping[str, Found]:
-    """The reports on ``agent_ids``, and on those that come, once their work has ended; a terminal shows who is at work.
-
-    Says of each at the first look at it who does not exist, or may never end by itself.
-    """
+    """Waits for the work of ``agent_ids`` to end, with a progress line on a terminal; returns the reports."""
     progress, known = _progress(call), set[str]()
     found: Mapping[str, Found] = {}
     try:
@@ -114,7 +111,7 @@ def _progress(call: Call) -> Progress | None:
 
 
 def _say_at_once(call: Call, reports: Iterable[Report | NoReport]) -> None:
-    """Says who does not exist, or may never end by itself."""
+    """Prints a notice for each session that does not exist, or that may never end by itself."""
     for found in reports:
         agent_id = found["agent_id"]
         if found["status"] == waiting.NOT_FOUND:
@@ -126,7 +123,7 @@ def _say_at_once(call: Call, reports: Iterable[Report | NoReport]) -> None:
 
 
 def _worst(reports: Sequence[Report | NoReport], *, first: bool) -> str:
-    """The worst status; of those waited for with ``first``, work that goes on counts only if none has ended."""
+    """Returns the worst status; with ``first``, running work counts only if no work has ended."""
     statuses = [found["status"] for found in reports]
     ended = [status for status in statuses if status != report.RUNNING]
     return max(ended if first and ended else statuses, key=_SEVERITY.index)
