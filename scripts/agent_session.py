@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Accepts the command lines of the earlier agent_session.py; put a copy of this file, or a link to it, in its place.
+"""Accepts the command lines of the earlier agent_session.py. Put a copy of this file, or a link to it, in its place.
 
 It also has the functions of the earlier tool, for scripts that import it. Every Python must be able to parse this file,
 because the file says which Python to use.
@@ -20,7 +20,7 @@ def _give_up(reason):  # type: (object) -> None  # noqa: ANN001, ANN202  # older
 
 
 if __name__ == "__main__":
-    if sys.version_info < (3, 11):  # noqa: UP036  # an older Python is what this tests for
+    if sys.version_info < (3, 11):  # noqa: UP036  # this finds an older Python
         _give_up("it is Python " + ".".join(map(str, sys.version_info[:2])))
     try:
         from gaia_sessions.cli.agent_session import main

@@ -11,11 +11,11 @@ from .agent import FOLDER
 from .chat import BeingAnswered, Chat, UnknownSession
 
 SESSION_FILE = FOLDER / "adk_example.session"
-"""Where the command line keeps the id of its session between two calls."""
+"""The file with the ID of the command line's session."""
 
 
 async def chat(texts: list[str], *, leave: bool) -> int:
-    """Sends each of ``texts``, or each line of standard input, and prints the answers; then leaves, if told to."""
+    """Sends each of ``texts``, or each line of standard input, and prints the answers; then leaves, if asked to."""
     conversation = Chat()
     session_id = SESSION_FILE.read_text(encoding="utf-8").strip() if SESSION_FILE.exists() else None
     if not leave or texts:
@@ -36,10 +36,10 @@ async def chat(texts: list[str], *, leave: bool) -> int:
 
 
 def main() -> int:
-    """The exit code: 3 for a session that is not there any more, 4 while another message of it is being answered."""
+    """Returns the exit code: 3 if the session is gone, 4 while another message of it is being answered."""
     parser = argparse.ArgumentParser(prog="python -m scripts.adk_example", description=__doc__)
     commands = parser.add_subparsers(required=True, dest="command")
-    chatting = commands.add_parser("chat", help="send TEXT, or what stands on standard input line by line")
+    chatting = commands.add_parser("chat", help="send TEXT, or each line of standard input")
     chatting.add_argument("texts", metavar="TEXT", nargs="*")
     chatting.add_argument("--leave", action="store_true", help="end the session; the next call begins another")
     serving = commands.add_parser("serve", help="POST /chat/message and POST /chat/leave")
@@ -57,7 +57,7 @@ def main() -> int:
     try:
         return asyncio.run(chat(asked.texts, leave=asked.leave))
     except UnknownSession as error:
-        print(f"There is no session {error.args[0]} any more: remove {SESSION_FILE}, and begin anew.", file=sys.stderr)
+        print(f"Session {error.args[0]} is gone: to begin a new one, remove {SESSION_FILE}.", file=sys.stderr)
         return 3
     except BeingAnswered:
         print("Another message of this session is being answered: wait for its answer.", file=sys.stderr)

@@ -1,6 +1,6 @@
-"""The three agents and their tools: what each reads of the session, writes to it, and clears.
+"""The three agents and their tools: what each tool reads of the session, writes to it, and clears.
 
-A key is cleared by None, as the service is told by ``none_clears``. No draft is kept: it is in the conversation.
+None clears a key, because the service has ``none_clears``. No draft is stored: it is in the conversation.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ STATE_KEYS = {
     "url_type": "any",
     "url_result": "any",
 }
-"""The keys that were agreed: the users' document asks that any other is agreed first."""
+"""The agreed keys: the users' document asks for an agreement before any other key."""
 
 FOLDER = Path(os.environ.get("ADK_EXAMPLE", ".adk"))
-"""Where the sessions are, the domains and the facts, and the id of the command line's session."""
+"""The folder of the sessions, the domains and facts, and the ID of the command line's session."""
 
 knowledge = Knowledge(FOLDER / "knowledge.json")
 
@@ -51,7 +51,7 @@ def clear(context: ToolContext, *keys: str) -> None:
 
 
 def check_name(name: str, tool_context: ToolContext) -> dict[str, Any]:
-    """Who the user is; after three names that are not known, nobody else is asked."""
+    """Finds out who the user is. After three unknown names, nobody else is asked."""
     state, user_id = tool_context.state, USERS.get(name.strip().casefold())
     if state.get("name_attempts", 0) >= MOST_ATTEMPTS:
         return {"status": "blocked"}
@@ -63,7 +63,7 @@ def check_name(name: str, tool_context: ToolContext) -> dict[str, Any]:
 
 
 def begin_domain(intent: str, tool_context: ToolContext, domain_id: int | None = None) -> dict[str, Any]:
-    """Writes what the user wants of a domain, one of their own where it is to be updated."""
+    """Writes what the user wants of a domain; to update one, it must be their own."""
     owned = [domain["domain_id"] for domain in knowledge.domains(tool_context.state["user_id"])]
     if intent == "update_domain" and domain_id not in owned:
         return {"status": "error", "reason": f"you have no domain {domain_id}"}
@@ -74,13 +74,13 @@ def begin_domain(intent: str, tool_context: ToolContext, domain_id: int | None =
 
 
 def begin_url(url: str, tool_context: ToolContext) -> dict[str, Any]:
-    """Writes the page that is to be looked at."""
+    """Writes the page to look at."""
     tool_context.state["url"] = url
     return {"status": "ok", "agent": DOCUMENTS}
 
 
 def fetch_domains(tool_context: ToolContext) -> dict[str, Any]:
-    """The domains of the user."""
+    """Returns the domains of the user."""
     return {"domains": knowledge.domains(tool_context.state["user_id"])}
 
 
@@ -121,7 +121,7 @@ def _wanted(said: str, *, is_known: bool) -> Part:
 
 
 def read_task(tool_context: ToolContext) -> dict[str, Any]:
-    """What the root agent has left in the session, with the domain as it is."""
+    """Returns what the root agent left in the session, with the domain as it is."""
     state = tool_context.state
     task = {key: state.get(key) for key in ("user_id", "intent", "domain_id")}
     owned = knowledge.domains(state["user_id"])
@@ -129,14 +129,14 @@ def read_task(tool_context: ToolContext) -> dict[str, Any]:
 
 
 def prettify_domain(draft: str) -> dict[str, Any]:
-    """A name, a description and keywords for what the user wrote."""
+    """Returns a name, a description and keywords for what the user wrote."""
     return prettified(draft)
 
 
 def save_domain(name: str, description: str, keywords: list[str], tool_context: ToolContext) -> dict[str, Any]:
     """Saves what was approved, and marks the intent as processed."""
     state = tool_context.state
-    if state.get("intent") is None:  # whoever saved it was killed before the answer
+    if state.get("intent") is None:  # the process that saved it was killed before the answer
         return dict(state["intent_result"])
     intent, values = state["intent"], {"name": name, "description": description, "keywords": keywords}
     result = {"intent": intent, "domain_id": state.get("domain_id"), "status": "done"}
@@ -150,7 +150,7 @@ def save_domain(name: str, description: str, keywords: list[str], tool_context: 
 
 
 def cancel_domain(tool_context: ToolContext) -> dict[str, Any]:
-    """Clears what the user does not want any more."""
+    """Clears what the user no longer wants."""
     clear(tool_context, "intent", "domain_id")
     return {"status": "cancelled"}
 
@@ -189,10 +189,7 @@ def _of_draft(heard: Heard, said: str) -> Part:
 
 
 def process_link(tool_context: ToolContext) -> dict[str, Any]:
-    """Reads the page of the session, writes its type, and finds what in it belongs to the user's domains.
-
-    Without such a domain, or if it cannot be read, the link is processed.
-    """
+    """Reads the page of the session, writes its type, and finds what belongs to the user's domains."""
     state = tool_context.state
     url = state["url"]
     state["url_type"] = type_of(url)
@@ -220,7 +217,7 @@ def save_facts(facts: list[dict[str, Any]], tool_context: ToolContext) -> dict[s
 
 
 def cancel_link(tool_context: ToolContext) -> dict[str, Any]:
-    """Clears what the user does not want any more."""
+    """Clears what the user no longer wants."""
     clear(tool_context, "url", "url_type")
     return {"status": "cancelled", "reason": "you asked for cancellation"}
 
@@ -249,7 +246,7 @@ def _of_facts(said: str, facts: list[dict[str, Any]], shown: str) -> Part:
     picked = [int(number) for number in re.findall(r"\d+", said)]
     if said == "cancel":
         return call("cancel_link")
-    if not facts:  # whoever was to read the page was killed
+    if not facts:  # the process that should read the page was killed
         return call("process_link")
     if said != "none" and not (picked and all(1 <= number <= len(facts) for number in picked)):
         return say(f"I did not understand. Facts: {shown}. Say their numbers, none, or cancel.")
@@ -257,13 +254,13 @@ def _of_facts(said: str, facts: list[dict[str, Any]], shown: str) -> Part:
 
 
 def failed(tool: BaseTool, args: dict[str, Any], tool_context: ToolContext, error: Exception) -> dict[str, Any]:  # noqa: ARG001  # as ADK calls it
-    """A tool that raised what nobody expected: nothing of the task stays in the session, and the user is told."""
+    """Handles an unexpected error of a tool: nothing of the task stays in the session, and the user is told."""
     clear(tool_context, *(key for key in ("intent", "domain_id", "url", "url_type") if key in tool_context.state))
     return {"status": "error", "reason": f"{tool.name} failed: {error}"}
 
 
 def make_root_agent() -> Agent:
-    """New ones each time: an agent belongs to one tree."""
+    """Returns new agents each time: an agent belongs to one tree."""
     domains = Agent(
         name=DOMAINS,
         description="Creates and updates the domains of a user.",

@@ -1,4 +1,4 @@
-"""One message of a user and the answer, for the command line and for the web alike."""
+"""One message of a user and the answer, for the command line and for the web."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from google.adk.sessions import Session
 
 APP, VISITOR = "adk_example", "visitor"
-"""A session is not bound to a user, of whom nothing is known at first: who they are is in its state."""
+"""A session belongs to no known user at first; its state says who the user is."""
 
 
 class Answer(TypedDict):
-    """What a client is given: the id under which it goes on, the text, and what gathers all traces of the session."""
+    """What a client gets: the session's ID, the text, and the ID of all traces of the session."""
 
     session_id: str
     text: str
@@ -32,7 +32,7 @@ class Answer(TypedDict):
 
 
 class UnknownSession(LookupError):
-    """A client named a session that it was never given, or that was ended while it was answered."""
+    """A client named a session that it never got, or that ended while it was answered."""
 
 
 class BeingAnswered(RuntimeError):
@@ -40,7 +40,7 @@ class BeingAnswered(RuntimeError):
 
 
 class Chat:
-    """Conversations that are kept on disk, in whatever process their next message is answered."""
+    """Conversations on disk; any process can answer their next message."""
 
     def __init__(self) -> None:
         root = FOLDER / "gaia-sessions"
@@ -51,11 +51,9 @@ class Chat:
         self._being_answered: set[str] = set()
 
     async def send(self, text: str, session_id: str | None = None) -> Answer:
-        """Answers ``text``. Without an id, or after that session was left, a new one begins.
-
-        Raises ``UnknownSession``: an id that a client made up is never adopted; and ``BeingAnswered``. Of two messages
-        that two processes answer at once one is not answered, and what its tools have done is not undone.
-        """
+        """Answers ``text``. Without an ID, or if that session was left, a new session begins."""
+        # An ID that a client made up raises UnknownSession. If two processes answer two messages at once, one gets no
+        # answer, and what its tools have done stays.
         session = None if session_id is None else await self._load(session_id)
         if session is None or self._has_ended(session.id):
             session = await self.service.create_session(app_name=APP, user_id=VISITOR)
@@ -84,13 +82,13 @@ class Chat:
         return " ".join(said)
 
     async def leave(self, session_id: str) -> None:
-        """Ends the session; the next visit begins another. Raises ``UnknownSession``."""
+        """Ends the session. The next visit begins another."""
         session = await self._load(session_id)
         if not self._has_ended(session.id):
             self._sessions.finalize(session.id, "completed", "the user left")
 
     def _has_ended(self, session_id: str) -> bool:
-        """Whether the user left it, or somebody ended or cancelled it."""
+        """Returns whether the user left it, or somebody ended or cancelled it."""
         shown = self._sessions.show(session_id)
         return "cancellation" in shown or "finalized_at" in shown
 
@@ -102,7 +100,7 @@ class Chat:
 
 
 def _agree_on_keys(file: Path) -> None:
-    """Writes the setting that refuses every key that was not agreed, unless somebody has settings there."""
+    """Writes the setting that refuses keys that were not agreed, unless settings exist."""
     if not file.exists():
         file.parent.mkdir(parents=True, exist_ok=True)
         lines = (f'{key} = "{kind}"\n' for key, kind in STATE_KEYS.items())

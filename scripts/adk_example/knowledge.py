@@ -9,7 +9,7 @@ from typing import Any
 
 USERS = {"ada": "user-1", "grace": "user-2"}
 THRESHOLD = 0.5
-"""Which part of a domain's keywords a text must have to be relevant."""
+"""The part of a domain's keywords that a relevant text must have."""
 
 SHORTEST_KEYWORD = 4
 
@@ -27,7 +27,7 @@ class Knowledge:
         return [domain for domain in self._read()["domains"] if domain["user_id"] == user_id]
 
     def save_domain(self, user_id: str, domain_id: int | None, values: dict[str, Any]) -> int:
-        """Returns its id, a new one without ``domain_id``. Raises ``OSError``, for the name "broken" always."""
+        """Returns the domain's ID, a new one without ``domain_id``; raises ``OSError`` for the name "broken"."""
         if values["name"].casefold() == "broken":
             raise OSError("the storage of domains does not answer")
         found = self._read()
@@ -51,12 +51,12 @@ class Knowledge:
 
 
 def type_of(url: str) -> str:
-    """``pdf``, ``youtube`` or ``page``."""
+    """Returns ``pdf``, ``youtube`` or ``page``."""
     return "pdf" if url.casefold().endswith(".pdf") else "youtube" if "youtu" in url else "page"
 
 
 def text_of(url: str) -> str:
-    """The words of its path stand for what is there. Raises ``OSError`` for one with "broken" in it."""
+    """Returns the words of the path instead of a page; raises ``OSError`` for a URL with "broken" in it."""
     if "broken" in url:
         raise OSError(f"{url} does not answer")
     path = url.partition("://")[2].partition("/")[2]
@@ -69,7 +69,7 @@ def relevance(text: str, domain: dict[str, Any]) -> float:
 
 
 def prettified(draft: str) -> dict[str, Any]:
-    """Name, description and keywords made of a draft ``name: words``."""
+    """Returns name, description and keywords from a draft ``name: words``."""
     name, _, words = draft.partition(":")
     return {
         "name": name.strip().title(),

@@ -1,6 +1,6 @@
-"""A model that follows a script, so that the example runs without a key and says the same each time.
+"""A model that follows a script, so that the example needs no key and always says the same.
 
-It stands where a real one would: it is given the same requests, and answers with texts and calls of tools.
+It gets the requests that a real model would get, and answers with texts and calls of tools.
 """
 
 from __future__ import annotations
@@ -18,20 +18,17 @@ if TYPE_CHECKING:
     from google.adk.models.llm_request import LlmRequest
 
 _BY_OTHERS = "For context:"
-"""How ADK begins what another agent said or did."""
+"""ADK begins with this what another agent said or did."""
 
 
 class Heard:
-    """What an agent heard: its instruction, what the user said last, or what its last tool returned.
-
-    said: the user's words; None if a tool or another agent spoke last. tool, result: its last tool, if that has just
-    returned.
-    """
+    """What an agent heard: its instruction, what the user said last, or what its last tool returned."""
 
     def __init__(self, request: LlmRequest) -> None:
         self.instruction = str(request.config.system_instruction)
         self._contents = request.contents
         last = self._parts()[-1]
+        # None if a tool or another agent spoke last.
         self.said = last.text if last.text and not self._is_by_others() else None
         self.tool, self.result = _returned(last)
 
@@ -42,7 +39,7 @@ class Heard:
         return (self._parts()[0].text or "").startswith(_BY_OTHERS)
 
     def latest(self, tool: str, since: str) -> dict[str, Any]:
-        """What ``tool`` of this agent returned last, behind the last result of ``since``; empty if it did not."""
+        """Returns what ``tool`` of this agent returned last, after the last result of ``since``; else nothing."""
         returned = (_returned(part) for content in reversed(self._contents) for part in content.parts or [])
         this_task = takewhile(lambda found: found[0] != since, returned)
         return next((result for name, result in this_task if name == tool), {})
@@ -62,7 +59,7 @@ def call(tool: str, **arguments: object) -> types.Part:
 
 
 def delegate(agent: str) -> types.Part:
-    """The payload of a delegation is the name of the agent alone: all else is in the session."""
+    """Returns a delegation: its only argument is the agent's name, all else is in the session."""
     return call("transfer_to_agent", agent_name=agent)
 
 

@@ -10,7 +10,7 @@ from .chat import Answer, BeingAnswered, Chat, UnknownSession
 
 
 class Message(BaseModel):
-    """What a client sends: its first message has no ``session_id``, the others that of the answer before."""
+    """What a client sends. Its first message has no ``session_id``, the others have the one of the last answer."""
 
     message: str = Field(min_length=1)
     session_id: str | None = None
@@ -23,7 +23,7 @@ class Leaving(BaseModel):
 
 
 def make_app() -> FastAPI:
-    """The service, with its own connection to the sessions."""
+    """Returns the service, with its own connection to the sessions."""
     app, chat = FastAPI(title="adk_example"), Chat()
 
     @app.post("/chat/message", response_model=None)
@@ -37,7 +37,7 @@ def make_app() -> FastAPI:
 
     @app.exception_handler(UnknownSession)
     async def unknown(_request: Request, error: UnknownSession) -> JSONResponse:
-        problem = f"there is no session {error.args[0]!r} any more: leave session_id out to begin one"
+        problem = f"session {error.args[0]!r} is gone: to begin a new one, leave out session_id"
         return JSONResponse({"error": problem}, status_code=404)
 
     @app.exception_handler(BeingAnswered)

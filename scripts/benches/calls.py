@@ -1,7 +1,7 @@
 """What one call costs inside a running process.
 
-Owns the yardsticks: the plainest code that reads a record, creates one durably, or changes one durably under a lock. It
-syncs and renames as the store does, and leaves out all else: checks, the index, journals, the rules.
+The yardstick is the plainest code that reads, creates or changes a record durably: it syncs and renames as the store
+does, without checks, index, journals and rules.
 """
 
 from __future__ import annotations
@@ -46,10 +46,7 @@ _MESSAGES = 10_000
 
 
 def resume(folder: str) -> Iterator[Finding]:
-    """The question that counts, as a program asks it: from its project, without naming the root.
-
-    The median of the calmest batch: what others do on this machine only adds to it.
-    """
+    """Measures ``should_resume`` from a project, without naming the root: the median of the calmest batch."""
     project, store = samples.project(folder)
     agent_id = samples.create_paused(store, utc_now())
     with contextlib.chdir(project):
@@ -69,7 +66,7 @@ def _median_of_a_batch(agent_id: str) -> float:
 
 
 def load(folder: str) -> Iterator[Finding]:
-    """Reading one session, compared with opening, reading and parsing its file."""
+    """Measures reading one session, compared with opening, reading and parsing its file."""
     _, store = samples.project(folder)
     agent_id = samples.create_paused(store, utc_now())
     path = os.path.join(store.root, agent_id, "state.json")
@@ -87,7 +84,7 @@ def load(folder: str) -> Iterator[Finding]:
 
 
 def create(folder: str) -> Iterator[Finding]:
-    """A durable creation, compared with the plainest code that creates such a record."""
+    """Measures a durable creation, compared with the plainest code that creates such a record."""
     _, store = samples.project(folder)
     sessions = Sessions(store.root)
     bare = os.path.join(folder, "bare")
@@ -108,7 +105,7 @@ def create(folder: str) -> Iterator[Finding]:
 
 
 def update(folder: str) -> Iterator[Finding]:
-    """A durable update of one session, against the plainest code for a copy of its file."""
+    """Measures a durable update of one session, compared with the plainest code for a copy of its file."""
     _, store = samples.project(folder)
     agent_id = samples.create_paused(store, utc_now())
     sessions = Sessions(store.root)
@@ -130,7 +127,7 @@ def update(folder: str) -> Iterator[Finding]:
 
 
 def long_history(folder: str) -> Iterator[Finding]:
-    """What a record with as many moves as are kept costs, in records without one; syncing would hide it."""
+    """Measures a record with as many moves as are stored, compared with none, without syncs, which would hide it."""
     _, store = samples.project(folder)
     sessions = Sessions(store.root, {"durability": "fast"})
     long, short = (samples.create_moved(store, utc_now(), moves) for moves in (updates.MAX_HISTORY, 0))
@@ -149,7 +146,7 @@ def long_history(folder: str) -> Iterator[Finding]:
 
 
 def transcript(folder: str) -> Iterator[Finding]:
-    """The last messages of a long transcript, and one more message behind many; syncing would hide that."""
+    """Measures the last messages of a long transcript, and one more message, without syncs, which would hide it."""
     _, store = samples.project(folder)
     sessions = Sessions(store.root, {"durability": "fast"})
     long, short = (_create_with_messages(sessions, number) for number in (_MESSAGES, 10))
@@ -178,13 +175,13 @@ def _median_of_reading(sessions: Sessions, agent_id: str) -> float:
         began = time.perf_counter()
         found = list(sessions.messages(agent_id, last=20))
         taken.append(time.perf_counter() - began)
-        if len(found) != 20:  # noqa: PLR2004  # as many as were asked for
+        if len(found) != 20:  # noqa: PLR2004  # as many as requested
             raise RuntimeError("20 messages were expected")
     return median(taken)
 
 
 def bare_load(path: str) -> Record:
-    """The record at ``path``, by the plainest code."""
+    """Returns the record at ``path``, by the plainest code."""
     with open(path, "rb") as file:
         record: Record = json.loads(file.read())
     return record

@@ -1,6 +1,6 @@
 """A client at work in a project: the payloads that it sends to the hooks, each with new keys.
 
-Owns the captured payloads, what is changed in them, and the files that a client leaves for a stop.
+The payloads are captured ones; it also writes the files that a client leaves for a stop.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ CHECKOUT = Path(__file__).resolve().parent.parent.parent
 
 _CAPTURE = CHECKOUT / "tests" / "data" / "hosts" / "claude-code-2.1.330" / "single.jsonl"
 _REQUESTS = 20
-"""How many requests a transcript has that is counted."""
+"""How many requests a counted transcript has."""
 
 _LOGS = {"every_event": "hook"}
 
 
 class Client:
-    """A client that was started in ``project`` and sends what a real one was seen to send."""
+    """A client in ``project`` that sends what a real client was seen to send."""
 
     def __init__(self, project: str) -> None:
         self.project = Path(project)
@@ -47,13 +47,13 @@ class Client:
         self.payloads["PreToolUse"]["tool_input"]["prompt"] = "Do the job and report what you found.\n" * 50
 
     def start(self, what: str, decision: str, feed: Callable[[], bytes], *arguments: str) -> Start:
-        """A call of the hook script that ``what`` begins with; ``decision`` is what its log must say."""
+        """Returns a call of the hook script that begins ``what``; its log must say ``decision``."""
         script = CHECKOUT / "hooks" / f"{what.partition(',')[0]}.py"
         command = (sys.executable, str(script), *arguments)
         return Start(what, command, str(self.project), feed, lambda _: self._check(script.stem, decision))
 
     def installed(self, what: str, decision: str, feed: Callable[[], bytes]) -> Start:
-        """A call of the command that ``hooks install`` writes; ``decision`` is what its log must say."""
+        """Returns a call of the command that ``hooks install`` writes; its log must say ``decision``."""
         return Start(what, tuple(hook_program()), str(self.project), feed, lambda _: self._check("hook", decision))
 
     def send(self, payload: bytes, hook: str = "every_event") -> None:
@@ -62,59 +62,59 @@ class Client:
         subprocess.run((sys.executable, script), input=payload, cwd=self.project, check=True, stdout=subprocess.DEVNULL)
 
     def payload(self, event: str, **changed: object) -> bytes:
-        """The captured payload of ``event`` with the ``changed`` keys."""
+        """Returns the captured payload of ``event`` with the ``changed`` keys."""
         return json.dumps({**self.payloads[event], **changed}).encode()
 
     def new_key(self) -> str:
-        """A tool use id that was never sent before."""
+        """Returns a tool use ID that was never sent before."""
         return f"toolu_01A09q90qw90lq917835{next(self.numbers):04}"
 
     def new_delegation(self) -> bytes:
-        """A delegation that was never reported before."""
+        """Returns a delegation that was never reported before."""
         return self.payload("PreToolUse", tool_use_id=self.new_key())
 
     def known_delegation(self) -> bytes:
-        """A delegation that was reported once before."""
+        """Returns a delegation that was reported once before."""
         payload = self.new_delegation()
         self.send(payload, "pre_delegate")
         return payload
 
     def resume(self, agent_id: str) -> bytes:
-        """A delegation that asks to resume the session ``agent_id``."""
+        """Returns a delegation that asks to resume the session ``agent_id``."""
         tool_input = self.payloads["PreToolUse"]["tool_input"]
         prompt = f"{tool_input['prompt']}\n[gaia-sessions: resume {agent_id}]"
         return self.payload("PreToolUse", tool_use_id=self.new_key(), tool_input={**tool_input, "prompt": prompt})
 
     def other_tool(self) -> bytes:
-        """The use of a tool that starts no agent."""
+        """Returns the use of a tool that starts no agent."""
         return self.payload("PreToolUse", tool_name="Bash", tool_input={"command": "make test\n" * 200})
 
     def stop(self) -> bytes:
-        """The stop of an agent whose delegation is known, with the file by which the stop is joined."""
+        """Returns the stop of an agent whose delegation is known, with the file that joins the stop."""
         return self._stop_of(self._working_agent()[0])
 
     def stop_after_start(self) -> bytes:
-        """The stop of an agent whose start was reported and still waits in the inbox."""
+        """Returns the stop of an agent whose start still waits in the inbox."""
         return self._stop_of(self.started_agent())
 
     def started_agent(self) -> str:
-        """An agent whose start was reported and waits in the inbox for the next writer."""
+        """Returns an agent whose start waits in the inbox for the next writer."""
         return self._working_agent(lambda agent: self.send(self._start_of(agent)))[0]
 
     def start_of_agent(self) -> bytes:
-        """The start of an agent before the client has written which delegation it belongs to."""
+        """Returns the start of an agent before the client has written its delegation."""
         return self._start_of(self._new_agent())
 
     def launch(self) -> bytes:
-        """The launch of an agent in the background."""
+        """Returns the launch of an agent in the background."""
         return self._of_delegation("PostToolUse", {"status": "async_launched", "agentId": self._new_agent()})
 
     def returned(self) -> bytes:
-        """The return of a delegation without a stop of its agent."""
+        """Returns the return of a delegation without a stop of its agent."""
         return self._of_delegation("PostToolUse", {"status": "completed", "agentId": self._new_agent()})
 
     def counted_return(self) -> bytes:
-        """The return of an agent that has stopped, with its figures and a transcript to count."""
+        """Returns the return of a stopped agent, with its figures and a transcript to count."""
         agent, key = self._working_agent()
         self._transcript_of(agent).write_text("".join(map(_transcript_line, range(_REQUESTS))), encoding="utf-8")
         self.send(self._stop_of(agent))
@@ -123,7 +123,7 @@ class Client:
         return self.payload("PostToolUse", tool_use_id=key, tool_response=response)
 
     def pause(self, messages: int, last: str) -> None:
-        """An agent works, says ``last`` as the last of so many messages, and stops, in calls that are not measured."""
+        """Lets an agent work, say ``last`` as the last of so many messages, and stop; nothing is measured."""
         agent, _ = self._working_agent()
         said = [("user", "Make it."), *map(_part_of_round, range(messages - 2)), ("assistant", last)]
         keys = {"agentId": agent, "timestamp": format_time(utc_now())}
@@ -133,16 +133,16 @@ class Client:
         self.send(json.dumps({**json.loads(self._stop_of(agent)), "last_assistant_message": last}).encode())
 
     def failure(self) -> bytes:
-        """The failure of an agent."""
+        """Returns the failure of an agent."""
         agent, _ = self._working_agent()
         return self.payload("SubagentStop", hook_event_name="StopFailure", agent_id=agent, error="server_error")
 
     def message(self) -> bytes:
-        """A message to an agent that is not known."""
+        """Returns a message to an unknown agent."""
         return self.payload("PreToolUse", tool_name="SendMessage", tool_input={"to": self._new_agent()})
 
     def notification(self) -> bytes:
-        """The notification that an agent in the background has ended, as the only event of its end."""
+        """Returns the notification that a background agent has ended, as the only event of its end."""
         agent, key = self._working_agent()
         prompt = (
             f"<task-notification>\n<task-id>{agent}</task-id>\n<tool-use-id>{key}</tool-use-id>\n"
@@ -151,7 +151,7 @@ class Client:
         return self.payload("UserPromptSubmit", prompt=prompt)
 
     def leave_waiting(self, store: FileStore, number: int) -> None:
-        """Leaves a stop in the inbox whose delegation was never reported, in the conversation of all other events."""
+        """Leaves a stop of an unreported delegation in the inbox, in the conversation of all other events."""
         captured = self.payloads["SubagentStop"]
         stop: Event = {
             "kind": "stop",
@@ -169,13 +169,13 @@ class Client:
         store.defer(stop, utc_now())
 
     def twice(self, event: str, **changed: object) -> bytes:
-        """An event of the main agent in the conversation of all other events, which was sent once before."""
+        """Returns an event of the main agent that was sent once before, in the conversation of all other events."""
         payload = self.payload(event, **changed)
         self.send(payload)
         return payload
 
     def of_main(self, event: str, **changed: object) -> bytes:
-        """An event of the main agent in a new conversation."""
+        """Returns an event of the main agent in a new conversation."""
         return self.payload(event, session_id=f"another-{next(self.numbers)}", **changed)
 
     def _of_delegation(self, event: str, response: object) -> bytes:
@@ -183,7 +183,7 @@ class Client:
         return self.payload(event, tool_use_id=delegation["tool_use_id"], tool_response=response)
 
     def _working_agent(self, on_start: Callable[[str], None] | None = None) -> tuple[str, str]:
-        """An agent and its tool use id, with the file that a client writes after the start of the agent."""
+        """Returns an agent and its tool use ID; writes the file that a client writes after its start."""
         delegation, agent = json.loads(self.known_delegation()), self._new_agent()
         if on_start:
             on_start(agent)
@@ -213,7 +213,7 @@ class Client:
 
 
 def _transcript_line(number: int) -> str:
-    """A request in a transcript: most of its bytes are the text of a tool's input."""
+    """Returns a request in a transcript: most of its bytes are the text of a tool's input."""
     usage = {"input_tokens": 1000, "output_tokens": number, "cache_read_input_tokens": 3000}
     content = [{"type": "tool_use", "id": f"toolu_{number}", "input": {"content": "A line of a file.\n" * 40}}]
     message = {"id": f"msg_{number}", "model": "claude-opus-5-5", "usage": usage, "content": content}
@@ -222,7 +222,7 @@ def _transcript_line(number: int) -> str:
 
 
 def _part_of_round(number: int) -> tuple[str, object]:
-    """A call of a tool, or its result, with the role of whoever says it."""
+    """Returns a call of a tool, or its result, with its role."""
     call = f"toolu_{number // 2}"
     if number % 2:
         return "user", [{"type": "tool_result", "tool_use_id": call, "content": "It was made.\n" * 20}]

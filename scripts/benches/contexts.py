@@ -1,6 +1,6 @@
-"""What it costs to tell an agent of earlier turns, however much was said in them, and to send it something.
+"""What it costs to tell an agent of earlier turns, and to send it something, after few and after many messages.
 
-Owns how much that is: in one turn or in many, in the session's own transcript or in the file of a host.
+The messages are in one turn or in many, in the session's transcript or in the file of a host.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ if TYPE_CHECKING:
 _FEW, _MANY = 10, 10_000
 _TURNS = 1000
 _LIMIT = 1.25
-"""How many times as much as after few messages it may cost after many."""
+"""The cost after many messages, as a multiple of the cost after few."""
 
 _COUNTERS = Path("/proc/self/io")
 _COUNTED = (2, 100, _TURNS)
 _MORE_BYTES = 1.05
-"""For the longer numbers of a later turn."""
+"""A later turn has longer numbers."""
 
 _MOST_CPU = 15.0
 
 
 def contexts(folder: str) -> Iterator[Finding]:
-    """``context`` and a hook that resumes, after many messages and after few; then what a turn writes."""
+    """Measures ``context`` and a hook that resumes, after many messages and after few; then what a turn writes."""
     project, store = samples.project(folder)
     client = Client(project)
     few = _context(project, _talk(store, _FEW))
@@ -75,7 +75,7 @@ def _resumption(client: Client, store: FileStore, messages: int) -> Start:
 
 
 def _talk(store: FileStore, messages: int, turns: int = 1) -> str:
-    """The id of a new session with so many turns of so many messages each."""
+    """Returns the ID of a new session with so many turns of so many messages each."""
     sessions = Sessions(store.root, {"durability": "fast"})
     agent_id = sessions.create(samples.AGENT, "talk")
     rounds = [
@@ -98,7 +98,7 @@ def _talk(store: FileStore, messages: int, turns: int = 1) -> str:
 
 
 def _paused(client: Client, store: FileStore, messages: int) -> str:
-    """The id of a new session whose agent asked for an approval after so many messages."""
+    """Returns the ID of a new session whose agent asked for an approval after so many messages."""
     before = set(store.ids())
     client.pause(messages, "The answer.\n[gaia-sessions: approval] shall I?")
     [agent_id] = set(store.ids()) - before
@@ -106,7 +106,7 @@ def _paused(client: Client, store: FileStore, messages: int) -> str:
 
 
 def sends(folder: str) -> Iterator[Finding]:
-    """What a send writes, and the time of this process that it takes beside its agent, durable as by default."""
+    """Measures what a send writes, and the time of this process beside its agent, durable as by default."""
     _, store = samples.project(folder)
     talk = SubAgentSession(lambda _: "The answer.", "Be brief.", root=store.root)
     written, times = {}, []
@@ -124,7 +124,7 @@ def sends(folder: str) -> Iterator[Finding]:
 
 
 def _bytes_of_turns(store: FileStore) -> Iterator[Finding]:
-    """What a turn writes, the first without a new file as the yardstick."""
+    """Measures what a turn writes; the yardstick is the first turn without a new file."""
     sessions = Sessions(store.root, {"durability": "fast"})
     agent_id = sessions.create(samples.AGENT, "talk")
     said = [{"role": "user", "content": "Make it."}, {"role": "assistant", "content": "The answer."}]

@@ -1,6 +1,6 @@
 """What many sessions cost: lists, the ends of turns, memory, cleanup.
 
-Owns how many, and how old. Old ones ended two days ago, the others an hour ago; a few are still at work.
+Old sessions ended two days ago, the others an hour ago; a few are still at work.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _RECENT = timedelta(hours=1)
 _LIST_ROUNDS = 61
 _CLEANUP_ROUNDS = 15
 
-# Until a child becomes another program, the memory of its parent counts as its own; so a small program starts it.
+# Until a child runs another program, its parent's memory counts as its own, so a small program starts it.
 _PEAK = (
     "import resource, subprocess, sys\n"
     "subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL, check=True)\n"
@@ -57,7 +57,7 @@ _UNIT = 1 if sys.platform == "darwin" else 1024
 
 
 def listing(folder: str) -> Iterator[Finding]:
-    """The list of the active among many sessions, compared with a store that has only those, and with plain code."""
+    """Measures the list of open sessions among many, compared with a store of only those, and with plain code."""
     crowd, alone = (_crowd(os.path.join(folder, name), ended) for name, ended in _sizes())
     ratio = compare(_LIST_ROUNDS, lambda _: (partial(_list_active, crowd.root), partial(_list_active, alone.root)))
     what = f"list --active-only, {_ACTIVE} of {_MANY}"
@@ -68,14 +68,14 @@ def listing(folder: str) -> Iterator[Finding]:
 
 
 def pending(folder: str) -> Iterator[Finding]:
-    """What waits for a person among many sessions, compared with a store that has only those."""
+    """Measures what waits for a person among many sessions, compared with a store of only those."""
     crowd, alone = (_crowd(os.path.join(folder, name), ended) for name, ended in _sizes())
     ratio = compare(_LIST_ROUNDS, lambda _: (partial(_ask, crowd.root), partial(_ask, alone.root)))
     yield Finding(f"pending, {_ACTIVE} of {_MANY}: CPU of {_ACTIVE} of {_ACTIVE}", ratio.cpu, 1.5)
 
 
 def of_user(folder: str) -> Iterator[Finding]:
-    """The open sessions of one user of an app among those of many users, compared with a store that has only those."""
+    """Measures the open sessions of one user of an app among many users, compared with a store of only those."""
     crowd, alone = (
         _sessions_of_app(os.path.join(folder, name), users) for name, users in (("crowd", _USERS), ("alone", 1))
     )
@@ -100,7 +100,7 @@ def _list_of_user(store: FileStore) -> None:
 
 
 def listing_with_waiting(folder: str) -> Iterator[Finding]:
-    """A list while starts of agents wait in the inbox, compared with one without; and a long list with a short one."""
+    """Measures a list while starts wait in the inbox, compared with none; and a long list with a short one."""
     (many, of_what), (none, _), (empty, _) = (
         _list_with(os.path.join(folder, f"{listed}-{waiting}"), listed, waiting)
         for listed, waiting in ((_LISTED, _WAITING), (_LISTED, 0), (_WAITING, 0))
@@ -160,7 +160,7 @@ def _list_bare(root: str) -> list[Record]:
 
 
 def turns(folder: str) -> Iterator[Finding]:
-    """The end of a turn while many sessions of other conversations are open, compared with a few."""
+    """Measures the end of a turn while many sessions of other conversations are open, compared with a few."""
     (many, of_what), (few, _) = (_end_of_turn(os.path.join(folder, str(open_)), open_) for open_ in (_OPEN, _FEW_OPEN))
     yield Finding(f"end of a turn, {_OPEN} open elsewhere: {of_what} of {_FEW_OPEN}", many / few, 2.0)
 
@@ -175,7 +175,7 @@ def _end_of_turn(folder: str, open_: int) -> tuple[float, str]:
 
 
 def memory(folder: str) -> Iterator[Finding]:
-    """The peak memory of a list of many sessions."""
+    """Measures the peak memory of a list of many sessions."""
     store = _crowd(folder, _MANY - _ACTIVE)
     command = (sys.executable, "-c", _PEAK, sys.executable, COMMAND, "--root", store.root, "list", "--json")
     peak = int(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout) * _UNIT
@@ -183,7 +183,7 @@ def memory(folder: str) -> Iterator[Finding]:
 
 
 def cleanup(folder: str) -> Iterator[Finding]:
-    """Choosing and removing old sessions that agents of a host worked on, compared with removing their copies."""
+    """Measures choosing and removing old sessions of a host, compared with removing copies of them."""
     for old, all_, limit in ((500, 1000, 2.0), (1000, _MANY, 4.5)):
         place = os.path.join(folder, str(all_))
         store = _crowd(place, all_ - old - _ACTIVE, samples.create_run)
@@ -192,7 +192,7 @@ def cleanup(folder: str) -> Iterator[Finding]:
 
 
 def _cleaning(store: FileStore, place: str, old: int, _round: int) -> tuple[Act, Act]:
-    """Removes ``old`` new sessions of the past from the store, or the copies of their directories."""
+    """Returns acts that remove ``old`` new sessions of the past from the store, or copies of their folders."""
     before = utc_now() - _OLD
     names = [samples.create_run(store, before) for _ in range(old)]
     copies = [os.path.join(place, "copies", name) for name in names]
@@ -214,7 +214,7 @@ def _remove(folders: list[str]) -> None:
 
 
 def _crowd(folder: str, ended: int, create: Callable[[FileStore, datetime], str] = samples.create_ended) -> FileStore:
-    """A store with ``ended`` final sessions, and a few active ones."""
+    """Returns a store with ``ended`` final sessions and a few open ones."""
     _, store = samples.project(folder)
     recently = utc_now() - _RECENT
     for _ in range(ended):

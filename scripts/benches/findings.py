@@ -1,6 +1,6 @@
 """The result of one measurement, as a row of the table and as JSON.
 
-Owns the form of the table. A limit is broken by what is over it, not by what is equal to it.
+A value over the limit breaks it; a value equal to the limit does not.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ _WIDTHS = (62, 12, 10)
 
 
 class Finding(NamedTuple):
-    """One figure and its limit, both in ``unit``; None for a figure that has no limit."""
+    """One figure and its limit, both in ``unit``; None if the figure has no limit."""
 
     what: str
     measured: float
@@ -24,12 +24,12 @@ class Finding(NamedTuple):
         return self.limit is None or self.measured <= self.limit
 
     def row(self) -> str:
-        """A row of the table."""
+        """Returns a row of the table."""
         limit = "-" if self.limit is None else f"{self.limit:g} {self.unit}"
         return _row(self.what, f"{self.measured:.3g} {self.unit}", limit, "ok" if self.ok else "BROKEN")
 
     def as_json(self) -> dict[str, object]:
-        """The finding as an element of the JSON array."""
+        """Returns the finding as an element of the JSON array."""
         return {**self._asdict(), "ok": self.ok}
 
 

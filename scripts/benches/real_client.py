@@ -1,8 +1,7 @@
-"""How much longer a real client takes with the hooks that ``hooks install`` writes than without any.
+"""How much longer a real client takes with the hooks that ``hooks install`` writes than without hooks.
 
-Owns the conversations, which a scripted API leads, and how one is timed. ``GAIA_REALCLIENT`` names the folder of that
-API, and ``REALCLIENT_BASE`` the folder in which a client is installed; without them nothing is measured. Each round has
-every wiring in turn, and the medians of the rounds' ratios count: on a busy machine single times mean little.
+``GAIA_REALCLIENT`` names the folder of a scripted API, ``REALCLIENT_BASE`` the folder with an installed client; without
+them nothing is measured. The medians of the rounds' ratios count: on a busy machine, single times mean little.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ _NO_HOOKS = None
 _INSTALLED: tuple[str, ...] = ()
 _ENFORCING = ("--enforce",)
 _WITH_TRUE = ("true",)
-"""As installed, and the program that does nothing before each use of a tool, where ``--enforce`` has ours."""
+"""As installed, and a program that does nothing before each use of a tool, where ``--enforce`` has ours."""
 
 _STEP = {"text": "A step.", "tools": [{"name": "Bash", "input": {"command": "echo step", "description": "Run it"}}]}
 _INPUT = {
@@ -47,14 +46,14 @@ _MAIN = [{"text": "I delegate.", "tools": [{"name": "Agent", "input": _INPUT}]},
 
 
 class Took(NamedTuple):
-    """Seconds of one conversation: of the whole client, and of its sub-agent from its first request to its last."""
+    """Seconds of a conversation: of the whole client, and of its sub-agent from its first request to its last."""
 
     client: float
     agent: float
 
 
 def client(folder: str) -> Iterator[Finding]:
-    """Fifteen tool calls of a sub-agent, and a whole conversation with one delegation."""
+    """Measures fifteen tool calls of a sub-agent, and a whole conversation with one delegation."""
     harness, base = os.environ.get("GAIA_REALCLIENT"), os.environ.get("REALCLIENT_BASE")
     if not harness or not base:
         print("client: not measured; GAIA_REALCLIENT and REALCLIENT_BASE name no client", file=sys.stderr)
@@ -78,7 +77,7 @@ def client(folder: str) -> Iterator[Finding]:
 
 
 def _finding(what: str, rounds: list[list[float]], wiring: int, limit: float) -> Finding:
-    """How many times as long the rounds took with this wiring as without hooks."""
+    """Returns the time of the rounds with this wiring, as a multiple of the time without hooks."""
     bare, wired = (median(one[number] for one in rounds) for number in (0, wiring))
     ratio = median(one[wiring] / one[0] for one in rounds)
     return Finding(f"{what}: {wired:.2f} s, {bare:.2f} s without", ratio, limit)
@@ -100,12 +99,9 @@ class Conversations:
         wirings: tuple[tuple[str, ...] | None, ...],
         first: list[dict[str, Any]] | None = None,
     ) -> list[list[Took]]:
-        """The times with each of ``wirings``, round by round; ``steps`` is what the sub-agent does.
-
-        first: what the main agent does before it delegates.
-        """
+        """Returns the times with each of ``wirings``, by round; ``first``: what the main agent does first."""
         self.first = first or []
-        self._converse(steps, wirings[-1])  # so that everything is compiled and read
+        self._converse(steps, wirings[-1])  # now everything is compiled and read
         found = []
         for number in range(_ROUNDS):
             shift = number % len(wirings)
@@ -143,7 +139,7 @@ class Conversations:
 
 
 def _check(project: Path) -> None:
-    """The hooks have recorded the work."""
+    """Raises unless the hooks have recorded the work."""
     [file] = project.glob(".claude/session/agent-*/state.json")
     record = json.loads(file.read_bytes())
     if (record["phase"], record["runs"][0].get("end")) != ("completed", "stopped"):
@@ -151,14 +147,14 @@ def _check(project: Path) -> None:
 
 
 def _has_own_network() -> bool:
-    """Whether a process may get a network without a way out."""
+    """Returns whether a process may get a network without a way out."""
     if not shutil.which("unshare"):
         return False
     return subprocess.run(("unshare", "-n", "true"), check=False, capture_output=True).returncode == 0
 
 
 def main(api: str, program: str, run: str) -> None:
-    """One conversation, with its API beside it; the times are written into ``run``."""
+    """Runs one conversation with its API, and writes the times into ``run``."""
     folder = Path(run)
     log, port = folder / "api", folder / "port"
     with subprocess.Popen((sys.executable, api, str(folder / "script.json"), str(log), str(port))) as server:
@@ -178,7 +174,8 @@ def main(api: str, program: str, run: str) -> None:
 
 
 def _converse_once(words: tuple[str, ...], project: Path, environment: dict[str, str]) -> None:
-    """Runs the client to its end. A wait with a time limit would look every 50 ms only, which is what is measured."""
+    """Runs the client to its end."""
+    # A wait with a time limit looks only every 50 ms, which would distort the measurement.
     with subprocess.Popen(
         words, cwd=project, env=environment, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL
     ) as client:

@@ -1,6 +1,6 @@
 """The folders and sessions that are measured: on a disk, of an ordinary size, written by the store itself.
 
-Owns what an ordinary session is: about two kilobytes, four phase changes, some metadata.
+An ordinary session has about two kilobytes, four phase changes and some metadata.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ METADATA: dict[str, Json] = {
     "next": "wait for the approval of the plan, then apply it in the order of the modules",
 }
 
-_DISK = "/var/tmp"  # noqa: S108  # where big files go that a reboot may keep
+_DISK = "/var/tmp"  # noqa: S108  # the folder for big files that a reboot may keep
 _IN_MEMORY = ("tmpfs", "ramfs")
 
 
 def folder_on_disk() -> str:
-    """The usual folder for temporary files, unless that is in memory, where a sync costs nothing."""
+    """Returns the usual folder for temporary files, unless it is in memory, where a sync costs nothing."""
     usual = tempfile.gettempdir()
     return _DISK if _file_system(usual) in _IN_MEMORY and os.path.isdir(_DISK) else usual
 
@@ -58,21 +58,21 @@ def _file_system(path: str) -> str:
 
 
 def project(folder: str) -> tuple[str, FileStore]:
-    """A project in ``folder``, and the store of its sessions, which does not sync what it writes."""
+    """Returns a project in ``folder``, and the store of its sessions, which does not sync."""
     root = os.path.join(folder, "project", ".claude", "session")
     os.makedirs(os.path.dirname(root))
     return os.path.join(folder, "project"), FileStore(root, durable=False)
 
 
 def create_paused(store: FileStore, now: datetime) -> str:
-    """The id of a new session that has been waiting for an approval since ``now``."""
+    """Returns the ID of a new session that has waited for an approval since ``now``."""
     made = _paused_record(now)
     store.create(made)
     return made["agent_id"]
 
 
 def create_moved(store: FileStore, now: datetime, moves: int) -> str:
-    """The id of a new session without metadata that has changed its phase ``moves`` times."""
+    """Returns the ID of a new session without metadata that has changed its phase ``moves`` times."""
     made = record.new_record(new_agent_id(now, os.urandom), AGENT, "approval_workflow", {}, now)
     for number in range(moves):
         made = updates.with_phase(made, "planning" if number % 2 else "executing", now + timedelta(milliseconds=number))
@@ -81,14 +81,14 @@ def create_moved(store: FileStore, now: datetime, moves: int) -> str:
 
 
 def create_ended(store: FileStore, now: datetime) -> str:
-    """The id of a new session that ended at ``now``."""
+    """Returns the ID of a new session that ended at ``now``."""
     agent_id = create_paused(store, now)
     store.change(agent_id, lambda found: updates.with_phase(found, "completed", now, "applied, nothing left to do"))
     return agent_id
 
 
 def create_run(store: FileStore, now: datetime) -> str:
-    """The id of a new session that an agent of a host has worked on, and that ended at ``now``."""
+    """Returns the ID of a new session that an agent of a host worked on, and that ended at ``now``."""
     made = _paused_record(now)
     agent_id = made["agent_id"]
     keys: Run = {"host": "claude-code", "host_session_id": f"of-{agent_id[:-1]}", "tool_use_id": f"of-{agent_id}"}
@@ -100,7 +100,7 @@ def create_run(store: FileStore, now: datetime) -> str:
 
 
 def create_delegated(store: FileStore, now: datetime, host_session_id: str) -> str:
-    """The id of a new session that a conversation of a host has just delegated."""
+    """Returns the ID of a new session that a conversation of a host has just delegated."""
     made = record.new_record(new_agent_id(now, os.urandom), AGENT, "approval_workflow", {}, now)
     made = runs.with_claimed_run(
         made, {"host_session_id": host_session_id, "tool_use_id": f"of-{host_session_id}"}, now

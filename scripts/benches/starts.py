@@ -1,6 +1,6 @@
-"""What a call of a hook or of a command costs: each is a new process, and importing is most of its cost.
+"""What a call of a hook or of a command costs. Each is a new process, and imports are most of its cost.
 
-Owns which calls are measured. The hooks receive payloads that were captured from a real client.
+The hooks get payloads that were captured from a real client.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _WAITING = 100
 
 
 def hooks(folder: str) -> Iterator[Finding]:
-    """Both hooks of the documents in the direct and the host form, reading and writing."""
+    """Measures both hooks of the documents in the direct and the host form, reading and writing."""
     project, store = samples.project(folder)
     client = Client(project)
     sessions = partial(samples.create_paused, store)
@@ -55,7 +55,7 @@ def hooks(folder: str) -> Iterator[Finding]:
 
 
 def events(folder: str) -> Iterator[Finding]:
-    """Every event of a host through ``every_event``, each with the effect that it must have."""
+    """Measures every event of a host through ``every_event``, each with the effect that it must have."""
     project, store = samples.project(folder)
     client = Client(project)
     for what, decision, feed in _every_event(client, store):
@@ -63,7 +63,7 @@ def events(folder: str) -> Iterator[Finding]:
 
 
 def waiting(folder: str) -> Iterator[Finding]:
-    """Every event and the direct form, while many events wait in the inbox that cannot be applied yet."""
+    """Measures every event and the direct form while many events wait in the inbox."""
     project, store = samples.project(os.path.join(folder, "events"))
     client = _with_waiting(project, store)
     for what, decision, feed in _every_event(client, store):
@@ -103,7 +103,7 @@ def _leave_open(client: Client, store: FileStore) -> None:
 
 
 def _every_event(client: Client, store: FileStore) -> tuple[tuple[str, str, Callable[[], bytes]], ...]:
-    """For each event: its name in the table, the decision that the log must have, and the payload."""
+    """Returns for each event its name in the table, the decision that its log must have, and the payload."""
     return (
         ("a delegation", "created", client.new_delegation),
         ("a delegation that resumes", "claimed", lambda: client.resume(samples.create_paused(store, utc_now()))),
@@ -120,11 +120,8 @@ def _every_event(client: Client, store: FileStore) -> tuple[tuple[str, str, Call
 
 
 def turns(folder: str) -> Iterator[Finding]:
-    """Events of the main agent while ten sessions are open, half of them paused.
-
-    The hook reads all of them at the start of a conversation; at the end of a turn or of a conversation it reads only
-    the sessions of that conversation.
-    """
+    """Measures events of the main agent while ten sessions are open, half of them paused."""
+    # At the start of a conversation the hook reads all of them, else only the sessions of that conversation.
     project, store = samples.project(folder)
     client = Client(project)
     _leave_open(client, store)
@@ -137,7 +134,7 @@ def turns(folder: str) -> Iterator[Finding]:
 
 
 def commands(folder: str) -> Iterator[Finding]:
-    """The commands that agents run often, and the one that people run first."""
+    """Measures the commands that agents run often, and the command that people run first."""
     project, store = samples.project(folder)
     agent_id = samples.create_paused(store, utc_now())
     for arguments, expected in (
@@ -152,7 +149,7 @@ def commands(folder: str) -> Iterator[Finding]:
 
 
 def measure(start: Start, limit: float) -> Finding:
-    """The cost of ``start``, as a multiple of that of an interpreter that does nothing."""
+    """Returns the cost of ``start``, as a multiple of the cost of an interpreter that does nothing."""
     ratio, of_what = times_bare(start)
     return Finding(f"{start.what}: {of_what}", ratio, limit)
 
@@ -163,7 +160,7 @@ def _begins_with(expected: str, printed: bytes) -> None:
 
 
 def _payload_of_new_session(payload_of: Callable[[str], bytes], sessions: Callable[[datetime], str]) -> bytes:
-    """The payload about a session that is created just before the call."""
+    """Returns the payload about a session that is created just before the call."""
     return payload_of(sessions(utc_now()))
 
 

@@ -1,7 +1,7 @@
 """How a cost is measured so that a busy machine does not distort it.
 
-Owns the two ways: the instructions of a whole process, which repeat to a thousandth, and the median ratio of two acts
-that are timed in turn (A B, B A, ...). Single times mean little.
+There are two ways: the instructions of a whole process, which repeat to a thousandth, and the median ratio of two acts
+that are timed in turn (A B, B A, ...).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     Act = Callable[[], object]
     Pair = Callable[[int], tuple[Act, Act]]
-    """Prepares one round, given its number: the act that is measured, and the one that it is compared with."""
+    """Prepares the round with this number: the measured act, and the act to compare it with."""
 
 BARE = (sys.executable, "-c", "pass")
 
@@ -29,14 +29,14 @@ _ROUNDS = 15
 
 
 class Spent(NamedTuple):
-    """Seconds of wall time and of processor time; or two ratios of them."""
+    """Seconds of wall time and of processor time, or two ratios of them."""
 
     wall: float
     cpu: float
 
 
 def compare(rounds: int, pair: Pair) -> Spent:
-    """How many times as long the first act takes as the second: medians over ``rounds``, which start with either."""
+    """Returns how many times as long the first act takes as the second: medians over ``rounds``."""
     ratios = [_ratios(number, *pair(number)) for number in range(rounds)]
     return Spent(median(ratio.wall for ratio in ratios), median(ratio.cpu for ratio in ratios))
 
@@ -50,7 +50,7 @@ def _ratios(number: int, measured: Act, baseline: Act) -> Spent:
 
 
 def time_spent(act: Act) -> Spent:
-    """The time that ``act`` takes."""
+    """Returns the time that ``act`` takes."""
     gc.collect()
     wall, cpu = time.perf_counter(), time.process_time()
     act()
@@ -66,12 +66,12 @@ class Start(NamedTuple):
     folder: str
     feed: Callable[[], bytes]
     check: Callable[[bytes], None]
-    """Takes the output, and raises an error if the program did not do what is measured."""
+    """Takes the output, and raises if the program did not do what is measured."""
 
 
 def times_bare(start: Start) -> tuple[float, str]:
-    """The cost of ``start`` as a multiple of ``python -c pass``, and its unit: instructions, else seconds."""
-    _run(start)  # so that everything is compiled
+    """Returns the cost of ``start`` as a multiple of ``python -c pass``, and its unit: instructions, else seconds."""
+    _run(start)  # now everything is compiled
     if shutil.which("valgrind"):
         bare = Start("bare", BARE, start.folder, bytes, lambda _: None)
         return _instructions(start) / _instructions(bare), "instructions"

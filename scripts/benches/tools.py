@@ -1,6 +1,6 @@
-"""What it costs to hear of the tools of a sub-agent, and to hold its limits: the most frequent events of all.
+"""What it costs to hear of the tools of a sub-agent, and to enforce its limits: the most frequent events of all.
 
-Owns which of those calls are measured. Each is made in a session of its own, so that it is the first of that session.
+Each call is in its own session, so that it is the first of that session.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ _INPUTS = {
 _ENFORCED_LIMIT = 2.3
 _LOOPS, _LOOP_LIMIT = "GAIA_SESSIONS_LIMITS_REPEATS", 2.7
 _WORK = 1 << 20
-"""Bytes of the transcript of an agent whose limits are looked at."""
+"""Bytes of the transcript of an agent whose limits are checked."""
 
 _PRINTED = "module.network.aws_subnet.private[0]: Refreshing state... [id=subnet-0a1b2c3d4e5f]\n" * 50
 
 
 def tools(folder: str) -> Iterator[Finding]:
-    """A request for permission, and the most expensive calls before a use of a tool."""
+    """Measures a request for permission, and the most expensive calls before a use of a tool."""
     project, _ = samples.project(folder)
     client = Client(project)
     feed = _Feed(client, "PermissionRequest", "Bash")
@@ -63,7 +63,7 @@ class _Feed:
         self.name = name
 
     def waiting(self) -> bytes:
-        """An event whose agent has started, with the start still in the inbox."""
+        """Returns an event of an agent whose start is still in the inbox."""
         return self.client.payload(
             "PreToolUse",
             hook_event_name=self.event,
@@ -76,13 +76,13 @@ class _Feed:
         )
 
     def joined(self) -> bytes:
-        """An event whose agent has started, with the start in the record because of an event before."""
+        """Returns an event of an agent whose start is in the record because of an earlier event."""
         payload = self.waiting()
         self.client.send(json.dumps({**json.loads(payload), "hook_event_name": "SessionStart"}).encode())
         return payload
 
     def with_work(self) -> bytes:
-        """The same of an agent that has worked for a while."""
+        """Returns the same of an agent that has worked for a while."""
         payload = self.joined()
         told = json.loads(payload)
         sessions = Sessions(str(self.client.project / ".claude" / "session"))

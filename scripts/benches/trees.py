@@ -1,7 +1,6 @@
-"""What a tree of sessions costs: to ask in each of them whether it is cancelled, and to begin one more.
+"""What a tree of sessions costs: to ask in each whether it is cancelled, and to begin one more.
 
-Owns how many there are, and how many children each has. Every session has a token that has asked before, as a program
-at work does.
+Every session has a token that has asked before, as in a program at work.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ _ROUNDS = 21
 
 
 def cancelled(folder: str) -> Iterator[Finding]:
-    """One write cancels a tree, and every session of it sees that when it asks next."""
+    """Measures how each session of a tree sees one write that cancels the tree."""
     _, store = samples.project(folder)
     records = list(islice(_tree(), _SESSIONS))
     for record in records:
@@ -53,7 +52,7 @@ def cancelled(folder: str) -> Iterator[Finding]:
 
 
 def children(folder: str) -> Iterator[Finding]:
-    """A session begins below one that has many ended children, and below one that has few."""
+    """Measures how a session begins below one with many ended children, and below one with few."""
     _, store = samples.project(folder)
     for count in _ENDED:
         parent = new_record(f"parent-{count}", os.path.basename(__file__), "tree", {}, utc_now())
@@ -71,7 +70,7 @@ def children(folder: str) -> Iterator[Finding]:
 
 
 def _tree() -> Iterator[Record]:
-    """The records of a tree, level by level."""
+    """Yields the records of a tree, level by level."""
     now = utc_now()
     parents: deque[Record | None] = deque([None])
     for number in range(_SESSIONS):

@@ -1,8 +1,7 @@
-"""The way of a call through the package: how often it moves on to another module.
+"""The way of a call through the package: how often it moves to another module.
 
-Owns how that is counted: the sequence of the modules of the called functions. The bodies of modules and classes and
-everything that they call are left out, as are comprehensions, which newer versions of Python inline; a generator counts
-when it is first entered.
+It counts the sequence of the modules of the called functions, without bodies of modules and classes and what they call,
+and without comprehensions, which newer versions of Python inline. A generator counts when it is first entered.
 """
 
 from __future__ import annotations
@@ -31,23 +30,21 @@ if TYPE_CHECKING:
 _PACKAGE = "gaia_sessions"
 _RESULT = "BENCH_WAY"
 _OPTIMIZED = 0x1
-"""The flag of the code of a function, which the bodies of modules and classes do not have."""
+"""The flag of the code of a function, which bodies of modules and classes do not have."""
 
 _STOP, _STOP_AFTER_START, _LIST, _GET, _CANCEL = 259, 440, 526, 54, 268
 _PLAIN_UPDATE, _UPDATE, _UPDATE_WITH_RUN = 120, 191, 175
-"""How many moves each way may have: what was counted before each act had one file, but for the plainest update.
-
-A stop has what was counted when the keys of the index got a file of their own."""
+"""How many moves each way may have."""
 
 _IDLE = timedelta(minutes=5)
-"""For how long the sessions of commands have been idle: a time of under a second is worded by fewer calls."""
+"""How long sessions have been idle: a time under a second is worded with fewer calls."""
 
 _MOST_ENTERED = 3
-"""Of so many modules is said how often the way leads into them."""
+"""For so many modules, the finding says how often the way enters them."""
 
 
 def ways(folder: str) -> Iterator[Finding]:
-    """A stop from standard input to ``state.json``, updates with and without a live run, and three other commands."""
+    """Measures a stop from standard input to ``state.json``, updates, and three other commands."""
     yield from _ways_of_hooks(os.path.join(folder, "hooks"))
     yield from _ways_of_commands(os.path.join(folder, "commands"))
 
@@ -61,7 +58,7 @@ def _ways_of_hooks(folder: str) -> Iterator[Finding]:
 
 
 def _ways_of_commands(folder: str) -> Iterator[Finding]:
-    """The ways of commands; ``list`` has four sessions, one of which is over."""
+    """Measures commands; ``list`` has four sessions, one of which has ended."""
     project, store = samples.project(folder)
     begun = utc_now() - _IDLE
     plain = samples.create_moved(store, begun, 0)
@@ -88,7 +85,7 @@ def _findings(what: str, limit: int, project: str, payload: bytes, *command: str
 
 
 def way_of(project: str, payload: bytes, *command: str) -> list[str]:
-    """The modules that a call of the Python program ``command`` in ``project`` enters, one after the other."""
+    """Returns the modules that a call of the Python program ``command`` enters, one after the other."""
     result = Path(project).parent / "way.json"
     subprocess.run(
         (sys.executable, "-m", "scripts.benches.ways", *command),
@@ -103,7 +100,7 @@ def way_of(project: str, payload: bytes, *command: str) -> list[str]:
 
 
 class _Tracer:
-    """Notes the module of each function of the package as it is called."""
+    """Notes the module of each called function of the package."""
 
     def __init__(self) -> None:
         self.way: list[str] = []
@@ -115,7 +112,7 @@ class _Tracer:
             return
         if _is_function(frame) and not _is_imported(frame) and frame not in self.entered:
             self.way.append(module)
-        self.entered.add(frame)  # kept, so that no other frame takes its place in memory
+        self.entered.add(frame)  # so that no other frame gets its place in memory
 
 
 def _is_function(frame: FrameType) -> bool:
@@ -124,7 +121,7 @@ def _is_function(frame: FrameType) -> bool:
 
 
 def _is_imported(frame: FrameType) -> bool:
-    """Whether the body of a module of the package made this call."""
+    """Returns whether the body of a module of the package made this call."""
     above: FrameType | None = frame
     while above is not None:
         if above.f_code.co_name == "<module>" and str(above.f_globals.get("__name__")).startswith(_PACKAGE):
@@ -134,7 +131,7 @@ def _is_imported(frame: FrameType) -> bool:
 
 
 def trace(program: str) -> None:
-    """Runs ``program`` in this process and writes its way where the environment says."""
+    """Runs ``program`` in this process and writes its way to the file that the environment names."""
     tracer = _Tracer()
     leave = os._exit
 
@@ -143,7 +140,7 @@ def trace(program: str) -> None:
         Path(os.environ[_RESULT]).write_text(json.dumps(tracer.way), encoding="utf-8")
         leave(code)
 
-    os._exit = end  # type: ignore[assignment]  # the hooks end by it
+    os._exit = end  # type: ignore[assignment]  # the hooks end with it
     sys.argv = sys.argv[1:]
     sys.path[0] = str(Path(program).parent)
     sys.setprofile(tracer)
