@@ -35,7 +35,7 @@ def validate(document: object) -> Session:
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False)[0]
     check_record({**DEFAULTS, **document} if isinstance(document, dict) else document, "")  # the usual words
-    raise InvalidInput(first["msg"], ".".join(str(part) for part in first["loc"]))  # only the model refuses it
+    raise InvalidInput(first["msg"], ".".join(str(part) for part in first["loc"]))  # only the model refuses
 
 
 class _FileSchemaGenerator(GenerateJsonSchema):

@@ -1,4 +1,4 @@
-"""Bases of the models: types of values, and the rules that no type expresses. ``scripts/render_models`` uses them."""
+"""Bases of the models: types of values, and rules that types cannot express. ``scripts/render_models`` uses them."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class StrictModel(BaseModel, strict=True, extra="allow", frozen=True):
 
 
 class RunModel(StrictModel, frozen=True):
-    """A run that has ended has its end and the time of its end."""
+    """A run; if it has ended, it says how and when."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -63,7 +63,7 @@ class RunModel(StrictModel, frozen=True):
 
 
 class SessionModel(StrictModel, frozen=True):
-    """A record with its runs in the order of their numbers, and with an app and a user, or neither."""
+    """A record whose runs are in the order of their numbers, and which has an app and a user, or neither."""
 
     model_config = ConfigDict(json_schema_extra={"dependentRequired": {"app": ["user"], "user": ["app"]}})
 

@@ -1,6 +1,6 @@
-"""The limits of an agent that a host runs (tokens, rounds, seconds, searches), and what the agent is told at each.
+"""The limits of an agent that a host runs (tokens, rounds, seconds, searches), and what the agent is told of them.
 
-With a limit of 60 rounds the 60th is refused; with a limit of 10 searches the 11th.
+With a limit of 60 rounds, round 60 is refused. With a limit of 10 searches, search 11 is refused.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class WorkSoFar:
         self.rounds = rounds  # those that have ended
         self.tokens = tokens
         self.failed = failed  # the keys of failed calls
-        self.has_call = has_call  # includes the call that is about to be made; else the latest round may be missing
+        self.has_call = has_call  # if false, the call that is about to be made and the latest round can be missing
 
 
 def tokens_with(record: Record, run: Run, so_far: WorkSoFar) -> int:
@@ -67,7 +67,7 @@ def tokens_with(record: Record, run: Run, so_far: WorkSoFar) -> int:
 
 
 def refusal(record: Record, run: Run, so_far: WorkSoFar, limits: AgentLimits, now: datetime) -> str | None:
-    """Says why the agent of ``run`` may use no more tools; None if it may."""
+    """Returns why the agent of ``run`` must use no more tools; None if it is allowed to use more."""
     most, used = limits.tokens_for(record), tokens_with(record, run, so_far)
     if most is not None and used >= most:
         return f"Sub-agent token limit reached ({used:,} of {most:,} tokens). {USE_NO_MORE_TOOLS}"
@@ -80,7 +80,7 @@ def refusal(record: Record, run: Run, so_far: WorkSoFar, limits: AgentLimits, no
 
 
 def with_search(record: Record, run: Run, call: str, so_far: WorkSoFar, most: int) -> Record | None:
-    """Counts the search ``call``; the same record if it was counted before, None if ``most`` others were."""
+    """Counts the search ``call``; returns ``record`` if ``call`` was counted before, None if the limit is reached."""
     own, failed = quick_digest(call), {quick_digest(other) for other in so_far.failed}
     counted = run.get("searches", [])
     if own in counted:
@@ -102,7 +102,7 @@ def with_warning(record: Record, run: Run, now: datetime) -> Record | None:
 
 
 def warning(record: Record, run: Run, so_far: WorkSoFar, limits: AgentLimits) -> str | None:
-    """Returns what the agent is told once per run when most of its budget is used; None if that is not due."""
+    """Returns the warning that most of the budget is used, once per run; None if no warning is due."""
     most, used = limits.tokens_for(record), tokens_with(record, run, so_far)
     if most is None or used * 100 < most * WARN_PERCENT or "warned_at" in run:
         return None

@@ -1,6 +1,6 @@
-"""Sessions that an app has for its users: their IDs, and whether a program's view of one is still up to date.
+"""Sessions that an app has for its users: their IDs, and whether a program's view of a session is still up to date.
 
-A new message, a change of its own state, or another session under its ID makes a view old. A heartbeat does not.
+A view gets old if the session gets a message, if its own state changes, or if another session replaces it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 _LONGEST_PURPOSE = 80
 _READABLE = 40
-"""How many characters of an app's ID are in ours, so that people recognize the session."""
+"""How many characters of the app's ID our ID contains, so that people recognize the session."""
 
 
 def check_names(app: str, user: str, app_id: str | None) -> None:
@@ -87,12 +87,12 @@ class AppEvent:
 
     @property
     def begins_turn(self) -> bool:
-        """Whether a user said it: that begins a turn."""
+        """Whether a user sent the message, which then begins a turn."""
         return self.message["role"] == "user"
 
 
 def with_app_event(record: Record, event: AppEvent, now: datetime) -> Record:
-    """Adds ``event``, which is activity; the first words of a user become the purpose."""
+    """Adds ``event``, which counts as activity; the first message of a user becomes the purpose."""
     check_open(record)
     changed: Record = {**record, "app_session": {**record.get("app_session", {}), "event_time": event.at}}
     if event.begins_turn:
@@ -125,7 +125,7 @@ class Seen:
         return cls(int(numbers[1]), numbers[2], (int(numbers[3]), int(numbers[4]))) if numbers else None
 
     def text(self) -> str:
-        """Returns it as one line, which a program can store."""
+        """Returns this view as one line that a program can store."""
         return ".".join([str(self.seq), self.own, *map(str, self.shared)])
 
     def check(self, record: Record) -> None:
@@ -138,7 +138,7 @@ class Seen:
     def check_shared(
         self, agent_id: str, documents: Mapping[Scope, Document | None], written: Collection[Scope]
     ) -> None:
-        """Raises ``StateChanged`` if a document that is to be ``written`` has changed."""
+        """Raises ``StateChanged`` if one of the documents that will be ``written`` has changed."""
         for (scope, document), revision in zip(documents.items(), self.shared, strict=True):
             if scope in written and revision_of(document) != revision:
                 raise errors.StateChanged(agent_id, f"a shared {prefix_of(scope)} key was changed")

@@ -1,6 +1,6 @@
 """The budget of a session: how many tokens its agent may use, and what counts against it.
 
-A total that somebody states holds from then on, and later charges add to it. No charge is refused at the limit.
+A stated total replaces all earlier counts, and later charges add to it. The limit refuses no charge.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Cancellation: which mark cancels a session, and what a mark makes of a write.
+"""Cancellation: which mark cancels a session, and how a mark changes what is written.
 
 A mark keeps its first time and reason, and its scope only grows.
-A cancelled session becomes ``abandoned`` once no agent works on it, whatever its run reports.
+A cancelled session becomes ``abandoned`` as soon as no agent works on it, whatever its runs report.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def check_reason(reason: object) -> None:
 
 
 def with_mark(mark: Mark | None, now: datetime, reason: str | None, *, below: bool) -> Mark:
-    """Returns the mark of a session that is cancelled now; ``mark`` itself if it already says as much."""
+    """Returns the mark of a session that is cancelled now; ``mark`` itself if it already cancels as many sessions."""
     if mark is None or "at" not in mark:
         new: Mark = {"at": format_time(now), "below": below or mark is not None}
         return {**new, "reason": reason} if reason else new
@@ -65,8 +65,8 @@ def with_mark(mark: Mark | None, now: datetime, reason: str | None, *, below: bo
 
 
 def handed_mark(mark: Mark | None, handed: MarkOf) -> Mark:
-    """Returns the mark of a session after the session above it, with the mark ``handed``, is removed."""
-    # The earlier mark holds, for all below: a removal must not change who is cancelled.
+    """Returns the mark of a session when the session above, which has the mark ``handed``, is removed."""
+    # The earlier mark stays and cancels all sessions below: a removal must not change which sessions are cancelled.
     marked_id, first = min([("", mark), handed] if mark else [handed], key=_time_of)
     return {**first, "by": first.get("by", marked_id)} if marked_id else _for_all_below(first)
 
@@ -76,7 +76,7 @@ def _for_all_below(mark: Mark) -> Mark:
 
 
 def read_mark(value: Mapping[str, object]) -> Mark:
-    """Reads a mark that anybody may have written; an invalid one counts as the widest mark."""
+    """Reads a mark that anybody can have written; an invalid mark counts as a mark that cancels all sessions below."""
     at, below = value.get("at"), value.get("below")
     texts = {key: value[key] for key in ("reason", "by") if value.get(key) is not None}
     if not isinstance(below, bool) or not _is_time(at) or not all(isinstance(text, str) for text in texts.values()):
@@ -92,7 +92,7 @@ def _is_time(value: object) -> bool:
 
 
 def cancellation_of(agent_id: str, marks: Iterable[MarkOf]) -> Cancellation | None:
-    """Returns why the session is cancelled, by the ``marks`` on it and above it; the first mark counts."""
+    """Returns why the session is cancelled, by the ``marks`` on it and above it; the earliest mark counts."""
     found = _first(marked for marked in marks if marked[0] == agent_id or marked[1]["below"])
     if found is None:
         return None
@@ -103,7 +103,7 @@ def cancellation_of(agent_id: str, marks: Iterable[MarkOf]) -> Cancellation | No
 
 
 def first_mark(marks: Iterable[MarkOf]) -> MarkOf | None:
-    """Returns the first mark that also cancels all sessions below; None if there is none."""
+    """Returns the earliest mark that also cancels all sessions below; None if there is none."""
     return _first(marked for marked in marks if marked[1]["below"])
 
 
@@ -118,12 +118,12 @@ def _time_of(marked: MarkOf) -> float:
 
 def unread_cancellation(problem: Exception) -> Cancellation:
     """Returns the cancellation that readers see if ``problem`` hides a mark."""
-    return {"reason": f"it counts as cancelled until this is fixed: {problem}"}
+    return {"reason": f"counts as cancelled until this is fixed: {problem}"}
 
 
 def with_cancellation(before: Record, changed: Record, cancellation: Cancellation) -> Record:
-    """Returns what becomes of ``changed``, which a write made of ``before``: the session is cancelled."""
-    if not is_open(before):  # it keeps its outcome
+    """Returns ``changed``, which a write made of ``before``, with the changes that a cancellation demands."""
+    if not is_open(before):  # the session keeps its outcome
         return changed if changed["phase"] == before["phase"] else _with_end_of(before, changed)
     outcome = phase_after(WORK_GIVEN_UP, before["phase"])
     if changed["phase"] == outcome:
@@ -136,13 +136,13 @@ def with_cancellation(before: Record, changed: Record, cancellation: Cancellatio
 
 
 def abandoned(record: Record, cancellation: Cancellation) -> Record:
-    """Ends the open ``record`` as ``abandoned``, at the latest of its activity, cancellation and runs' ends."""
+    """Ends the open ``record`` as ``abandoned``, at the latest known time: activity, cancellation or end of a run."""
     moments = [record["last_updated"], cancellation.get("at"), *(run.get("ended_at") for run in record.get("runs", ()))]
     return with_event(record, WORK_GIVEN_UP, max(parse_time(moment) for moment in moments if moment))
 
 
 def _with_outcome_replaced(record: Record, outcome: str) -> Record:
-    """Replaces the outcome of ``record``, which has just ended."""
+    """Returns ``record``, which has just ended with another outcome, with ``outcome``."""
     history = record["history"][:-1]
     for last in record["history"][-1:]:
         history.append({**last, "to_phase": outcome})

@@ -1,6 +1,7 @@
 """Clients that run as commands, such as ``claude``: what a client reports, and where its conversation is.
 
-A client hears only what is new if its own conversation ends with the session's last message. Else it begins another.
+If a client's own conversation ends with the session's last message, the client gets only what is new.
+If not, the client begins another conversation.
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ def conversation_fields(record: Record, told: Told, messages: int, *, is_kept: b
 
 
 def conversation_to_go_on(record: Record, preset: str, earlier: Sequence[Run]) -> Conversation | None:
-    """Returns the client's conversation that has exactly the messages of ``record``; None if there is none."""
+    """Returns the client's conversation if it has exactly the messages of ``record``; else None."""
     found = earlier[-1].get("conversation") if earlier else None  # only the latest run can have it
     if found is None or found["preset"] != preset:
         return None

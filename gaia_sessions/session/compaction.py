@@ -1,6 +1,6 @@
 """Compaction: a summary that replaces the older messages of a memory.
 
-The transcript does not change: the record says up to which message the summary replaces it.
+The transcript does not change. The record says which message is the last that the summary replaces.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ FEWEST_MESSAGES = 5
 """With fewer messages there is nothing to gain."""
 
 KEPT_SHARE = 5
-"""The newest messages stay: one of so many."""
+"""The newest messages stay: one fifth of all."""
 
 HEADING = "[Previous context compressed]"
 THRESHOLD_PERCENT = 90
-"""A compaction is due if so much of the budget is used."""
+"""A compaction is due if this share of the budget is used."""
 
 _GAP = "• ..."
 _MOST_LINES, _FIRST_LINES = 41, 5
@@ -39,7 +39,7 @@ _TOOL, _USER, _ASSISTANT = "tool", "user", "assistant"
 
 
 def is_due(tokens: int, max_tokens: int) -> bool:
-    """Whether so much of the budget is used that a compaction is due."""
+    """Whether a compaction is due, because most of the budget is used."""
     return tokens * 100 >= max_tokens * THRESHOLD_PERCENT
 
 
@@ -81,7 +81,7 @@ def _summary_of(lines: list[str], most_tokens: int) -> str | None:
 
 
 def _first_kept(messages: Sequence[Message]) -> int:
-    """Returns the place of the first message that stays."""
+    """Returns the index of the first message that stays."""
     most = len(messages) - -(-len(messages) // KEPT_SHARE)
     place = 0
     for found in rounds_of(messages):  # whole rounds: no call loses its result
@@ -110,7 +110,7 @@ def _first_sentence(text: str) -> str:
 
 
 def with_compaction(record: Record, compaction: Compaction, tokens: int, now: datetime) -> Record:
-    """Adds ``compaction``, which frees ``tokens``; this is activity."""
+    """Adds ``compaction``, which frees ``tokens``; this counts as activity."""
     check_open(record)
     # A stated total may be smaller than what was charged for the messages.
     total = max(0, tokens_of(record) - tokens) + estimated_tokens(compaction["summary"])

@@ -1,6 +1,6 @@
-"""Takes back the end of a run, if news shows that its agent is still at work.
+"""Takes back the end of a run, if a later event shows that the run's agent is still at work.
 
-Only concluded ends are taken back: those concluded from events that did not come, or from the end of the conversation.
+Only concluded ends are taken back. We concluded them because events did not come, or the conversation ended.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def without_concluded_end(record: Record, run: Run, now: datetime) -> Record:
 
 
 def has_concluded_outcome(record: Record, run: Run) -> bool:
-    """Whether the session is final only because of the concluded end of ``run``, the latest."""
+    """Whether the session is final only because of the concluded end of ``run``, its latest run."""
     if seems_over(run) and is_success(record["phase"]):
         return _is_ended_by(record, run)
     is_concluded = run.get("end") == ENDED_WITH_HOST or (run.get("end") == LOST and is_own_run(run))
@@ -51,7 +51,7 @@ def has_concluded_outcome(record: Record, run: Run) -> bool:
 
 
 def seems_over(run: Run) -> bool:
-    """Whether ``run`` ended only because nothing seemed left that its agent waits for."""
+    """Whether ``run`` ended only because its agent seemed to have nothing left to wait for."""
     return "own_work" in run and has_ended(run)
 
 
@@ -80,7 +80,7 @@ def _is_ended_by(record: Record, run: Run) -> bool:
 
 
 def interrupted_phase(record: Record, run: Run) -> str | None:
-    """Returns the phase in which the interruption of ``run``, the latest, stopped its plan; None if in none."""
+    """Returns the phase in which the interruption of the latest ``run`` left work half done; None if it left none."""
     for move in record["history"][-1:]:
         is_by_run = "interruption" in run and is_latest(record, run) and move["timestamp"] == run.get("ended_at")
         if is_by_run and carries_out(move["from_phase"]):

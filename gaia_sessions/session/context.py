@@ -1,7 +1,7 @@
-"""What an agent is told of earlier turns within a bound, and how that is printed.
+"""What an agent is told of earlier turns in a limited room, and how this is printed.
 
 The newest turns are told whole if they fit, older turns as a line each.
-Turns are read lazily, from the newest on, and only as far as they are told.
+Turns are read one at a time, the newest first, until the room is full.
 """
 
 from __future__ import annotations
@@ -79,23 +79,23 @@ TURNS = 5
 """How many of the latest turns are told whole by default."""
 
 LEAST_TOKENS = 50
-"""Fewer have no room even for the notice that turns are left out."""
+"""The smallest room: fewer tokens cannot hold even the notice that turns are left out."""
 
 _READ_SHARE = 4
 _LEAST_READ = 1 << 14
-"""At most so many times the room, or so many characters, are read: little is told of longer texts."""
+"""The characters that are read: so many times the room, or so many if that is more."""
 
 _LONGEST_TEXT = 400
-"""Characters of a message in a turn that does not fit; the last round may have more."""
+"""The most characters of a message in a turn that does not fit; the last round can have more."""
 
 _LONGEST_HALF = 70
-"""Characters of what was asked, and of what was answered, in the line of a turn."""
+"""The most characters of the question, and of the answer, in the line of a turn."""
 
 _LEAST_CUT = 40
-"""A text is cut to so many characters at least, or left out, unless it began the turn."""
+"""A text for which fewer characters have room is left out, unless it began the turn."""
 
 _SENT_SHARE, _SUMMARY_SHARE, _NOTICE_SHARE = 4, 3, 2
-"""Parts of the room: for what began a turn, for a summary at most, for all notices at most."""
+"""The room is divided by these numbers: for the message that began a turn, for a summary, for all notices."""
 
 _SUMMARY_HEADING = "Summary of older messages:"
 _EARLIER_HEADING = "Earlier turns:"
@@ -110,7 +110,7 @@ class Turn:
 
     def __init__(self, of: TurnOf, asked: NewMessage | None, messages: list[NewMessage], *, is_whole: bool) -> None:
         self.of = of
-        self.asked = asked  # None if the turn begins with something else, or if that is unknown
+        self.asked = asked  # None if the turn begins with something else, or if its beginning is unknown
         self.messages = messages
         self.is_whole = is_whole
 
@@ -147,7 +147,7 @@ def context_of(source: Source, *, turns: int, room: int, measure: Measure) -> Co
 
 
 def _with_late_results(turns: Iterator[Turn]) -> Iterator[Turn]:
-    """Moves each result to the turn of its call, if that is the turn before, and drops results without calls."""
+    """Moves each result to the turn of its call, if the call is in the turn before, and drops results without calls."""
     turn = next(turns, None)
     while turn is not None:
         lone = lone_results(turn.messages)
@@ -175,7 +175,7 @@ class _Room:
         return sum(map(self._measure, lines))
 
     def take(self, lines: Iterable[str], most: int | None = None) -> bool:
-        """Takes the room of ``lines``, if that is free and at most ``most``."""
+        """Takes the room that ``lines`` need; returns False if it is more than ``most`` (default: the room left)."""
         cost = self._cost(lines)
         if cost > (self.size if most is None else most):
             return False
@@ -202,7 +202,7 @@ class _Room:
                 return []
 
     def whole(self, turn: Turn) -> ContextTurn | None:
-        """Returns what is told of ``turn`` if it is whole and fits."""
+        """Returns ``turn`` with all its messages; None if some were not read, or if they do not fit."""
         if not turn.is_whole:
             return None
         messages = [*([turn.asked] if turn.asked else []), *turn.messages]
@@ -210,7 +210,7 @@ class _Room:
         return told if self.take(_turn_lines(told)) else None
 
     def shortened(self, turn: Turn) -> ContextTurn | None:
-        """Returns what fits of ``turn``: its last rounds, and what began it."""
+        """Returns the parts of ``turn`` that fit: its last rounds, and the message that began it."""
         if not self.take([_heading(turn.of), _PART_LEFT_OUT]):
             return None
         numbers = _numbers(turn.messages)
@@ -327,7 +327,7 @@ def _earlier_line(turn: EarlierTurn) -> str:
 
 
 def _turn_lines(turn: ContextTurn) -> list[str]:
-    """Returns the lines of a turn; the notice on a missing part follows what began the turn."""
+    """Returns the lines of a turn; the notice of a missing part follows the message that began the turn."""
     messages = turn["messages"]
     asked = 1 if messages and is_sent(messages[0]) else 0
     part_left_out = [] if turn["is_whole"] else [_PART_LEFT_OUT]
@@ -336,7 +336,7 @@ def _turn_lines(turn: ContextTurn) -> list[str]:
 
 
 def _numbers(messages: Sequence[NewMessage]) -> dict[str, int]:
-    """Returns the number that names a call and its result."""
+    """Returns a number for each ID of a call; the call and its result are printed with this number."""
     ids = dict.fromkeys(message["tool_call_id"] for message in messages if "tool_call_id" in message)
     return {call: number for number, call in enumerate(ids, 1)}
 

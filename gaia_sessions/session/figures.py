@@ -59,7 +59,7 @@ if TYPE_CHECKING:
 
 
 LONGEST_NAME = 200
-"""Characters of the name of an agent that count."""
+"""The most characters of an agent's name that figures contain."""
 
 LONGEST_STAY = 10**12
 """Seconds: more than between any two times that a record can have."""
@@ -69,7 +69,7 @@ def figures_of(record: Record, decision: Decision, state: State) -> Figures:
     """Returns what the session of ``record`` counts."""
     word = state["state"]
     if word == CANCELLED and is_open(record):
-        record = abandoned(record, decision["cancellation"])  # as the next write will
+        record = abandoned(record, decision["cancellation"])  # as the next write of the record will do
     moves, dropped = _known_moves(record)
     figures: Figures = {
         "agent_id": record["agent_id"],

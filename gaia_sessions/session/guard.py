@@ -79,8 +79,8 @@ def guard(task: str, more: Iterable[str] = ()) -> GuardAnswer:
         return _refused(f"{too_long}: put the rest into a file, and name that file in the task")
     if len(more) > MOST_WORDS or any(len(word) > LONGEST_WORD for word in more):
         return _refused(
-            f"the setting guard.words may have at most {MOST_WORDS} beginnings of words of {LONGEST_WORD} characters "
-            "each, and has more: no task may be delegated until you correct it"
+            f"the setting guard.words has more than {MOST_WORDS} entries, or an entry of more than {LONGEST_WORD} "
+            "characters: no task can be delegated until you correct the setting"
         )
     word = rf"(?:{_any_of(_WHOLE)})|(?:{_any_of((*_BEGINNINGS, *more))})[^\W\d_]*+"
     asking = re.compile(rf"({_CLAUSE})?(?<![\w./\\])({word}){_NO_PATH}", re.IGNORECASE)

@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from .schema import Record, Run
 
 MOST_HOLDS = 8
-"""Holds of one run. A client silently ends an agent that is held more often without using a tool."""
+"""The most holds of one run. A client silently ends an agent that is held more often without using a tool."""
 
 _DECIDED_ELSEWHERE = frozenset(["end", "own_work", "workflow"])
 """A run with one of these has ended, waits for its own work, or belongs to a script."""
 
 
 def may_be_held(record: Record, run: Run) -> bool:
-    """Whether the agent of ``run``, which stops, should work on: todos are open, and it asks nothing."""
+    """Whether the agent of ``run`` can be kept from stopping: todos are open, and the agent asks nothing."""
     if is_final(record["phase"]) or not open_todos(record) or not is_latest(record, run):
         return False
     if has_ended(run) or not has_started(run) or is_own_run(run) or not _DECIDED_ELSEWHERE.isdisjoint(run):
@@ -35,11 +35,11 @@ def may_be_held(record: Record, run: Run) -> bool:
 
 
 def with_hold(record: Record, run: Run, stop: str, most: int, now: datetime) -> Record | None:
-    """Holds ``stop`` back; the same record if it was held before, None if the agent may stop."""
+    """Holds ``stop`` back; returns ``record`` if ``stop`` was held before, None if the agent is allowed to stop."""
     held = run.get("held", [])
     if not may_be_held(record, run):
         return None
-    if stop in held:  # reported twice: counts once
+    if stop in held:  # a stop that is reported twice counts as one hold
         return record
     if len(held) >= most:
         return None

@@ -9,13 +9,13 @@ if TYPE_CHECKING:
     Event = shapes.Event
 
 MOST_RUNNING = 10_000
-"""How many of the agents that a main agent leaves at work are looked at when its turn ends."""
+"""The most agents at work that are looked at when the turn of their main agent ends."""
 
 MOST_TASKS, LONGEST_TASK = 20, 128
-"""How many tasks that an agent waits for are stored, and the longest ID of one."""
+"""The most tasks of an agent's own work that are stored, and the most characters of a task's ID."""
 
 MAX_MESSAGE_LENGTH = 4000
-"""Characters that are stored of an agent's last message, and of a failure's description."""
+"""The most characters that are stored of an agent's last message, or of the description of a failure."""
 
 DELEGATE = "delegate"
 START = "start"

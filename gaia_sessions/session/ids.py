@@ -1,4 +1,4 @@
-"""Session IDs: which strings may be one, how new ones are made, and how host IDs become file names.
+"""Session IDs: which strings can be an ID, how new IDs are made, and how IDs of hosts become file names.
 
 An ID is checked before a path is made from it. An ID of a host is encoded before it becomes a file name.
 """
@@ -46,7 +46,7 @@ _WINDOWS_DEVICES = frozenset(
 )
 
 _DIGEST_MODULUS = 3_999_999_979
-"""A 32-bit prime not close to 2**32: close to it, texts that differ in two digits often collide."""
+"""A 32-bit prime that is not close to 2**32: with a close prime, texts that differ in two digits often collide."""
 
 _MAX_NAME_LENGTH = 200
 _SLUG_LENGTH = 100
@@ -68,7 +68,7 @@ def resume_line(agent_id: str) -> str:
 
 
 def check_agent_id(value: object) -> str:
-    """Returns ``value`` if it may name a session, or raises ``InvalidId`` with the rule that it breaks."""
+    """Returns ``value`` if it can be the ID of a session, or raises ``InvalidId`` with the rule that it breaks."""
     if not isinstance(value, str):
         raise errors.InvalidId(value, "not a string")
     problem = _broken_rule(value)
@@ -125,7 +125,7 @@ def quick_digest(text: str) -> str:
 
 
 def bytes_made_of(text: str) -> RandomBytes:
-    """Replaces random bytes by bytes made of ``text``: four at a time, others at each call."""
+    """Returns a function that makes four bytes from ``text``, not random ones, and others at each call."""
     numbers = count()
     return lambda _: bytes.fromhex(quick_digest(f"{next(numbers)} {text}"))
 
@@ -138,7 +138,7 @@ def short_digest(data: bytes) -> str:
 
 
 def fold_id(agent_id: str) -> str:
-    """Returns the name that IDs share if a file system treats them as one."""
+    """Returns the lower-case name: IDs with the same name are one folder in a file system that ignores case."""
     return agent_id.casefold()
 
 
@@ -172,6 +172,6 @@ _ESCAPES = _Escapes()
 
 
 def abbreviations(agent_id: str, length: int) -> set[str]:
-    """Returns what may be typed for ``agent_id``: its beginning, its end, or its random digits."""
+    """Returns what a user can type instead of ``agent_id``: its beginning, its end, or its random digits."""
     abbreviated = {agent_id[:length], agent_id[-length:]}
     return abbreviated | {agent_id[-RANDOM_DIGITS:][:length]} if is_generated_id(agent_id) else abbreviated

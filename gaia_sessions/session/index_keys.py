@@ -31,7 +31,7 @@ def keys_of(record: Record) -> list[IndexKey]:
     is_open, parent_id, conversations, aliases = found_by(record)
     keys = []
     if is_open:
-        name: object = record.get("agent_name")  # the record of a later version may lack it, or have no text in it
+        name: object = record.get("agent_name")  # a later version can write another value
         keys = [ACTIVE_KEY, *([name_key(name)] if isinstance(name, str) else [])]
         app, user = record.get("app"), record.get("user")
         if isinstance(app, str) and isinstance(user, str):
@@ -59,31 +59,31 @@ def narrowest_key(agent_name: str | None, host_session_id: str | None) -> IndexK
 
 
 def name_key(agent_name: str) -> IndexKey:
-    """Open, with this agent name."""
+    """Returns the key of the open sessions with this agent name."""
     return "name", agent_name
 
 
 def conversation_key(host_session_id: str) -> IndexKey:
-    """Open, with a run that the end of this conversation of a host concerns."""
+    """Returns the key of the open sessions with a run to which the end of this conversation matters."""
     return "conversation", host_session_id
 
 
 def alias_key(alias: Alias) -> IndexKey:
-    """With this exact key of a host, open or not."""
+    """Returns the key of the sessions, open or not, with this exact key of a host."""
     kind, parts = alias
     return "host_key", kind, *parts
 
 
 def parent_key(parent_id: str) -> IndexKey:
-    """With this parent, open or not."""
+    """Returns the key of the sessions, open or not, with this parent."""
     return "parent", parent_id
 
 
 def open_child_key(parent_id: str) -> IndexKey:
-    """Open, with this parent."""
+    """Returns the key of the open sessions with this parent."""
     return "open_child", parent_id
 
 
 def app_user_key(app: str, user: str) -> IndexKey:
-    """Open, of this user of an app."""
+    """Returns the key of the open sessions of this user of an app."""
     return "app_user", app, user

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def with_parent(record: Record, parent: Record | None, above: Collection[str] = ()) -> Record:
-    """Sets the parent; the same record if it has one, or if it would be above itself."""
+    """Sets the parent; returns ``record`` if it has a parent, or if the session would be above itself."""
     if parent is None or "parent_id" in record or record["agent_id"] in (parent["agent_id"], *above):
         return record
     below: Record = {**record, "parent_id": parent["agent_id"]}
@@ -35,5 +35,5 @@ def ancestors_of(record: Record, read: ReadRecord) -> dict[str, Record | None]:
         parent_id = parent_id_of(current)
         if parent_id is None or parent_id in ancestors:
             break
-        ancestors[parent_id] = current = read(parent_id)  # None if it is gone or unreadable: then it is the last
+        ancestors[parent_id] = current = read(parent_id)  # None if the session is gone or unreadable: the search ends
     return ancestors

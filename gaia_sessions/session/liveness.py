@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     Liveness = TypedDict(
         "Liveness", {"state": str, "since": NotRequired[str], "for": NotRequired[str], "awaits": NotRequired[str]}
     )
-    """``since``: when the wait began, or the last sign of life. ``for``: the tool. ``awaits``: its own work."""
+    """``since``: when the wait began, or the last sign of life. ``for``: the tool. ``awaits``: the kind of own work."""
 
 
 def liveness(
@@ -31,13 +31,13 @@ def liveness(
     written_at: datetime | None,
     seen: SeenCalls | None = None,
 ) -> Liveness | None:
-    """Returns what is known of the agent of ``run``, which is live; None if all known times are in the future."""
+    """Returns whether the agent of the live ``run`` works, waits or is quiet; None if all times are in the future."""
     if "waiting" in run:
         from .permission_requests import still_asked  # few agents ask
 
         for first in still_asked(run, now, written_at, seen)[:1]:
             return {"state": WAITING, "since": first["since"], "for": first["for"]}
-    if "own_work" in run:  # while it waits, it writes nothing
+    if "own_work" in run:  # an agent that waits writes nothing
         return {"state": WORKING, "since": run["own_work"]["since"], "awaits": run["own_work"]["kind"]}
     signs = (parse_time(record["last_updated"]), started_or_claimed_at(run), written_at)
     known = [sign for sign in signs if sign and not is_ahead(sign, now)]

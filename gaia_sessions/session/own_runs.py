@@ -1,7 +1,7 @@
-"""Runs of ours: whether one may begin, how it begins, and what its end does to the session.
+"""Runs of ours: whether a run is allowed to begin, how it begins, and what its end does to the session.
 
 Such a run has a ``wrapper``, the process that began it. While that process lives, only this module ends the run.
-The end of a command ends the work; a send ends no work. A send stores its turn only once it is answered.
+The end of a command ends the work; a send ends no work. A send stores its turn when it is answered.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class RunEnd:
 
     @property
     def is_success(self) -> bool:
-        """Whether it ended by itself, and has done what it was to do."""
+        """Whether the run ended by itself, without an error."""
         return self.cause == EXITED and not self.exit_code and self.detail is None
 
     def turn(self, run: Run, now: datetime) -> list[NewMessage] | None:
@@ -127,11 +127,14 @@ _REFUSALS = {
     ),
     "clock_skew": (
         "it was last updated in the future",
-        "once the clock is right, type this, then try again: gaia-sessions update {id}",
+        "when the clock is right, type this, then try again: gaia-sessions update {id}",
     ),
     "waiting_for_limit": (
         "it waits for a usage limit, which is reset at {paused_until}",
-        "wait until then; if it is reset earlier, type this, then try again: gaia-sessions update {id} --resume-ready",
+        (
+            "wait until then; if the limit is reset earlier, type this, then try again: "
+            "gaia-sessions update {id} --resume-ready"
+        ),
     ),
     "expired": (
         "it has been idle for too long",
@@ -139,7 +142,7 @@ _REFUSALS = {
     ),
     "too_many_errors": ("it has failed too often", _GIVE_UP),
 }
-"""Why work may not be resumed, and what to type, for each reason of the policy that names no agent."""
+"""Why a session cannot be resumed, and what to type, for each reason of the policy except an agent at work."""
 
 _REFUSED_TO_SENDERS = ("phase_not_resumable", NOT_APPROVED_REASON, "not_ready")
 """A person sends, so idle time, errors and a usage limit refuse no send."""
@@ -191,7 +194,7 @@ def _refusal(record: Record, problem: str, hint: str) -> RunNotAllowed:
 def with_run_begun(
     record: Record, fields: Run, now: datetime, shell: str | None = None, *, sends: bool = False
 ) -> Record:
-    """Begins a run of a command, or a send, at ``now``; ``shell`` is the host whose agent typed it."""
+    """Begins a run of a command, or a send, at ``now``; ``shell`` is the host whose agent typed the command."""
     if sends:
         fields = {**fields, "turn": current_turn(record)}
     begun = with_new_run(record, {**fields, "started_at": format_time(now)})
@@ -202,7 +205,7 @@ def with_run_begun(
 
 
 def answer_message(record: Record, now: datetime) -> list[NewMessage]:
-    """Returns what people answered to the agent's questions, as messages of the turn that began last."""
+    """Returns what people answered to the agent's questions, as messages of the latest turn."""
     return [
         new_message(SYSTEM, f"What you asked an approval for was {given['answer']}{_said(given)}", now)
         for given in untold_answers({**record, "runs": record["runs"][:-1]})
@@ -215,7 +218,7 @@ def _said(given: GivenAnswer) -> str:
 
 
 def is_over(run: Run) -> bool:
-    """Whether the process of ``run`` may no longer end it."""
+    """Whether the process of ``run`` is no longer allowed to end the run."""
     # The end of a command still counts if its process was wrongly taken for gone.
     return has_ended(run) and (is_send(run) or run.get("end") != LOST)
 

@@ -1,7 +1,7 @@
 """Own work: an agent ends its turn, and its host wakes it when its work in the background is over.
 
-Until then the run is open. If no host says for sure that the agent waits, the wait is ``assumed``: it may be the end.
-An end that is only concluded from a wait gives way to any later news of the agent.
+Until then the run is open. If no host says for sure that the agent waits, the wait is ``assumed``: perhaps the agent
+has ended. Any later event of the agent takes back an end that was only concluded from a wait.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ if TYPE_CHECKING:
 
 
 def with_wait(record: Record, run: Run, work: OwnWork, fields: Run, now: datetime) -> Record:
-    """Notes that the agent of ``run`` waits for ``work``; ``fields`` are what it said."""
+    """Notes that the agent of ``run`` waits for ``work``; ``fields`` are what the agent said."""
     fields = with_held_question(record, run, fields)
     if has_ended(run):
-        if run.get("end") == ENDED_WITH_HOST and "last_message" not in run:  # it stays ended
+        if run.get("end") == ENDED_WITH_HOST and "last_message" not in run:  # the run stays ended
             return with_run(record, {**run, **without_keys(fields, "reported", "detail")})
         if run.get("interruption") != INTERRUPTED and not seems_over(run):
             return record
@@ -69,7 +69,7 @@ def with_word_of_host(record: Record, run: Run, interruption: str | None, now: d
     """Notes the host's word that the agent of ``run`` only waits, or was stopped for ``interruption``."""
     if interruption is not None:
         fields: Run = {"detail": STOPPED_MEANWHILE, "interruption": interruption}
-        return with_end(record, run, KILLED, fields, now) if "own_work" in run else record  # else no news
+        return with_end(record, run, KILLED, fields, now) if "own_work" in run else record  # no wait: no news
     if not _waits(run) or "assumed" not in run["own_work"]:
         return record
     known: OwnWork = {key: value for key, value in run["own_work"].items() if key != "assumed"}  # type: ignore[assignment]  # it may be absent
@@ -77,17 +77,17 @@ def with_word_of_host(record: Record, run: Run, interruption: str | None, now: d
 
 
 def with_agent_woken(record: Record, run: Run, now: datetime, *, decides: bool) -> Record:
-    """Notes that the agent of ``run`` starts once more, which approves nothing."""
+    """Notes that the agent of ``run`` starts again after its wait; this alone approves nothing."""
     if seems_over(run):
         if now < parse_time(run["ended_at"]):
             return record
         record = without_concluded_end(record, run, now)
         run = updated_run(record, run)
-    if not _waits(run) or _is_older(now, run["own_work"]):  # a start from before the wait is none
+    if not _waits(run) or _is_older(now, run["own_work"]):  # a start before the wait wakes nobody
         return record
     answered, woken = answer_of(record), without_keys(run, "own_work")
     if answered is None or not waits_with_question(run):
-        # decides: also something other than a recorded answer approves.
+        # decides: the settings let a resume approve a question that nobody answered.
         holds: Run = {} if decides or not waits_with_question(run) else {"unanswered": True}
         return with_activity(with_run(record, {**woken, **holds}), now)
     record = with_activity(with_run(record, without_keys(woken, "reported", "detail", "unanswered")), now)
@@ -97,15 +97,15 @@ def with_agent_woken(record: Record, run: Run, now: datetime, *, decides: bool) 
 
 
 def is_wait_over(run: Run, running: Collection[str], now: datetime) -> bool:
-    """Whether nothing is left that the agent of ``run`` waits for, as the main agent's turn shows."""
+    """Whether the end of the main agent's turn shows that the agent of ``run`` has nothing left to wait for."""
     work = run["own_work"]
-    # Only the first tasks are known: with so many, it may wait for any task that runs.
+    # Only the first tasks are stored. An agent with so many tasks can wait for any task that runs.
     may_wait = len(work["tasks"]) >= MOST_TASKS and running
     return not (_is_older(now, work) or may_wait or any(task in running for task in work["tasks"]))
 
 
 def with_end_of_wait(record: Record, run: Run, now: datetime, *, may_have_finished: bool) -> Record:
-    """Ends ``run``: its agent has nothing left to wait for, and nobody woke it."""
+    """Ends ``run``: its agent has nothing left to wait for, and nobody woke the agent."""
     kept: Run = {"own_work": run["own_work"]}
     if run.get("detail") == MARKER_DETAIL:
         kept["detail"] = MARKER_DETAIL
@@ -115,7 +115,7 @@ def with_end_of_wait(record: Record, run: Run, now: datetime, *, may_have_finish
 
 
 def with_last_turn(record: Record, run: Run, now: datetime) -> Record:
-    """Ends ``run``: its host says that the agent has finished, so its words before the wait were its last."""
+    """Ends ``run``: its host says that the agent has finished, so the last words are those before the wait."""
     said: Run = {"detail": MARKER_DETAIL} if run.get("detail") == MARKER_DETAIL else {}
     return _with_answer_kept(record, with_end(record, run, STOPPED, said, now))
 
@@ -128,7 +128,7 @@ def _with_answer_kept(record: Record, ended: Record) -> Record:
 
 
 def with_open_question(run: Run, fields: Run, why: str) -> Run:
-    """Adds ``why`` the agent asked before its wait to its last words, if nobody answered."""
+    """Adds the agent's question (``why``) from before its wait to its last words, if nobody answered."""
     if not waits_for_approval(run.get("reported")):
         return fields
     asking: Run = {**fields, "reported": run["reported"], "detail": MARKER_DETAIL}

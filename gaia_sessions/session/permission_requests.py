@@ -45,12 +45,12 @@ class SeenCalls:
 
     def __init__(self) -> None:
         self.calls: dict[str, SeenCall] = {}  # by the host's keys
-        self.rounds: list[datetime] = []  # when each message of the agent began: after all results of the one before
-        self.other_results: dict[str, datetime] = {}  # when results were written whose calls are not here
+        self.rounds: list[datetime] = []  # when each message of the agent began, after all earlier results
+        self.other_results: dict[str, datetime] = {}  # when the results without a call in ``calls`` were written
 
 
 def requests_of(run: Run) -> list[Asked]:
-    """The stored requests of ``run``, the oldest first."""
+    """Returns the stored requests of ``run``, the oldest first."""
     if "waiting" not in run:
         return []
     others = run["waiting"].get("others", [])
@@ -59,13 +59,13 @@ def requests_of(run: Run) -> list[Asked]:
 
 
 def renewed(run: Run, transcript: str | None) -> Run:
-    """``run`` with ``transcript`` as the file that its agent writes now."""
+    """Returns ``run`` with ``transcript`` as the file that its agent writes now."""
     # An agent of a workflow keeps its transcript, which is among the files of the workflow.
     return {**run, "transcript_path": transcript} if transcript and "workflow" not in run else run
 
 
 def with_request(record: Record, run: Run, request: Asked, seen: SeenCalls | None) -> Record:
-    """``record`` with ``request`` among the requests of ``run`` that are not answered."""
+    """Adds ``request`` to the requests of ``run`` that are not answered."""
     if not is_live(run) or "end" in run or "own_work" in run:
         return record
     now = parse_time(request["since"])
@@ -81,7 +81,7 @@ def with_request(record: Record, run: Run, request: Asked, seen: SeenCalls | Non
 
 
 def still_asked(run: Run, now: datetime, written_at: datetime | None, seen: SeenCalls | None) -> list[Asked]:
-    """The requests of ``run`` that are not answered; if ``seen`` is None, the time of the last write decides."""
+    """Returns the unanswered requests of ``run``; if ``seen`` is None, the time of the last write decides."""
     requests = requests_of(run)
     if seen is not None:
         return unanswered(requests, seen)
@@ -91,7 +91,7 @@ def still_asked(run: Run, now: datetime, written_at: datetime | None, seen: Seen
 
 
 def unanswered(requests: Sequence[Asked], seen: SeenCalls) -> list[Asked]:
-    """The ``requests`` that the transcript does not show to be answered."""
+    """Returns the ``requests`` for which the transcript shows no answer."""
     all_asked = {one.get("asked") for one in requests}
     left, unknown = [], []
     # A result answers the request for its call. Without calls, a result answers the latest request before the result.
@@ -119,11 +119,11 @@ def _without_results(requests: list[Asked], results: Iterable[datetime]) -> list
 
 
 def _calls_for(request: Asked, since: datetime, seen: SeenCalls, all_asked: set[str | None]) -> list[SeenCall]:
-    """The calls that ``request`` may be for."""
+    """Returns the calls for which ``request`` may have been made."""
     if "call" in request:
         found = seen.calls.get(request["call"])
         return [found] if found else []
-    # A host may show the hook another input than the transcript has. Then the tool decides.
+    # The input that a host shows the hook can differ from the input in the transcript. Then the tool decides.
     before = (call for call in seen.calls.values() if call.at <= since + FLUSH_TIME)
     possible = [call for call in before if call.answered_at is None or call.answered_at > since]
     exact = [call for call in possible if call.asked == request.get("asked")]
@@ -138,7 +138,7 @@ def _is_same(one: Asked, other: Asked) -> bool:
 
 
 def request_at(now: datetime, tool: str, asked: str | None, call: str | None) -> Asked:
-    """A request for ``tool`` at ``now``; some hosts report no ``call``."""
+    """Makes a request for ``tool`` at ``now``; some hosts report no ``call``."""
     request: Asked = {"since": format_time(now), "for": tool}
     if asked is not None:
         request["asked"] = asked

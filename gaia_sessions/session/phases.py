@@ -18,7 +18,7 @@ ABANDONED = "abandoned"
 OUTCOMES = (COMPLETED, FAILED, ABANDONED)
 RESUMABLE = (INVESTIGATING, PLANNING, APPROVAL)
 MARKER_PHASES = (*RESUMABLE, FAILED)
-"""The phases that the marker of a stop may name."""
+"""The phases that the marker of a stop can name."""
 
 _CARRYING_OUT = (EXECUTING, VALIDATING)
 _WORKING_PHASES = (INVESTIGATING, PLANNING, APPROVAL, EXECUTING, VALIDATING)
@@ -41,7 +41,7 @@ MOVES: dict[str, tuple[str, ...]] = {
 PHASES = tuple(MOVES)
 
 # An end that was inferred, or that a hook of the host took back, can be wrong: then the work returns to its phase
-# before, which may be any phase. Only a report of the host corrects an end. No command does.
+# before, which can be any phase. Only a report of the host corrects an end. No command does.
 CORRECTIONS: dict[str, tuple[str, ...]] = {**MOVES, **dict.fromkeys(OUTCOMES, PHASES)}
 
 AGENT_AT_WORK = "the agent starts, or is seen at work after an assumed end"
@@ -76,12 +76,12 @@ EVENTS: dict[str, dict[str, str]] = {
 
 
 def phase_after(event: str, phase: str) -> str:
-    """The phase of work in ``phase`` after ``event``."""
+    """Returns the phase to which ``event`` leads from ``phase``."""
     return EVENTS[event].get(phase, phase)
 
 
 def check_phase(phase: object) -> str:
-    """Returns ``phase`` if it is one of the nine."""
+    """Returns ``phase`` if it is one of the nine phases."""
     if not isinstance(phase, str) or phase not in MOVES:
         from gaia_sessions.errors import UnknownPhase
 
@@ -90,7 +90,7 @@ def check_phase(phase: object) -> str:
 
 
 def check_outcome(outcome: object) -> str:
-    """Returns ``outcome`` if work may end with it."""
+    """Returns ``outcome`` if it is a final phase."""
     if not isinstance(outcome, str) or outcome not in OUTCOMES:
         from gaia_sessions.errors import UnknownOutcome
 
@@ -124,7 +124,7 @@ def is_resumable(phase: str) -> bool:
 
 
 def is_marker_phase(phase: str) -> bool:
-    """Whether the marker of a stop may name ``phase``."""
+    """Whether the marker of a stop can name ``phase``."""
     return phase in MARKER_PHASES
 
 

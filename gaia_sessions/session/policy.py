@@ -89,13 +89,13 @@ _IDLE_CHECK = "idle_seconds"
 
 
 class Limits:
-    """The idle time and the number of errors must be below these limits."""
+    """The limits of the resume check: the idle time and the number of errors must be below them."""
 
     __slots__ = ("explicit_approvals", "idle", "max_errors", "quiet")
 
     def __init__(self, idle: timedelta, max_errors: int, quiet: timedelta, *, explicit_approvals: bool = False) -> None:
         self.idle = idle
-        self.explicit_approvals = explicit_approvals  # if true, to resume the session does not approve it
+        self.explicit_approvals = explicit_approvals  # if true, resuming a session does not approve its question
         self.max_errors = max_errors
         self.quiet = quiet  # decides nothing: after this time without activity, an agent at work is called quiet
 
@@ -119,7 +119,7 @@ class ResumeCase:
         self.phase = _phase_after_loss(record, dead_runs)
         self.now = now
         self.limits = limits
-        self.dead_runs = dead_runs  # the numbers of the runs whose host is proved to be gone
+        self.dead_runs = dead_runs  # the numbers of the runs whose process is proved to be gone
         self.cancellation = cancellation
         self.updated = updated
         self.idle_seconds = seconds_between(idle_since, now)
@@ -135,7 +135,7 @@ def decide(
     cancellation: Cancellation | None,
     written_at: datetime | None,
 ) -> Decision:
-    """The decision on ``record``; ``dead_runs`` count as ended."""
+    """Decides whether ``record`` can be resumed; ``dead_runs`` count as ended."""
     updated = parse_time(record["last_updated"])
     active = _last_activity(updated, now, written_at)
     idle_since = _resting_since(record, active)
@@ -173,7 +173,7 @@ def decide(
 
 
 def decide_without_record(agent_id: str, problem: str | None) -> Decision:
-    """The decision on a session that is missing, or that cannot be read because of ``problem``."""
+    """Returns the decision on a session that is missing (``problem`` is None), or that cannot be read."""
     reason = "not_found" if problem is None else "corrupt"
     return {
         "should_resume": False,
@@ -193,12 +193,12 @@ def _phase_after_loss(record: Record, dead_runs: frozenset[int]) -> str:
 
 
 def resting_since(record: Record, now: datetime, written_at: datetime | None) -> datetime:
-    """The time from which idle time counts: the last activity, or the reset of the usage limit."""
+    """Returns the time from which idle time counts: the last activity, or the reset of the usage limit."""
     return _resting_since(record, _last_activity(parse_time(record["last_updated"]), now, written_at))
 
 
 def _last_activity(updated: datetime, now: datetime, written_at: datetime | None) -> datetime:
-    """The last activity; a write to the transcript counts, unless its time is in the future."""
+    """Returns the time of the last activity; a write to the transcript counts, unless its time is in the future."""
     return max(updated, written_at) if written_at and not is_ahead(written_at, now) else updated
 
 
@@ -207,7 +207,7 @@ def _resting_since(record: Record, active: datetime) -> datetime:
 
 
 def is_waiting_for_limit(record: Record, now: datetime) -> bool:
-    """Whether the usage limit that interrupted the work is not reset yet."""
+    """Whether the session still waits for the reset of a usage limit."""
     return "paused_until" in record and now < parse_time(record["paused_until"])
 
 
@@ -228,7 +228,7 @@ def _advice(reasons: list[str], agent_id: str, record: Record, answer: tuple[str
 
 
 def resume_summary(decision: Decision) -> ResumeSummary:
-    """``decision`` in the short form of summaries."""
+    """Returns ``decision`` in the short form of summaries."""
     summary: ResumeSummary = {
         "should_resume": decision["should_resume"],
         "reason": decision["reason"],
@@ -238,12 +238,12 @@ def resume_summary(decision: Decision) -> ResumeSummary:
 
 
 def may_go_on(decision: Decision) -> bool:
-    """Whether the session may be resumed, now or after a limit is reset."""
+    """Whether the session can be resumed, now or when a usage limit is reset."""
     return decision["should_resume"] or decision["reason"] == "waiting_for_limit"
 
 
 def is_only_expired(decision: Decision) -> bool:
-    """Whether only the idle time forbids to resume the session."""
+    """Whether idle time is the only reason against a resume."""
     return [check["name"] for check in decision["checks"] if not check["ok"]] == [_IDLE_CHECK]
 
 
@@ -253,12 +253,12 @@ def is_running(decision: Decision) -> bool:
 
 
 def live_runs(decision: Decision) -> list[int]:
-    """The numbers of the runs whose agents are at work, as far as is known."""
+    """Returns the numbers of the runs whose agents are at work, as far as is known."""
     return _runs_found(decision, _LIVE_RUN_CHECK)
 
 
 def claimed_runs(decision: Decision) -> list[int]:
-    """The numbers of the runs that were just delegated and have not started."""
+    """Returns the numbers of the runs that were just delegated and have not started."""
     return _runs_found(decision, _CLAIM_CHECK)
 
 
@@ -350,29 +350,30 @@ ADVICE = {
     RESUMABLE_REASON: "resume it with its metadata and history as context",
     "not_found": "start new work",
     "corrupt": "start new work, and fix or remove the file",
-    CANCELLED_REASON: "start new work if you need it; what this session found so far is kept",
+    CANCELLED_REASON: "what this session found so far is kept; for new work, type: gaia-sessions create",
     "phase_not_resumable": "start new work: only investigating, planning and approval can be resumed",
     "running": "do not resume it: its agent may still be at work",
     "claimed": "wait: somebody is about to resume it",
     NOT_APPROVED_REASON: "to make it resumable, a person types this in a terminal: gaia-sessions approve {id}",
     "not_ready": "start new work, or allow resuming again: gaia-sessions update {id} --resume-ready",
-    "clock_skew": "once the clock is right, type: gaia-sessions update {id}",
+    "clock_skew": "when the clock is right, type: gaia-sessions update {id}",
     "waiting_for_limit": (
-        "wait until the limit is reset; if it is already reset, type: gaia-sessions update {id} --resume-ready"
+        "wait until the limit is reset; if the limit is already reset, type: gaia-sessions update {id} --resume-ready"
     ),
     _EXPIRED_REASON: "to make it resumable again, type: gaia-sessions update {id}",
-    "too_many_errors": "start new work: this one keeps failing, as last_error shows",
+    "too_many_errors": "this session keeps failing; to end it, so that you can continue it in a new session, type: "
+    "gaia-sessions finalize {id} failed",
 }
 """What to do for each reason, in the order of the policy; ``{id}`` becomes the ID of the session."""
 
-ADVICE_WHEN_ASKED = "to make it resumable, approve it, or deny it in the same way: gaia-sessions approve {id}"
+ADVICE_WHEN_ASKED = "to make it resumable, type this (or deny instead of approve): gaia-sessions approve {id}"
 """What to do if the session waited too long for an approval."""
 
 ADVICE_WHEN_ANSWERED = {
     "approved": "resume it: its question was approved",
     "denied": "resume it, and choose another way: its question was denied",
 }
-"""What to do if the session may be resumed and its question was answered."""
+"""What to do if the session can be resumed and its question was answered."""
 
 ADVICE_WHEN_NEW = "start the work: there is nothing to resume yet"
 

@@ -32,7 +32,7 @@ NO_PURPOSE = "general"
 
 
 def new_record(agent_id: str, agent_name: str, purpose: str, metadata: dict[str, Json], now: datetime) -> Record:
-    """The record of a new session: ``initializing``, not resumable, revision 1."""
+    """Returns the record of a new session: ``initializing``, not resumable, revision 1."""
     timestamp = format_time(now)
     return {
         "agent_id": agent_id,
@@ -52,12 +52,12 @@ def new_record(agent_id: str, agent_name: str, purpose: str, metadata: dict[str,
 
 
 def encode(record: Record, limit: int = strict.DOCUMENT_LIMIT) -> bytes:
-    """The bytes of ``state.json``."""
+    """Returns the bytes of ``state.json``."""
     return strict.dumps(record, limit)
 
 
 def decode(data: bytes, agent_id: str) -> Record:
-    """The record in ``data``, which must have the ID ``agent_id``."""
+    """Reads the record in ``data``, which must have the ID ``agent_id``."""
     document = strict.load_object(data)
     # The users' own program wrote records without schema and revision.
     for key, default in DEFAULTS.items():
@@ -73,7 +73,7 @@ def decode(data: bytes, agent_id: str) -> Record:
 
 
 def normalize_document(document: dict[str, Json]) -> dict[str, Json]:
-    """``document`` without the two invalid values that the users' own program may have written."""
+    """Returns ``document`` without two invalid values that the users' own program may have written."""
     # A clock that was set back makes a negative duration.
     duration = document.get("duration_seconds")
     if isinstance(duration, int | float) and duration < 0:
@@ -85,7 +85,7 @@ def normalize_document(document: dict[str, Json]) -> dict[str, Json]:
 
 def has_newer_schema(record: Record | dict[str, Json]) -> bool:
     """Whether a later version wrote ``record``: such a record is shown, and never rewritten."""
-    schema = record["schema"]  # not checked yet: it may be any JSON
+    schema = record["schema"]  # not checked yet: the value can be any JSON
     return isinstance(schema, int) and not isinstance(schema, bool) and schema > SCHEMA
 
 
@@ -100,13 +100,13 @@ def check_readable(record: Record) -> None:
 
 
 def parent_id_of(record: Record) -> str | None:
-    """The ID of the session above, if this version understands it."""
+    """Returns the ID of the session above, if this version understands it."""
     parent_id: object = record.get("parent_id")
     return parent_id if isinstance(parent_id, str) and is_agent_id(parent_id) else None
 
 
 def is_child(record: Record, parent_ids: Collection[str], *, open_only: bool) -> bool:
-    """Whether the parent of ``record`` is one of ``parent_ids``; with ``open_only``, it must be open too."""
+    """Whether the parent of ``record`` is one of ``parent_ids``; with ``open_only``, the session must be open too."""
     return parent_id_of(record) in parent_ids and (not open_only or is_open(record))
 
 
@@ -121,7 +121,7 @@ def is_open_of_app(record: Record, app: str, user: str | None) -> bool:
 
 
 ANSWER_WORDS: dict[AnswerKey, str] = {"denial": "denied", "approval": "approved"}
-"""The word of each answer by its key; if a record has both, the first counts."""
+"""The word of each answer by its key; if a record has both keys, ``denial`` counts."""
 
 ANSWERED = "answered"
 """The word of an answer that was sent to the agent as text: nobody reads whether the text is a yes."""
@@ -130,11 +130,11 @@ _ANSWERS = (*ANSWER_WORDS.values(), ANSWERED)
 
 
 UPDATE = "update"
-"""The ``by`` of an approval that nobody gave: an update moved the session on."""
+"""The ``by`` of an approval that nobody gave: an update left the phase ``approval`` without an answer."""
 
 
 def answer_of(record: Record) -> tuple[str, Answer] | None:
-    """``approved`` or ``denied``, and its message; None if nobody answered what the session waits for."""
+    """Returns ``approved`` or ``denied``, and the answer; None if the session does not wait, or has no answer."""
     if waits_for_approval(record["phase"]):
         for key, word in ANSWER_WORDS.items():
             if key in record:
@@ -143,7 +143,7 @@ def answer_of(record: Record) -> tuple[str, Answer] | None:
 
 
 NOT_APPROVED_REASON = "not_approved"
-"""The session waits for an approval that the caller may not give."""
+"""The reason if the session waits for an approval that the caller is not allowed to give."""
 
 
 def is_asking(record: Record) -> bool:
@@ -152,7 +152,7 @@ def is_asking(record: Record) -> bool:
 
 
 def given_answers(record: Record) -> list[GivenAnswer]:
-    """All answers so far, the oldest first; the one that holds has its whole message."""
+    """Returns all answers, the oldest first; the answer to the current question has its whole message."""
     given, answered = [one for one in record.get("answers", ()) if one["answer"] in _ANSWERS], answer_of(record)
     if answered is None:
         return given
@@ -164,12 +164,12 @@ def given_answers(record: Record) -> list[GivenAnswer]:
 
 
 def words_that_are_no_answers(record: Record) -> list[str]:
-    """Words in ``answers`` that are no answers: somebody edited the record."""
+    """Returns words in ``answers`` that are no answers: somebody edited the record."""
     return [one["answer"] for one in record.get("answers", ()) if one["answer"] not in _ANSWERS]
 
 
 def answer_words(given: GivenAnswer, longest: int) -> str:
-    """An answer as a line: its word, whether an agent typed it, and its message cut to ``longest``."""
+    """Returns an answer as a line: its word, whether an agent typed it, and its message cut to ``longest``."""
     from .visible import visible_line  # few sessions wait for an answer
 
     word = given["answer"] + (" in an agent's shell" if "shell" in given else "")

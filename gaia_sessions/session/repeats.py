@@ -30,14 +30,14 @@ class PastCall:
         self.key = key
         self.message = message  # the ID of the message with the call, or ``key``
         self.call_text = call_text  # the tool and its input
-        self.result = result  # None if it is not written yet
+        self.result = result  # None if the result is not written yet
         self.seconds = seconds  # infinite if the call reads the output of background work
         self.was_refused = was_refused  # by a hook: the call was never made
 
 
 def row_before(call: str, calls: Iterable[PastCall]) -> int | None:
-    """How many messages right before ``call`` made the same call with the same result; ``calls``: newest first."""
-    # None if the answer depends on what is not written yet. A call that is not written is taken for the newest one.
+    """Counts the messages right before ``call`` with the same call and result; ``calls`` begins with the newest."""
+    # The count is None if it depends on calls that are not written yet. A ``call`` that is not written is the newest.
     call_text = own_message = result = None
     is_written = is_waiting = False
     messages: set[str] = set()
@@ -63,12 +63,12 @@ def row_before(call: str, calls: Iterable[PastCall]) -> int | None:
     count = len(messages)
     if is_written and not is_waiting:
         return count
-    enough = TOLD_AFTER if is_written else TOLD_AFTER - 1  # the last message before it may be missing too
+    enough = TOLD_AFTER if is_written else TOLD_AFTER - 1  # the last message before ``call`` can be missing too
     return 0 if count < enough else None
 
 
 def warning(tool: str) -> str:
-    """What an agent is told before the fourth identical call."""
+    """Returns what an agent is told before the fourth identical call."""
     return (
         f"The last {TOLD_AFTER} calls of {tool} had this same input, and all had the same result. "
         "If this call has the same result, the next one is refused. Do something else, or report what you have."
@@ -76,7 +76,7 @@ def warning(tool: str) -> str:
 
 
 def refusal(tool: str, *, cancels: bool) -> str:
-    """What an agent is told instead of the fifth identical call."""
+    """Returns what an agent is told instead of the fifth identical call."""
     found = f"{_LOOP}the last {REFUSED_AFTER} calls of {tool} had this same input, and all had the same result."
     if cancels:
         return f"{found} The work is cancelled. {USE_NO_MORE_TOOLS}"
@@ -84,7 +84,7 @@ def refusal(tool: str, *, cancels: bool) -> str:
 
 
 def reason_to_cancel(agent_id: str, tool: str) -> str:
-    """Why the work around the session ``agent_id`` is cancelled."""
+    """Returns the reason of the cancellation that the loop of session ``agent_id`` causes."""
     return f"a loop: {agent_id} made the same call of {tool} again and again, with the same result"
 
 

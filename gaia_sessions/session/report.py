@@ -1,6 +1,6 @@
 """The report on a session: its status and its result, in one shape for every end.
 
-If the session is open, its latest run that began decides. Work that its own agent stopped is a success.
+If the session is open, the latest run that began decides. If the run's own agent stopped, that is a success.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ class Findings:
 
 
 def report(record: Record, findings: Findings, now: datetime, limit: int | None) -> Report:
-    """The report on the session of ``record``; ``limit`` is as in ``usage_of``."""
+    """Returns the report on the session of ``record``; ``limit`` is as in ``usage_of``."""
     run, used = run_of(record, findings.dead_runs), usage_of(record, now, limit)
     status = _status_of(record, run, findings, now)
     is_unfinished = status not in (SUCCESS, RUNNING)
@@ -167,8 +167,8 @@ def report(record: Record, findings: Findings, now: datetime, limit: int | None)
 
 
 def _status_of(record: Record, run: Run | None, findings: Findings, now: datetime) -> Status:
-    """The status of the work."""
-    # An outcome stays if the session is cancelled later.
+    """Returns the status of the work."""
+    # A later cancellation does not change an outcome.
     if is_success(record["phase"]):
         return SUCCESS
     if findings.cancellation is not None and not is_failure(record["phase"]):
@@ -183,12 +183,12 @@ def _status_of(record: Record, run: Run | None, findings: Findings, now: datetim
 
 
 def _has_timed_out(run: Run) -> bool:
-    """Whether the command of ``run`` reached its time limit, in whatever phase it left the session."""
+    """Whether the command of ``run`` reached its time limit, whatever the phase of the session is."""
     return is_own_run(run) and run.get("end") == RUN_FAILED and run.get("detail") == TIMED_OUT
 
 
 def _limit_text(run: Run, used: TokenUsage) -> str | None:
-    """Which limit the command of ``run`` reached; None if it reached none."""
+    """Says which limit the command of ``run`` reached; None if it reached none."""
     if not is_own_run(run) or run.get("end") != RUN_FAILED:
         return None
     if run.get("detail") == OUT_OF_TOKENS:
@@ -203,19 +203,19 @@ def _limit_text(run: Run, used: TokenUsage) -> str | None:
 
 
 def turn_id_of(record: Record, turn: TurnOf) -> str:
-    """The ID of a turn: the ID of its run's task, else the generation of the transcript and the turn's number."""
+    """Returns the ID of a turn: the task ID of its run, else the transcript's generation and the turn's number."""
     return task_id_of(record, turn["run"]) if "run" in turn else f"{generation_of(record)}.{turn['turn']}"
 
 
 def task_id_of(record: Record, run: int) -> str:
-    """The ID of one run as a task: ``sub-`` and a UUID that is always the same for the same run."""
+    """Returns the ID of one run as a task: ``sub-`` and a UUID that is always the same for this run."""
     # Computed and not stored, so that runs in old records have an ID too.
     name = "\n".join((record["agent_id"], record["created_at"], str(run)))
     return f"sub-{UUID(bytes=sha256(name.encode()).digest()[:16], version=4)}"
 
 
 def _said_last(run: Run, findings: Findings, error: str | None) -> str | None:
-    """The last words of the agent of ``run``, unless they are the ``error``."""
+    """Returns the last words of the agent of ``run``, unless they are the ``error``."""
     # A command's last words are the end of its output. If there is no output, an earlier message is not its answer.
     if is_own_run(run) and (has_ended(run) or is_send(run)) and "last_message" not in run:
         return None

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from .shared_keys import Delta
 
     class Wanted(TypedDict, total=False):
-        """The wishes for a new session, as ``NewSession`` takes them; None leaves a value open."""
+        """The values that a caller gives for a new session, as ``NewSession`` takes them; None means not given."""
 
         agent_name: str | None
         purpose: str | None
@@ -114,7 +114,7 @@ class NewSession:
         self.delta = delta  # the first change of the shared state
 
     def record(self, now: datetime, random_bytes: RandomBytes) -> Record:
-        """The record of the session; a generated ID is made from ``now`` and ``random_bytes``."""
+        """Returns the record of the session; a generated ID is made from ``now`` and ``random_bytes``."""
         agent_id = self.agent_id or new_agent_id(now, random_bytes)
         record = new_record(agent_id, self.agent_name, self.purpose, self.metadata, now)
         if self.max_depth is not None:
@@ -132,7 +132,7 @@ class NewSession:
         return record
 
     def after(self, earlier: Record, system_prompt: str | None) -> NewSession:
-        """The same request for a session that continues ``earlier``, with its values in place of defaults."""
+        """Returns this request for a session that continues ``earlier``; values of ``earlier`` replace defaults."""
         return NewSession(
             earlier["agent_name"] if self.agent_name == NO_NAME else self.agent_name,
             earlier["purpose"] if self.purpose == NO_PURPOSE else self.purpose,
@@ -151,7 +151,7 @@ class NewSession:
 
 
 class Start:
-    """Which session a command is to work on: ``agent_id``, which exists, or a new one."""
+    """The session on which a command works: the existing session ``agent_id``, or a new session."""
 
     __slots__ = ("_program", "_wanted", "agent_id", "continues", "new_id")
 
@@ -177,7 +177,7 @@ class Start:
         return self.agent_id is None and self.continues is None
 
     def new_session(self, earlier: Record | None) -> NewSession:
-        """The new session, which continues ``earlier`` if there is one."""
+        """Returns the request for a new session, which continues ``earlier`` if that is not None."""
         name, purpose = (earlier["agent_name"], earlier["purpose"]) if earlier else (self._program, NO_PURPOSE)
         tools = earlier.get("allowed_tools") if earlier else None
         wanted = {"agent_name": name, "purpose": purpose, "allowed_tools": tools, **self._wanted}
@@ -193,7 +193,7 @@ def checked_update(
     max_tokens: int | None = None,
     question: str | None = None,
 ) -> Asked:
-    """The request of one update, checked; None leaves a value as it is."""
+    """Checks the values of one update, and returns them as a request; None leaves a value as it is."""
     asked: Asked = {}
     if phase is not None:
         asked["phase"] = check_phase(phase)
@@ -214,32 +214,32 @@ def checked_update(
 
 
 def outcome_of(asked: Asked) -> str | None:
-    """The final phase that an update asks for, if it asks for one."""
+    """Returns the final phase that an update asks for; None if it asks for none."""
     phase = asked.get("phase")
     return phase if phase is not None and is_final(phase) else None
 
 
 def reserved_for(asked: Asked) -> int:
-    """How many bytes of the record an update must leave free."""
-    # Data of the user leaves 192 KiB for runs and ends. An end needs no free room. Any other update leaves 2 KiB.
+    """Returns how many bytes of the record an update must leave free."""
+    # The user's data must leave 192 KiB for runs and ends. An end need not leave room. Any other update leaves 2 KiB.
     if "metadata" in asked or len(asked.get("error", "")) > MAX_MESSAGE_LENGTH:
         return ROOM_FOR_ENDS
     return RESERVED_BYTES if outcome_of(asked) is None else 0
 
 
 def checked_answer(message: str | None, if_revision: int | None) -> str:
-    """The message of an answer; empty if there is none."""
+    """Checks and returns the message of an answer; empty if there is none."""
     check_if_revision(if_revision)
     return _checked_text(message, "message") or ""
 
 
 def check_if_revision(if_revision: int | None) -> None:
-    """Refuses what cannot be a revision; None means any revision."""
+    """Refuses a value that cannot be a revision; None means any revision."""
     _checked_number(if_revision, "if_revision", least=0)
 
 
 def check_metadata(metadata: object) -> dict[str, Json]:
-    """A copy of ``metadata`` as a JSON object."""
+    """Returns a copy of ``metadata``, which must be a JSON object."""
     copy = strict.normalize_value(metadata, "metadata")
     if not isinstance(copy, dict):
         raise errors.InvalidInput(f"must be an object, not {strict.json_type_of(copy)}", "metadata")
@@ -247,7 +247,7 @@ def check_metadata(metadata: object) -> dict[str, Json]:
 
 
 def with_update(record: Record, asked: Asked, now: datetime) -> Record:
-    """The record after an update; the same record if the session has already ended as asked."""
+    """Returns the record after an update; the same record if the session has already ended as asked."""
     outcome = outcome_of(asked)
     if is_final(record["phase"]):
         if asked == {"phase": record["phase"]}:
@@ -270,7 +270,7 @@ def with_update(record: Record, asked: Asked, now: datetime) -> Record:
 
 
 def rests_with_question(record: Record, now: datetime, dead_runs: frozenset[int]) -> bool:
-    """Whether the session waits for an answer, given or not, and no agent at work decides its phase."""
+    """Whether the phase is ``approval``, answered or not, and no agent at work decides the phase."""
     if not waits_for_approval(record["phase"]):
         return False
     # An agent that waits for its own work, or that a message woke, does not decide.
@@ -281,11 +281,11 @@ def rests_with_question(record: Record, now: datetime, dead_runs: frozenset[int]
 def check_approved(
     record: Record, phase: str | None, now: datetime, dead_runs: frozenset[int], shell: str | None
 ) -> None:
-    """Refuses to move a session out of ``approval`` to ``phase`` before a person has answered."""
+    """Refuses an update that moves a session from ``approval`` to ``phase`` before a person has answered."""
     if phase is None or waits_for_approval(phase) or not rests_with_question(record, now, dead_runs):
         return
-    # A person may end the session without an answer. In an agent's shell (``shell`` names its host), an end needs an
-    # answer, and any other move is refused.
+    # A person is allowed to end the session without an answer. In an agent's shell (``shell`` names its host), an end
+    # needs an answer, and any other move is refused.
     answered = answer_of(record)
     has_person, enough = (answered is not None, shell is None), any if is_final(phase) else all
     if not enough(has_person):
@@ -295,7 +295,7 @@ def check_approved(
 def with_question_passed(
     record: Record, phase: str | None, now: datetime, dead_runs: frozenset[int], shell: str | None
 ) -> Record:
-    """With a note that an update moved the session on from its question without an answer."""
+    """Notes that an update to ``phase`` left the session's question without an answer."""
     if phase is None or is_final(phase) or waits_for_approval(phase) or not is_asking(record):
         return record
     if not rests_with_question(record, now, dead_runs):
@@ -314,7 +314,7 @@ def with_answer(
     by: str,
     shell: str | None,
 ) -> Record:
-    """The record with a new answer, which is activity and replaces an earlier answer."""
+    """Adds an answer, which counts as activity and replaces an earlier answer."""
     updates.check_open(record)
     # An agent at work was told the earlier answer when it was resumed. A new answer would not reach it.
     for run in record.get("runs", ()):
@@ -336,12 +336,13 @@ def _checked_text(value: str | None, where: str) -> str | None:
 def _checked_question(question: str, phase: str | None) -> str:
     check_string(question, "question")
     if not waits_for_approval(phase):
-        raise errors.InvalidInput("a question needs the phase approval", hint="add --phase approval")
+        raise errors.InvalidInput("a question must come with the phase approval", hint="add --phase approval")
     if not question.strip():
         raise errors.InvalidInput("the question is blank", hint="say what you ask, or leave the question out")
     if len(question) > MAX_MESSAGE_LENGTH:
         found = f"the question has {len(question):,} characters; the limit is {MAX_MESSAGE_LENGTH:,}"
-        raise errors.InvalidInput(found, hint="shorten the question, and add your findings to the transcript")
+        hint = "shorten the question; to store more text, type gaia-sessions transcript ID --append assistant TEXT"
+        raise errors.InvalidInput(found, hint=hint)
     return question
 
 

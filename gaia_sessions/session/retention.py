@@ -31,11 +31,11 @@ RESERVED_BYTES = 2 << 10
 """The bytes that any write but an end must leave free, so that an end can be written."""
 
 BYTES_FOR_RUN = 1280
-"""The bytes that a new run needs at most, without the figures of its host, which full records leave out."""
+"""The bytes that a new run needs at most, without the figures from its host, which are left out if a record is full."""
 
 
 def trim_record(record: Record) -> Record:
-    """``record`` with as many runs and as long texts as every record may have."""
+    """Drops runs and cuts texts of ``record`` beyond the limits that hold for all records."""
     if has_newer_schema(record):
         return record
     runs = record.get("runs", [])
@@ -56,9 +56,9 @@ def trim_record(record: Record) -> Record:
 def fit_record(
     record: Record, reserved: int = 0, previous: Record | None = None, *, spare: int = 0
 ) -> tuple[Record, bytes]:
-    """The record as it is stored, and its bytes; a record that is too long loses the parts needed least."""
-    # ``spare`` bytes must stay free. With ``reserved``, nothing is left out, and so many more bytes must stay free,
-    # unless the record is no larger than ``previous``.
+    """Returns the record as it is stored, and its bytes; a record that is too long loses the least needed parts."""
+    # ``spare`` bytes must stay free. If ``reserved`` is not 0, no part is lost, and ``reserved`` more bytes must stay
+    # free, unless the record is no larger than ``previous``.
     record = trim_record(record)
     limit = DOCUMENT_LIMIT - spare
     try:

@@ -26,22 +26,22 @@ def is_call(message: NewMessage) -> bool:
 
 
 def is_answer(message: NewMessage) -> bool:
-    """Whether an agent says it, and calls no tool."""
+    """Whether ``message`` is an agent's text, and not a call of a tool."""
     return message["role"] == _ASSISTANT and not is_call(message)
 
 
 def is_sent(message: NewMessage) -> bool:
-    """Whether somebody sends it to an agent, so that a turn may begin with it."""
+    """Whether somebody sent ``message`` to an agent, so that a turn can begin with it."""
     return not (is_result(message) or is_call(message) or is_answer(message))
 
 
 def last_answer(messages: Sequence[NewMessage]) -> str:
-    """The last answer in ``messages``; empty if there is none."""
+    """Returns the last answer in ``messages``; empty if there is none."""
     return next((one["content"] for one in reversed(messages) if is_answer(one)), "")
 
 
 def rounds_of(messages: Sequence[Kind]) -> list[list[Kind]]:
-    """``messages`` in the shortest pieces that separate no call from its result."""
+    """Cuts ``messages`` into the shortest pieces in which every call is with its result."""
     # Everything between the first and the last message with one ID stays together. A call stays with the words that its
     # assistant said right before it. A result without an ID belongs to the message before it.
     last_places = {found.get("tool_call_id"): place for place, found in enumerate(messages) if "tool_call_id" in found}
@@ -66,12 +66,12 @@ def _goes_on(messages: Sequence[NewMessage], place: int) -> bool:
 
 
 def lone_results(messages: Sequence[NewMessage]) -> set[str]:
-    """The IDs of the results among ``messages`` whose calls are not there."""
+    """Returns the call IDs of the results in ``messages`` whose calls are not in ``messages``."""
     calls = {found["tool_call_id"] for found in messages if "tool_call_id" in found and not is_result(found)}
     return {found["tool_call_id"] for found in messages if is_result(found) and "tool_call_id" in found} - calls
 
 
 def without_lone_results(messages: Sequence[Kind]) -> list[Kind]:
-    """``messages`` without the results whose calls are not among them."""
+    """Returns ``messages`` without the results whose calls are not in ``messages``."""
     lone = lone_results(messages)
     return [found for found in messages if not (is_result(found) and found.get("tool_call_id") in lone)]

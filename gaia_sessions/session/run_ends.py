@@ -1,7 +1,8 @@
 """How a run ends, and what each end does to the session.
 
-Evidence comes in any order, and repeatedly: stronger evidence replaces weaker. In a session that has ended, it corrects
-the end of the run, and the outcome only if that was provisional. Only its wrapper ends a run of ours, or its loss.
+Evidence comes in any order, and repeatedly: stronger evidence replaces weaker. In a session that has ended, evidence
+corrects the end of the run, and the outcome only if the outcome was provisional. A run of ours is ended only by its
+wrapper, or by the proof that its wrapper is gone.
 """
 
 from __future__ import annotations
@@ -79,7 +80,7 @@ _OUTDATED_KEYS = ("detail", "interruption", "waiting", "own_work")
 _RANK_OF_PRESUMED = ENDS.index(RUN_RETURNED) + 0.5
 
 _INFERRED_ENDS = frozenset([ENDED_WITH_HOST, LOST])
-"""Ends that follow from the host's end: an agent that was delegated and not refused worked until then."""
+"""Ends that follow from the end of a host: an agent that was delegated and not refused worked until that moment."""
 
 
 def is_silent_stop(run: Run) -> bool:
@@ -88,7 +89,7 @@ def is_silent_stop(run: Run) -> bool:
 
 
 def is_stronger_evidence(run: Run, end: str, interruption: str | None = None) -> bool:
-    """Whether ``end`` is stronger evidence than the end of ``run``, if it has one."""
+    """Whether ``end`` is stronger evidence than the end of ``run``, or ``run`` has no end."""
     if not has_ended(run):
         return True
     known = _RANK_OF_PRESUMED if "own_work" in run else _rank(run["end"], run.get("interruption"))
@@ -96,7 +97,7 @@ def is_stronger_evidence(run: Run, end: str, interruption: str | None = None) ->
 
 
 def _rank(end: str, interruption: str | None) -> float:
-    """The place of an end among ``ENDS``; a presumed interruption is weaker than any report about the agent."""
+    """Returns the rank of an end in ``ENDS``; a presumed interruption is weaker than any report about the agent."""
     if interruption == INTERRUPTED:
         return _RANK_OF_PRESUMED
     # Any other interruption is weaker than the report that somebody gave up the work.
@@ -117,7 +118,7 @@ def is_before(moment: str | None, run: Run) -> bool:
 def with_end(
     record: Record, run: Run, end: str, fields: Run, now: datetime, written_at: datetime | None = None
 ) -> Record:
-    """With ``end`` as the end of ``run``, unless the run has stronger evidence or is ours."""
+    """Ends ``run`` with ``end``, unless the run has stronger evidence or is a run of ours."""
     if is_own_run(run) and end != LOST:
         return record
     return with_end_by_wrapper(record, run, end, fields, now, written_at)
@@ -126,7 +127,7 @@ def with_end(
 def with_end_by_wrapper(
     record: Record, run: Run, end: str, fields: Run, now: datetime, written_at: datetime | None = None
 ) -> Record:
-    """As ``with_end``, also for a run of ours; for such a run, only ``own_runs`` may call this."""
+    """Does the same as ``with_end`` for any run; for a run of ours, only ``own_runs`` is allowed to call this."""
     if not is_stronger_evidence(run, end, fields.get("interruption")):
         return record
     if end == STOPPED:
@@ -140,7 +141,7 @@ def with_end_by_wrapper(
         if is_concluded or run.get("interruption") == INTERRUPTED:
             record = without_concluded_end(record, run, now)
             run = updated_run(record, run)
-        if is_concluded:  # no end of a turn will settle it
+        if is_concluded:  # no later end of a turn settles the return
             record = with_end_by_wrapper(record, run, end, fields, now)
             return with_settled_return(record, updated_run(record, run), now)
     if end in _INFERRED_ENDS:
@@ -156,13 +157,13 @@ def with_end_by_wrapper(
 
 
 def with_end_of_gone_host(record: Record, run: Run, now: datetime, written_at: datetime | None) -> Record:
-    """With ``run`` lost, because the process of its host is gone."""
+    """Ends ``run`` as lost, because the process of its host is gone."""
     return with_end(record, run, LOST, {"detail": crash_text(run)}, now, written_at)
 
 
 def with_earlier_runs_lost(record: Record, detail: str, now: datetime) -> Record:
-    """With every run lost that has no end, except the latest."""
-    # Each run is judged beside the latest alone: a record may have thousands.
+    """Ends as lost every run that has no end, except the latest run."""
+    # Each step sees a record with only two runs, one run and the latest: a record can have thousands.
     *earlier, latest = record["runs"]
 
     def as_lost(run: Run) -> Run:
@@ -172,7 +173,7 @@ def with_earlier_runs_lost(record: Record, detail: str, now: datetime) -> Record
 
 
 def with_failure_detail(record: Record, run: Run, detail: str) -> Record:
-    """With the agent's own description of its failure; the error is not counted again."""
+    """Notes the agent's own description of its failure; the error is not counted again."""
     previous_detail = run.get("detail")
     if run.get("end") != RUN_FAILED or previous_detail == detail:
         return record
@@ -184,7 +185,7 @@ def with_failure_detail(record: Record, run: Run, detail: str) -> Record:
 
 
 def with_silent_stop(record: Record, run: Run, now: datetime) -> Record:
-    """With a stop without a last message: the run stays open until its delegation returns."""
+    """Notes a stop without a last message: the run stays open until its delegation returns."""
     if run.get("end") == RUN_RETURNED:
         return with_end(record, run, STOPPED, {}, now)
     if has_ended(run) or is_silent_stop(run):
@@ -193,12 +194,12 @@ def with_silent_stop(record: Record, run: Run, now: datetime) -> Record:
 
 
 def marker_fields(marked_phase: str | None) -> Run:
-    """The fields of a run that the marker of its stop sets."""
+    """Returns the fields of a run that the marker of its stop sets."""
     return {} if marked_phase is None else {"reported": marked_phase, "detail": MARKER_DETAIL}
 
 
 def with_settled_return(record: Record, run: Run, now: datetime) -> Record:
-    """With failed work, if ``run`` returned without a stop and the session cannot be resumed."""
+    """Ends the session as failed if ``run`` returned without a stop and the phase is not resumable."""
     if run.get("end") != RUN_RETURNED or not is_latest(record, run):
         return record
     if phase_after(AGENT_FAILED, record["phase"]) == record["phase"]:
@@ -218,7 +219,7 @@ def may_be_rejudged(record: Record, run: Run) -> bool:
 
 
 def with_later_stop(record: Record, run: Run, fields: Run, now: datetime) -> Record:
-    """With a second stop of ``run``, which replaces the first: a hook kept the agent at work in between."""
+    """Replaces the first stop of ``run`` by a second stop: a hook kept the agent at work in between."""
     # A phase from the marker of the first stop no longer counts. A phase reported by command does.
     earlier = without_keys(run, "reported", "detail") if run.get("detail") == MARKER_DETAIL else run
     fields = with_held_question(record, earlier, fields)
@@ -228,7 +229,7 @@ def with_later_stop(record: Record, run: Run, fields: Run, now: datetime) -> Rec
 
 
 def with_held_question(record: Record, run: Run, fields: Run) -> Run:
-    """``fields`` with the phase of the question that the agent was woken with, unless it asks another."""
+    """Adds the phase ``approval`` to ``fields`` if the agent was woken without an answer and asks nothing new."""
     if not (holds_question(record) and is_latest(record, run)):
         return fields
     if waits_for_approval(fields.get("reported", run.get("reported"))):
@@ -238,7 +239,7 @@ def with_held_question(record: Record, run: Run, fields: Run) -> Run:
 
 
 def _last_activity(record: Record, run: Run, now: datetime) -> datetime:
-    """The latest known activity of ``run``: its delegation, or a later write."""
+    """Returns the latest known activity of ``run``: its start or delegation, or a later change of the record."""
     run_began, active = started_or_claimed_at(run) or now, parse_time(record["last_updated"])
     return min(max(run_began, active), now)
 
@@ -256,7 +257,7 @@ def _with_corrected_end(run: Run, end: str, fields: Run) -> Run:
 
 
 def _phase_after_stop(record: Record, run: Run) -> str:
-    """The phase that the marker names; without a marker, the phase reported before decides."""
+    """Returns the phase that the marker names; without a marker, the last phase reported in the run decides."""
     reported = run.get("reported")
     if run.get("detail") == MARKER_DETAIL and reported is not None:
         return reported
@@ -269,12 +270,12 @@ def _apply_stop(record: Record, run: Run, now: datetime) -> Record:
 
 
 def _asking_anew(record: Record, run: Run) -> Record:
-    """Without the old answer; after a marker, also without the old question."""
+    """Removes the old answer; after a marker, also the old question."""
     return without_question(record) if run.get("detail") == MARKER_DETAIL else without_answer(record)
 
 
 def _apply_kill(record: Record, run: Run, now: datetime) -> Record:
-    """Gives up the work, unless the run was only interrupted: then the session may be resumed."""
+    """Gives up the work; if the run was only interrupted, keeps the session resumable."""
     record = with_activity(record, now)
     if "interruption" not in run:
         return with_event(record, WORK_GIVEN_UP, now)
@@ -314,7 +315,7 @@ _EFFECTS: dict[str, Effect] = {
 
 
 def _apply_return_of_send(record: Record, run: Run, now: datetime) -> Record:
-    """The send was the answer to the question."""
+    """Removes the question and its answer: the send answered the question."""
     record = with_activity(record, now)
     if run.get("detail") == MARKER_DETAIL:
         return with_phase(without_question(record), run["reported"], now)
@@ -327,7 +328,7 @@ def _apply_failure_of_send(record: Record, run: Run, now: datetime) -> Record:
 
 
 def _apply_end_of_send(record: Record, _run: Run, now: datetime) -> Record:
-    """No end of a send ends the session."""
+    """Notes the end of a send, which never ends the session."""
     return with_event(with_activity(record, now), AGENT_INTERRUPTED, now)
 
 

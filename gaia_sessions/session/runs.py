@@ -1,6 +1,6 @@
-"""The runs of a session: how they begin and start, and how they are found by a host's exact keys.
+"""The runs of a session: how they begin and start, and how events find them by a host's exact keys.
 
-The only hosts that it names are those whose agents have unique IDs.
+This module names a host only if the IDs of the host's agents are unique.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ CLAIM_LIFETIME = timedelta(minutes=10)
 
 # Other hosts use an agent's ID only inside its conversation: Codex makes paths from the name of a task.
 HOSTS_WITH_UNIQUE_AGENTS = frozenset(["claude-code"])
-"""Hosts that give each agent a random ID, and keep it when the conversation's ID changes."""
+"""Hosts that give each agent a random ID, which stays when the conversation's ID changes."""
 
 CLIENT_IS_OVER = "crashed or was closed"
 
 _START_KEYS = frozenset(["started_at", "host_agent_id", "reported"])
 
 _ENDS_WITHOUT_AGENT = frozenset([DENIED, ENDED_WITH_HOST, LOST, KILLED])
-"""Ends of a run whose agent may never have started."""
+"""Ends that a run can have although its agent never started."""
 
 
 def has_ended(run: Run) -> bool:
@@ -56,12 +56,12 @@ def may_be_at_work(run: Run) -> bool:
 
 
 def is_live(run: Run) -> bool:
-    """Whether ``run`` may be at work and has no end, whatever became of its host's process."""
+    """Whether ``run`` has no end and may be at work, even if its host's process is gone."""
     return not has_ended(run) and may_be_at_work(run)
 
 
 def runs_of_gone_hosts(record: Record, is_gone: Callable[[HostProcess], bool]) -> frozenset[int]:
-    """The numbers of the runs without an end whose process is gone, as ``is_gone`` says."""
+    """Returns the numbers of the runs without an end for whose process ``is_gone`` is true."""
     return frozenset(
         run["run"]
         for run in record.get("runs", ())
@@ -70,12 +70,12 @@ def runs_of_gone_hosts(record: Record, is_gone: Callable[[HostProcess], bool]) -
 
 
 def process_of(run: Run) -> HostProcess | None:
-    """The process that ``run`` ends with: its wrapper, or its host if that is known."""
+    """Returns the process whose end is the end of ``run``: the wrapper, else the host's process if it is known."""
     return run.get("wrapper") or run.get("host_process")
 
 
 def is_own_run(run: Run) -> bool:
-    """Whether a process of ours began ``run``: only that process ends it, or the proof that it is gone."""
+    """Whether a process of ours, the wrapper, began ``run``; only the wrapper, or proof of its loss, ends the run."""
     return "wrapper" in run
 
 
@@ -97,12 +97,12 @@ def is_work_of_command(record: Record) -> bool:
 
 
 def times_held(record: Record) -> int:
-    """How often the agent of the latest run was kept from stopping while it had open todos."""
+    """Returns how often the agent of the latest run was kept from stopping while it had open todos."""
     return sum(len(run.get("held", ())) for run in record.get("runs", [])[-1:])
 
 
 def client_of(run: Mapping[str, object]) -> str:
-    """The program that ran the agent, as people write its name: ``Claude Code``; ``its client`` if unknown."""
+    """Returns the name of the program that ran the agent, such as ``Claude Code``; ``its client`` if unknown."""
     if "wrapper" in run:
         return "its sender" if "turn" in run else "gaia-sessions run"
     words = str(run["host"]).split("-") if "host" in run else ()
@@ -110,7 +110,7 @@ def client_of(run: Mapping[str, object]) -> str:
 
 
 def crash_text(run: Mapping[str, object]) -> str:
-    """Why nobody reported an end of ``run``, in words for people."""
+    """Returns in words why nobody reported an end of ``run``."""
     when = "before the agent started" if was_only_delegated(run) else "while the agent was at work"
     return f"{client_of(run)} {CLIENT_IS_OVER} {when}"
 
@@ -121,31 +121,31 @@ def was_only_delegated(run: Mapping[str, object]) -> bool:
 
 
 def is_work(run: Run) -> bool:
-    """Whether an agent was or is at work in ``run``, as far as is known: such a run counts, and takes time."""
+    """Whether an agent was or is at work in ``run``, as far as is known: only such runs count, and take time."""
     if not has_ended(run):
         return may_be_at_work(run)
     return run.get("end") != DENIED and not (was_only_delegated(run) and run.get("end") in _ENDS_WITHOUT_AGENT)
 
 
 def host_outlives_conversation(run: Run, is_alive: Callable[[HostProcess], bool]) -> bool:
-    """Whether ``run`` ended only with its conversation while its host still runs, so that its agent may too."""
+    """Whether only the conversation of ``run`` ended and the host still runs, so that the agent may still work."""
     return run.get("end") == ENDED_WITH_HOST and "host_process" in run and is_alive(run["host_process"])
 
 
 def waits_with_question(run: Run) -> bool:
-    """Whether the agent of ``run`` asked for approval and waits for its own work: it is told the answer then."""
+    """Whether the agent of ``run`` asked for approval and waits for its own work: when woken, it is told the answer."""
     return "own_work" in run and not has_ended(run) and waits_for_approval(run.get("reported"))
 
 
 def run_by_number(record: Record, number: int) -> Run | None:
-    """The run with this ``number``, which is not its index; None if the record does not have it."""
+    """Returns the run with this ``number``, which is not its index; None if the record does not have the run."""
     runs = record.get("runs", [])
     place = _place_of(runs, number)
     return runs[place] if place < len(runs) and runs[place]["run"] == number else None
 
 
 def _place_of(runs: list[Run], number: int) -> int:
-    """The index of the run with this ``number``, by binary search: there may be thousands of runs."""
+    """Finds the index of the run with this ``number`` by binary search: there may be thousands of runs."""
     low, high = 0, len(runs)
     while low < high:
         middle = (low + high) // 2
@@ -157,7 +157,7 @@ def _place_of(runs: list[Run], number: int) -> int:
 
 
 def updated_run(record: Record, run: Run) -> Run:
-    """``run`` as it is in ``record``, a later version of its record."""
+    """Returns ``run`` as it is in ``record``, a later version of the run's record."""
     return record["runs"][_place_of(record["runs"], run["run"])]
 
 
@@ -167,14 +167,14 @@ def is_latest(record: Record, run: Run) -> bool:
 
 
 def started_or_claimed_at(run: Run) -> datetime | None:
-    """When the run started, else when it was delegated, as far as known."""
+    """Returns when the run started, else when it was delegated; None if both times are unknown."""
     timestamp = run.get("started_at") or run.get("claimed_at")
     return parse_time(timestamp) if timestamp else None
 
 
 def latest_run_with_file(record: Record) -> Run | None:
-    """The latest run with a transcript or output of its agent; None if the session has ended."""
-    if is_final(record["phase"]):  # it is idle for ever
+    """Returns the latest run with a file of its agent (transcript or output); None if the session has ended."""
+    if is_final(record["phase"]):  # its idle time no longer matters
         return None
     return next((run for run in reversed(record.get("runs", [])) if run.keys() & _FILES), None)
 
@@ -196,23 +196,23 @@ def has_agent(record: Record, now: datetime, dead_runs: Collection[int]) -> bool
 
 
 def with_claimed_run(record: Record, keys: Run, now: datetime) -> Record:
-    """With a new run for a delegation; this changes neither the phase nor ``last_updated``."""
+    """Adds a new run for a delegation; this changes neither the phase nor ``last_updated``."""
     return with_new_run(record, {**keys, "claimed_at": format_time(now)})
 
 
 def run_of_delegation(record: Record, host_session_id: str, tool_use_id: str) -> Run | None:
-    """The run of exactly this delegation, ended or not."""
+    """Returns the run of exactly this delegation, ended or not."""
     keys = {"host_session_id": host_session_id, "tool_use_id": tool_use_id}
     return next((run for run in reversed(record.get("runs", [])) if keys.items() <= run.items()), None)
 
 
 def conversation_of(run: Run) -> str | None:
-    """The conversation that reports the agent: that of its delegation, until the agent outlives it."""
+    """Returns the conversation that reports the agent: the first one, or a later one if the agent outlived it."""
     return run.get("current_host_session_id", run.get("host_session_id"))
 
 
 def run_of_agent(record: Record, host_session_id: str, host_agent_id: str) -> Run | None:
-    """The latest run of exactly this agent; a run without an end comes first, then one of this conversation."""
+    """Returns the latest run of exactly this agent; runs without an end, and of this conversation, come first."""
     # A conversation's ID may change while an agent works (``/clear``). The agent's own ID stays, if it is unique.
     in_conversation: list[Run] = []
     elsewhere: list[Run] = []
@@ -228,13 +228,13 @@ def run_of_agent(record: Record, host_session_id: str, host_agent_id: str) -> Ru
 
 
 def unended_run_in_conversation(record: Record, host_session_id: str) -> Run | None:
-    """The latest run without an end in this conversation of the host."""
+    """Returns the latest run without an end in this conversation of the host."""
     runs = (run for run in reversed(record.get("runs", [])) if not has_ended(run))
     return next((run for run in runs if conversation_of(run) == host_session_id), None)
 
 
 def with_current_conversation(record: Record, run: Run, host_session_id: str) -> Record:
-    """With ``host_session_id`` as the conversation that now reports the agent of ``run``."""
+    """Notes that the conversation ``host_session_id`` now reports the agent of ``run``."""
     updated = without_keys(run, "current_host_session_id")
     if host_session_id != run.get("host_session_id"):
         updated["current_host_session_id"] = host_session_id
@@ -242,48 +242,48 @@ def with_current_conversation(record: Record, run: Run, host_session_id: str) ->
 
 
 def delegation_alias(host_session_id: str, tool_use_id: str) -> Alias:
-    """The key by which a store finds the session of this delegation."""
+    """Returns the key by which a store finds the session of this delegation."""
     return "delegation", (host_session_id, tool_use_id)
 
 
 def agent_alias(host_session_id: str, host_agent_id: str, host: str | None = None) -> Alias:
-    """The key by which a store finds the session of this agent, in this conversation or in all of its host."""
+    """Returns the key by which a store finds the session of this agent, in this conversation or the whole host."""
     if host in HOSTS_WITH_UNIQUE_AGENTS:
         return "agent_of_host", (host, host_agent_id)
     return "agent", (host_session_id, host_agent_id)
 
 
 def workflow_alias(host: str, run_id: str, key: str | None = None) -> Alias:
-    """The key by which a store finds the session of this workflow, or of the agent with ``key`` in it."""
+    """Returns the key by which a store finds the session of this workflow, or of its agent with ``key``."""
     return ("workflow", (host, run_id)) if key is None else ("workflow_agent", (host, run_id, key))
 
 
 def orphan_alias(host_session_id: str, parent_host_agent_id: str, host: str | None = None) -> Alias:
-    """The key by which a store finds a session whose parent is unknown, by the agent that began it."""
+    """Returns the key by which a store finds a session without a parent, made from the agent that delegated."""
     return "orphan", agent_alias(host_session_id, parent_host_agent_id, host)[1]
 
 
 def is_orphan(record: Record, run: Run) -> bool:
-    """Whether ``record`` has no parent, although ``run`` names the agent that began it."""
+    """Whether ``record`` has no parent, although ``run`` names the agent that delegated this work."""
     return "parent_id" not in record and "parent_host_agent_id" in run and "host_session_id" in run
 
 
 def found_by(record: Record) -> tuple[bool, str | None, list[str], list[Alias]]:
-    """Whether the session is open, its parent, its ``open_conversations``, and every key that it must have."""
+    """Returns whether the session is open, its parent, its ``open_conversations``, and its aliases."""
     parent_id = parent_id_of(record)
-    if has_newer_schema(record):  # it counts as open: its phase and its runs may be unknown here
+    if has_newer_schema(record):  # this record counts as open: we may not know its phase and its runs
         return True, parent_id, [], []
     is_open, runs = not is_final(record["phase"]), record.get("runs", [])
     return is_open, parent_id, _conversations_of(runs) if is_open else [], _aliases_of(record, runs)
 
 
 def aliases_of(record: Record) -> list[Alias]:
-    """Every key by which a store must find ``record``."""
+    """Returns every key by which a store must find ``record``."""
     return [] if has_newer_schema(record) else _aliases_of(record, record.get("runs", []))
 
 
 def open_conversations(record: Record) -> list[str]:
-    """The conversations whose next event concerns open work: of runs without an end, and of the latest run."""
+    """Returns the conversations whose events matter to open work: of runs without an end and of the latest run."""
     return found_by(record)[2]
 
 
@@ -315,19 +315,19 @@ def _conversations_of(runs: list[Run]) -> list[str]:
 
 
 def with_alias(alias: Alias, records: Iterable[Record]) -> list[Record]:
-    """The ``records`` that have ``alias``."""
+    """Returns the ``records`` that have ``alias``."""
     return [record for record in records if alias in aliases_of(record)]
 
 
 def newest_of(records: list[Record]) -> Record | None:
-    """The record that was created last: an agent that wakes after its end begins another session."""
+    """Returns the record that was created last: an agent that wakes after its end begins another session."""
     if len(records) < 2:  # noqa: PLR2004  # reads times only if they decide
         return records[0] if records else None
     return max(records, key=lambda record: (parse_time(record["created_at"]), record["agent_id"]))
 
 
 def with_reported_phase(record: Record, phase: str) -> Record:
-    """With ``phase`` as the reported phase of the latest run, if that has no end."""
+    """Notes ``phase`` as the reported phase of the latest run, if that run has no end."""
     run = record.get("runs", [])[-1:]
     if not run or has_ended(run[0]):
         return record
@@ -335,14 +335,14 @@ def with_reported_phase(record: Record, phase: str) -> Record:
 
 
 def with_stated_phase(record: Record, phase: str, now: datetime, summary: str | None = None) -> Record:
-    """As ``with_phase``, with the phase noted as reported."""
-    # An agent at work was told the last answer. So its next question is a new one, also in the same phase.
+    """Sets ``phase`` as ``with_phase`` does, and notes that the agent reported it."""
+    # An agent at work was told the last answer. So its next question is a new question, even if the phase is the same.
     reported = with_reported_phase(record, phase)
     return with_phase(reported if reported is record else without_answer(reported), phase, now, summary)
 
 
 def untold_answers(record: Record) -> list[GivenAnswer]:
-    """The answers that the next agent must be told, because none was told yet; the last one holds."""
+    """Returns the answers that no agent was told yet, for the next agent; only the last answer counts."""
     given = given_answers(record)
     if not given:
         return []
@@ -352,7 +352,7 @@ def untold_answers(record: Record) -> list[GivenAnswer]:
 
 
 def standing_answer(record: Record) -> tuple[str, Answer] | None:
-    """``answer_of``; or ``denied`` if the session was moved on after a denial before any agent was told."""
+    """Returns ``answer_of``, or a denial that no agent was told before the session left ``approval``."""
     answered = answer_of(record)
     if answered is not None or "answers" not in record or waits_for_approval(record["phase"]):
         return answered
@@ -368,7 +368,7 @@ def holds_question(record: Record) -> bool:
 
 
 def with_start(record: Record, run: Run, fields: Run, now: datetime, *, decides: bool = True) -> Record:
-    """The record with ``fields`` of an event from the agent of ``run``; the first such event is its start."""
+    """Adds ``fields`` from an event of the agent of ``run``; the agent's first event is its start."""
     # To resume or begin work that waits for an approval is to approve it, unless a denial is recorded or ``decides`` is
     # false. The phase after the start does not count as reported.
     if fields.items() <= run.items():
@@ -390,7 +390,7 @@ def with_start(record: Record, run: Run, fields: Run, now: datetime, *, decides:
 def with_work_continued(
     record: Record, new_id: str, now: datetime, dead_runs: Collection[int], *, decides: bool
 ) -> Record:
-    """The record ended, because session ``new_id`` continues the work that waited for an approval."""
+    """Ends the session that waited for an approval, because session ``new_id`` continues its work."""
     # Work that paused for another reason, or that somebody has resumed, stays as it is.
     if not waits_for_approval(record["phase"]) or has_agent(record, now, dead_runs):
         return record
@@ -401,14 +401,14 @@ def with_work_continued(
 
 
 def with_presumed_start(record: Record, run: Run, now: datetime) -> Record:
-    """With the start of a run whose host reports none, taken from its delegation."""
+    """Notes the delegation as the start of ``run`` if its host reports no starts."""
     if has_started(run) or not run.get("unannounced"):
         return record
     return with_start(record, run, {"started_at": run.get("claimed_at") or format_time(now)}, now)
 
 
 def with_run(record: Record, run: Run) -> Record:
-    """With ``run`` in place of the run with its number."""
+    """Replaces the run that has the number of ``run``."""
     runs = [*record["runs"]]
     runs[_place_of(runs, run["run"])] = run
     return {**record, "runs": runs}
@@ -419,6 +419,6 @@ def without_keys(run: Run, *keys: str) -> Run:
 
 
 def with_new_run(record: Record, fields: Run) -> Record:
-    """With a new run that has the next number and ``fields``; numbers of dropped runs are not used again."""
+    """Adds a run with ``fields`` and the next number; numbers of dropped runs are not used again."""
     runs = record.get("runs", [])
     return {**record, "runs": [*runs, {"run": runs[-1]["run"] + 1 if runs else 1, **fields}]}

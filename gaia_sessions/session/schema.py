@@ -1,4 +1,4 @@
-"""The checks of a record, with few instructions, since hooks run them: each key alone, then runs and times.
+"""The checks of a record: first each key alone, then runs and times. They are fast, because hooks run them.
 
 The checks of keys are made from ``shapes``. Unknown keys stay in the record, and nobody looks at them.
 """
@@ -67,9 +67,9 @@ USAGE_LIMIT = "usage_limit"
 OVERLOADED = "overloaded"
 CONNECTION_LOST = "connection_lost"
 
-# ``INTERRUPTED`` is presumed if a host reports no end and no longer names the agent as alive.
+# We presume ``INTERRUPTED`` if a host reports no end and no longer names the agent as alive.
 INTERRUPTIONS = (INTERRUPTED, STOPPED_BY_USER, USAGE_LIMIT, OVERLOADED, CONNECTION_LOST)
-"""Why a run was ``killed`` although nobody gave up its work: the session may be resumed."""
+"""Why a run was ``killed`` although nobody gave up its work: the session can be resumed."""
 
 AGENT_STATES = WORKING, WAITING, QUIET = ("working", "waiting", "quiet")
 """What is known of an agent at work: it is active, waits for a person, or was silent for a while."""
@@ -258,7 +258,7 @@ _all_phases = frozenset(PHASES)
 
 
 def check_record(value: object, where: str) -> None:
-    """Refuses ``value`` if it is not a record of this version; the error names a bad key."""
+    """Refuses ``value`` if it is not a record of this version; the error names the bad key."""
     check_record_keys(value, where)
     record: Record = value  # type: ignore[assignment]  # just checked
     if "runs" in record:
@@ -302,7 +302,7 @@ def check_owner_keys(record: Record, prefix: str) -> None:
 
 
 def check_run_end(run: Run, prefix: str) -> None:
-    """Refuses a run that has ended and does not say how and when."""
+    """Refuses a run with an end and no time, or with a time and no end."""
     end, has_ended = run.get("end"), "ended_at" in run
     if has_ended and end is None:
         raise InvalidInput("missing, though the run has ended", f"{prefix}end")
@@ -311,7 +311,7 @@ def check_run_end(run: Run, prefix: str) -> None:
 
 
 def check_run_numbers(record: Record, prefix: str) -> None:
-    """Refuses runs that are not numbered upwards; the last number must fit the number of dropped runs."""
+    """Refuses runs whose numbers do not rise; the last number must be the count of all runs, dropped runs included."""
     runs, dropped = record.get("runs", ()), record.get("runs_dropped", 0)
     number = 0
     for position, run in enumerate(runs, 1):

@@ -456,7 +456,7 @@ class Event(TypedDict, total=False):
     paused_until: Annotated[Time, "When the usage limit is reset."]
     was_running: Annotated[bool, "The agent was at work, although no start was reported."]
     key_pending: Annotated[bool, "The host names the delegation later."]
-    reused_id: Annotated[bool, "The host uses a `tool_use_id` more than once."]
+    reused_id: Annotated[bool, "A client of this kind can use the same `tool_use_id` for several delegations."]
     running: Annotated[list[str], "The agents of the host that are alive."]
     commands: Annotated[list[str], "Other work of the host in the background, of any agent."]
     own_work: Annotated[OwnWork, "The tasks in the background for which the agent waits."]

@@ -1,4 +1,4 @@
-"""The state that sessions share: which keys it may have, who owns each key, and what a delta makes of it.
+"""The state that sessions share: which keys are allowed, who owns each key, and how a delta changes the state.
 
 ``app:x`` belongs to all sessions of an app, ``user:x`` to those of one of its users, any other key to one session.
 Null is a value: only ``unset`` removes a key.
@@ -45,7 +45,7 @@ LONGEST_NAME = 300
 
 
 class Delta:
-    """One change of state: the keys to ``set``, the keys to ``unset``, and the numbers to ``add`` to others."""
+    """One change of state: the keys to ``set``, the keys to ``unset``, and the numbers to ``add`` to other keys."""
 
     __slots__ = ("add", "set", "unset")
 
@@ -72,7 +72,7 @@ class Delta:
 
     @classmethod
     def of_document(cls, document: Json) -> Delta:
-        """The delta in ``{"set": {...}, "unset": [...], "add": {...}}``; each part may be missing."""
+        """Reads the delta in ``{"set": {...}, "unset": [...], "add": {...}}``; each part may be missing."""
         if not isinstance(document, dict):
             raise errors.InvalidInput(f"must be an object, not {strict.json_type_of(document)}", "the delta")
         for name in document:
@@ -82,7 +82,7 @@ class Delta:
         return cls(**document)  # type: ignore[arg-type]  # what was just checked
 
     def parts(self, record: Record) -> dict[Scope, Delta]:
-        """The delta of each scope, with the keys as its document has them."""
+        """Returns the part of this delta for each scope, with keys without their prefix."""
         found: dict[Scope, Delta] = {}
 
         def part_with(key: str) -> tuple[Delta, str]:
@@ -101,7 +101,7 @@ class Delta:
         return found
 
     def applied(self, values: Values, prefix: str = "") -> Values:
-        """The ``values`` after this delta; ``prefix`` is what users write before the keys."""
+        """Returns ``values`` changed by this delta; messages show the keys with ``prefix``."""
         cleared = {*self.unset}
         kept = {key: value for key, value in values.items() if key not in cleared}
         for key, amount in self.add.items():
@@ -120,7 +120,7 @@ _CHECKS = {"set": check_object, "unset": array_of(check_string), "add": map_of(c
 
 
 def check_key(key: str) -> None:
-    """Refuses what cannot be a key, with the prefix of its scope."""
+    """Refuses a text that cannot be a key; the key has the prefix of its scope."""
     check_string(key, "the key")
     name = key.removeprefix(APP) if key.startswith(APP) else key.removeprefix(USER)
     if not name or name != name.strip() or not key.isprintable() or len(key) > _LONGEST_KEY:
@@ -133,7 +133,7 @@ def check_key(key: str) -> None:
 
 
 def checked_owner(app: str | None, user: str | None) -> tuple[str, str] | tuple[None, None]:
-    """An app and its user without space around them, or neither."""
+    """Returns an app and its user without space around them, or None for both."""
     if app is None and user is None:
         return None, None
     if app is None or user is None:
@@ -149,7 +149,7 @@ def _checked_name(name: str, where: str) -> str:
 
 
 def scope_of(key: str, record: Record) -> tuple[Scope, str]:
-    """The owner of ``key`` in the session of ``record``, and the key without its prefix."""
+    """Returns the owner of ``key`` in the session of ``record``, and the key without its prefix."""
     for prefix, scope in ((APP, ("app",)), (USER, ("app", "user"))):
         if key.startswith(prefix):
             if "app" not in record:
@@ -163,7 +163,7 @@ def scope_of(key: str, record: Record) -> tuple[Scope, str]:
 
 
 def merged(record: Record, documents: Mapping[Scope, Document | None]) -> Values:
-    """The whole state that the session of ``record`` sees, with the prefixes of shared keys."""
+    """Returns the whole state that the session of ``record`` sees; shared keys have their prefixes."""
     found = {**record.get("session_state", {})}
     for scope, document in documents.items():
         found |= {prefix_of(scope) + key: value for key, value in document["state"].items()} if document else {}
@@ -171,22 +171,22 @@ def merged(record: Record, documents: Mapping[Scope, Document | None]) -> Values
 
 
 def prefix_of(scope: Scope) -> str:
-    """The prefix of the keys of ``scope``."""
+    """Returns the prefix of the keys of ``scope``."""
     return APP if len(scope) == 1 else USER
 
 
 def revision_of(document: Document | None) -> int:
-    """The revision of a document; 0 if there is none."""
+    """Returns the revision of a document; 0 if there is no document."""
     return document["revision"] if document else 0
 
 
 def scopes_of(record: Record) -> list[Scope]:
-    """The scopes that the session of ``record`` shares, in the order in which they are locked."""
+    """Returns the scopes that the session of ``record`` shares, in the order in which they are locked."""
     return [(record["app"],), (record["app"], record["user"])] if "app" in record else []
 
 
 def with_keys(record: Record, delta: Delta, types: Mapping[str, str]) -> Record:
-    """The record with the ``delta`` of its own keys; ``types`` are the setting ``state.keys``."""
+    """Applies ``delta`` to the session's own keys; ``types`` is the setting ``state.keys``."""
     values = delta.applied(record.get("session_state", {}))
     for key in (*delta.set, *delta.add):
         check_type(key, values[key], types)
@@ -196,7 +196,7 @@ def with_keys(record: Record, delta: Delta, types: Mapping[str, str]) -> Record:
 def with_delta(
     record: Record, delta: Delta, types: Mapping[str, str], now: datetime, expected: int | None = None
 ) -> Record:
-    """As ``with_keys``, as activity; a session of an app has begun then."""
+    """Applies ``delta`` as activity; this begins the work of a new session of an app."""
     check_revision(record, expected)
     check_open(record)
     changed = with_activity(with_keys(record, delta, types), now)
@@ -204,7 +204,7 @@ def with_delta(
 
 
 def first_delta(values: Mapping[str, object], types: Mapping[str, str]) -> Delta:
-    """The delta that sets the ``values`` of a new session."""
+    """Returns the delta that sets the ``values`` of a new session."""
     delta = Delta(values)
     for key, value in delta.set.items():
         check_type(key, value, types)
@@ -212,7 +212,7 @@ def first_delta(values: Mapping[str, object], types: Mapping[str, str]) -> Delta
 
 
 def check_type(key: str, value: Json, types: Mapping[str, str]) -> None:
-    """Refuses a ``key`` that ``types`` do not have, or a value of another type; a key with ":" is free."""
+    """Refuses a ``key`` that ``types`` does not have, or a value of another type; a key with ":" is not checked."""
     if not types or ":" in key:
         return
     if key not in types:
@@ -223,13 +223,13 @@ def check_type(key: str, value: Json, types: Mapping[str, str]) -> None:
 
 
 def with_shared(document: Document | None, scope: Scope, delta: Delta) -> Document:
-    """The document of ``scope`` after the ``delta``, at its next revision."""
+    """Returns the document of ``scope``, changed by ``delta``, with its next revision."""
     old: Document = document or {"scope": [*scope], "revision": 0, "state": {}}
     return {**old, "revision": old["revision"] + 1, "state": delta.applied(old["state"], prefix_of(scope))}
 
 
 def check_document(document: Mapping[str, Json]) -> None:
-    """Refuses what is not a ``Document``, and a document with a key that nobody could set."""
+    """Refuses a value that is not a ``Document``, and a document with an invalid key."""
     _CHECK_SHAPE(document, "")
     checked: Document = document  # type: ignore[assignment]  # what was just checked
     if len(checked["scope"]) not in (1, 2):

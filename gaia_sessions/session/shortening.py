@@ -1,4 +1,4 @@
-"""How a record gets shorter: what every record loses of many runs, and what a record that is too long loses.
+"""How a record gets shorter: what is dropped if there are many runs, and what if a record is too long.
 
 Data that users and agents store (metadata, summary, errors) is never shortened.
 """
@@ -27,14 +27,14 @@ _LATEST_MOVES = 10
 
 
 def without_earlier_runs(record: Record, newest: int) -> Record:
-    """With the ``newest`` runs, and the earlier runs on which an agent may be at work."""
+    """Keeps the ``newest`` runs, and earlier runs on which an agent may be at work; drops the others."""
     runs = record.get("runs", [])
     at_work = [run for run in runs[:-newest] if may_be_at_work(run) and not has_ended(run)]
     return _with_runs(record, [*at_work, *runs[-newest:]])
 
 
 def without_earlier_sends(record: Record, newest: int) -> Record:
-    """With only the ``newest`` sends among the runs; the earlier sends have ended."""
+    """Drops all sends but the ``newest``; the earlier sends have ended."""
     runs = record.get("runs", [])
     dropped = {run["run"] for run in [run for run in runs if is_send(run)][:-newest]}
     return _with_runs(record, [run for run in runs if run["run"] not in dropped])
@@ -48,10 +48,10 @@ def _with_runs(record: Record, kept: list[Run]) -> Record:
 
 
 def with_short_earlier_texts(record: Record, longest: int) -> Record:
-    """With texts of runs and answers cut to ``longest`` characters, except the latest of each kind."""
+    """Cuts texts of runs and answers to ``longest`` characters, except the latest of each kind."""
     for key in ("last_message", "detail"):
         record = _cut(record, key, longest, keep_latest=True)
-    # An answer stays whole until an agent was told it.
+    # An answer stays whole until an agent was told the answer.
     given, untold = record.get("answers", []), untold_answers(record)
     shorter = [one if one in untold else _with_shorter_message(one, longest) for one in given[:-1]] + given[-1:]
     return record if shorter == given else {**record, "answers": shorter}
@@ -77,7 +77,7 @@ def _with_shorter(run: Run, key: RunTextKey, longest: int) -> Run:
 
 
 def shortened(record: Record, limit: int) -> tuple[Record, bytes]:
-    """``record`` and its bytes, at most ``limit``, without the parts needed least."""
+    """Returns ``record`` without the least needed parts, and its bytes, at most ``limit``."""
     for step in _STEPS[:-1]:
         record = step(record)
         try:
@@ -99,14 +99,14 @@ def _with_short_texts(record: Record) -> Record:
 
 
 def _with_latest_run_only(record: Record) -> Record:
-    """With the latest run, runs at work, the latest moves and no old answers: the events have all of them."""
+    """Keeps the latest run, runs at work and the latest moves, and drops answers: the journal has all of them."""
     record = with_latest_moves(without_earlier_runs(record, 1), _LATEST_MOVES)
     return {key: value for key, value in record.items() if key != "answers"} if "answers" in record else record  # type: ignore[return-value]
 
 
 def _without_what_hosts_told(record: Record) -> Record:
-    """Without what hosts reported of each run, and without their files."""
-    # ``consumed`` stays, since the record's sum depends on it. A client begins another conversation then.
+    """Drops what hosts reported of each run, and the paths of files."""
+    # ``consumed`` stays, since the record's sum depends on it. Without ``conversation``, a client begins another one.
     keys = ("usage", "model", "worktree", "conversation", "transcript_path", "output_path")
     return {**record, "runs": [without_keys(run, *keys) for run in record.get("runs", [])]}
 

@@ -1,6 +1,6 @@
 """The state of a session, in one word: the first rule of ``RULES`` that holds gives the word.
 
-Lists, reports, hooks and JSON all use it.
+Lists, reports, hooks and JSON all use this word.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from .schema import AnswerKey, Record, Run
 
     Rule = tuple[str, Callable[["_Case"], bool], Callable[["_Case"], str | None], str]
-    """The word, whether it holds, since when, and its meaning for people."""
+    """The word, whether the rule holds, since when, and the word's meaning for people."""
 
     class State(TypedDict):
         """One of ``STATES``, and since when if known; ``state`` is absent for a record of a later version."""
@@ -60,17 +60,17 @@ class _Case:
 
 
 def latest_begun(record: Record, dead_runs: Collection[int]) -> Run | None:
-    """The latest run that began, or whose host was gone before; a denied run began nothing."""
+    """Returns the latest run that began, or whose host was gone before its start; denied runs do not count."""
     return next((run for run in reversed(record.get("runs", [])) if has_begun(run, dead_runs)), None)
 
 
 def run_of(record: Record, dead_runs: Collection[int]) -> Run | None:
-    """The run that decides the state; if none began, the latest delegated run."""
+    """Returns the run that decides the state; if no run began, the latest delegated run."""
     return latest_begun(record, dead_runs) or next(reversed(record.get("runs", [])), None)
 
 
 def has_begun(run: Run, dead_runs: Collection[int]) -> bool:
-    """Whether an agent began ``run``, as far as is known, or its host was gone before."""
+    """Whether an agent began ``run``, as far as is known, or the host was gone before the start."""
     if has_ended(run):
         return run.get("end") != schema.DENIED
     return may_be_at_work(run) or run["run"] in dead_runs
@@ -86,17 +86,17 @@ _BY_END = {
 
 
 def broken_off(run: Run) -> str | None:
-    """The state of a session whose latest run broke off; None if its own agent ended the run."""
+    """Returns the state of a session whose latest run broke off; None if the run's agent ended the run."""
     if not has_ended(run):
         return CRASHED
-    if is_send(run) and run["end"] == schema.RUN_RETURNED:  # it was answered
+    if is_send(run) and run["end"] == schema.RUN_RETURNED:  # the send was answered
         return None
     word = _BY_END.get(run.get("end", ""))
     return INTERRUPTED if "interruption" in run and word not in (ERROR, CRASHED) else word
 
 
 def state_of(record: Record, decision: Decision, alive: Liveness | None, dead_runs: Collection[int] = ()) -> State:
-    """The state of the session of ``record``; ``alive`` is None if no agent is at work."""
+    """Returns the state of the session of ``record``; ``alive`` is None if no agent is at work."""
     case = _Case(record, decision, alive, latest_begun(record, dead_runs))
     word, since = next((word, since) for word, holds, since, _ in RULES if holds(case))
     state: State = {"state": word}
@@ -109,7 +109,7 @@ def _ended_as(is_outcome: Callable[[str], bool]) -> Callable[[_Case], bool]:
 
 
 def _was_cancelled(case: _Case) -> bool:
-    """Whether a mark ended the session; a mark that came after the end did not."""
+    """Whether a mark ended the session, and not something else before the mark."""
     if "cancellation" not in case.decision or not phases.is_abandoned(case.record["phase"]):
         return False
     at = case.decision["cancellation"].get("at")
@@ -129,13 +129,13 @@ def _broke_off_as(word: str) -> Callable[[_Case], bool]:
 
 
 def _since_phase(case: _Case) -> str:
-    """When the session entered its phase."""
+    """Returns when the session entered its phase."""
     moves = case.record["history"]
     return moves[-1]["timestamp"] if moves else case.record["created_at"]
 
 
 def _since_question(case: _Case) -> str:
-    """When the session began to ask, or its agent stopped to ask again: after a denial the phase stays."""
+    """Returns when the agent last asked: the phase begins, or (after a denial) the agent stops again."""
     asked, run = _since_phase(case), case.run
     stopped = run.get("ended_at", asked) if run is not None and run.get("end") == schema.STOPPED else asked
     return max(asked, stopped, key=parse_time)
@@ -159,7 +159,7 @@ def _since_claim(case: _Case) -> str | None:
 
 
 def _since_end(case: _Case) -> str:
-    """When the latest run ended; if nobody saw its end, when its agent was last active."""
+    """Returns when the latest run ended; if nobody saw the end, when the run's agent was last active."""
     run: Run = case.run or {}
     heard = case.decision.get("last_activity", case.record["last_updated"])
     if "ended_at" not in run:

@@ -1,4 +1,4 @@
-"""How somebody states the end of a session, and the record after that."""
+"""An end that somebody states: its checks, and the record with this end."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ def check_ending(outcome: object, summary: str | None, error: str | None) -> Non
 
 
 def reserved_for_texts(*texts: str | None) -> int:
-    """How many bytes an end with these texts must leave free; short texts always fit."""
+    """Returns how many bytes an end with these texts must leave free; short texts always fit."""
     return RESERVED_BYTES if sum(len(text or "") for text in texts) > MAX_MESSAGE_LENGTH else 0
 
 
 def with_ending(
     record: Record, outcome: str, now: datetime, summary: str | None = None, error: str | None = None
 ) -> Record:
-    """The record ended with ``outcome``; a record that has ended so stays as it is."""
+    """Ends the record with ``outcome``. The same outcome again changes nothing, but confirms a concluded end."""
     if record["phase"] != outcome:
         updates.check_open(record)
         if error is not None:
@@ -42,6 +42,6 @@ def with_ending(
         return record
     from .concluded_ends import has_concluded_outcome  # few ends need it
 
-    # An end that was only concluded from the host's end is now confirmed.
+    # This confirms an end that was only concluded from the end of the host.
     is_concluded = has_concluded_outcome(record, record["runs"][-1])
     return updates.with_stated_end(record, summary, now) if is_concluded else record

@@ -41,14 +41,14 @@ def check_description(description: object) -> str:
 
 
 def check_status(status: object) -> str:
-    """Returns ``status`` if a todo can have it."""
+    """Returns ``status`` if it is one of ``TODO_STATUSES``."""
     if status not in TODO_STATUSES:
         raise errors.BadArgument("status", status, "one of " + ", ".join(TODO_STATUSES))
     return str(status)
 
 
 def check_number(number: object) -> int:
-    """Returns ``number`` if a todo can have it."""
+    """Returns ``number`` if it can be the number of a todo."""
     if not is_integer(number) or not 1 <= number <= LARGEST_INTEGER:
         value = number if not is_integer(number) or abs(number) <= LARGEST_INTEGER else "a number too large"
         raise errors.BadArgument("number", value, "the number of a todo, from 1")
@@ -56,7 +56,7 @@ def check_number(number: object) -> int:
 
 
 def check_todos(todos: object) -> list[Todo]:
-    """A copy of ``todos`` with the keys of a todo only."""
+    """Checks ``todos``, and returns a copy with only the keys of a todo."""
     checked: list[Todo] = []
     for place, todo in enumerate(todos if isinstance(todos, list) else [None]):
         check_todo(todo, f"todos[{place}]")
@@ -66,12 +66,12 @@ def check_todos(todos: object) -> list[Todo]:
 
 
 def with_todo(record: Record, description: str, now: datetime) -> Record:
-    """With a pending todo at the end, as activity at ``now``."""
+    """Adds a pending todo at the end; this counts as activity at ``now``."""
     return with_todos(record, [*record.get("todos", []), {"description": description, "status": TODO_PENDING}], now)
 
 
 def with_todo_status(record: Record, number: int, status: str, now: datetime) -> Record:
-    """With ``status`` in the todo with this ``number``, as activity; ``record`` itself if nothing changes."""
+    """Sets the status of one todo, which counts as activity; returns ``record`` if nothing changes."""
     todos = record.get("todos", [])
     if not 1 <= number <= len(todos):
         raise errors.NoSuchTodo(record["agent_id"], number, len(todos))
@@ -82,14 +82,14 @@ def with_todo_status(record: Record, number: int, status: str, now: datetime) ->
 
 
 def with_todos(record: Record, todos: list[Todo], now: datetime) -> Record:
-    """With ``todos`` as the whole list, as activity; if there are none, the key is absent."""
+    """Replaces the whole list of todos, which counts as activity; the key is absent if the list is empty."""
     check_open(record)
     rest: Record = {key: value for key, value in record.items() if key != "todos"}  # type: ignore[assignment]
     return with_activity({**rest, "todos": todos} if todos else rest, now)
 
 
 def open_todos(record: Record) -> list[NumberedTodo]:
-    """The todos that are neither completed nor cancelled, with their numbers."""
+    """Returns the todos that are neither completed nor cancelled, with their numbers."""
     return [
         {"number": number, "description": todo["description"], "status": todo["status"]}
         for number, todo in enumerate(record.get("todos", ()), 1)
@@ -98,7 +98,7 @@ def open_todos(record: Record) -> list[NumberedTodo]:
 
 
 def numbered_todos(record: Record) -> list[NumberedTodo]:
-    """The todos of ``record`` with their numbers."""
+    """Returns all todos of ``record`` with their numbers."""
     check_readable(record)
     return [
         {"number": number, "description": todo["description"], "status": todo["status"]}

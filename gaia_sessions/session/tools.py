@@ -53,11 +53,11 @@ _HOW_TO_TYPE = "type the name as its client does"
 
 LONGEST_NAME = 200
 MOST_TOOLS = 500
-"""The most names of one list: a record has room for as many, and for the end of the session."""
+"""The most names in one list: with more names, a record would have no room for the end of its session."""
 
 
 class ToolRules:
-    """The rules for every session: ``blocked`` tools, and the tools by type of agent."""
+    """The rules for every session: the ``blocked`` tools, and the tools that each type of agent can use."""
 
     __slots__ = ("_by_type", "blocked")
 
@@ -66,13 +66,13 @@ class ToolRules:
         self._by_type = by_type or {}  # by case-folded type of agent
 
     def lists_of(self, record: Record) -> Iterator[tuple[str, Collection[str]]]:
-        """Each list that limits the agent of ``record``, with the words for its owner."""
+        """Yields each list that limits the agent of ``record``, after words that name the list."""
         if "allowed_tools" in record:
             yield f"the tools of {record['agent_id']}", record["allowed_tools"]
         yield from self.lists_of_type(record["agent_name"])
 
     def lists_of_type(self, agent_name: str) -> Iterator[tuple[str, Collection[str]]]:
-        """The list that limits all agents of this type, if there is one."""
+        """Yields the list that limits all agents of this type, if there is one, after words that name the list."""
         of_type = self._by_type.get(agent_name.casefold())
         if of_type is not None:
             yield f"the tools that the setting limits.tools gives {agent_name}", of_type
@@ -85,7 +85,7 @@ def chosen_tools(
     above: Iterable[Record] = (),
     agent_name: str | None = None,
 ) -> ToolChoice:
-    """Which of the ``requested`` tools an agent may use below the sessions ``above``."""
+    """Chooses from the ``requested`` tools those that an agent below the sessions ``above`` is allowed to use."""
     names = _checked_names(requested, "tools")
     if not names:
         raise InvalidInput("the list of tools is empty", hint="name at least one tool, or leave the list out")
@@ -106,7 +106,7 @@ def chosen_tools(
 
 
 def may_use(name: str, records: Iterable[Record], rules: ToolRules) -> ToolAnswer:
-    """Whether the agent of the first of ``records``, which is below the others, may use the tool ``name``."""
+    """Says whether the agent of the first record may use the tool ``name``; the other ``records`` are above it."""
     records = [*records]
     if _is_name(name):
         reason = _reason_against(name, [one for record in records for one in rules.lists_of(record)], rules)
@@ -122,21 +122,21 @@ def may_use(name: str, records: Iterable[Record], rules: ToolRules) -> ToolAnswe
 
 
 def usable_tools(records: Iterable[Record], rules: ToolRules) -> list[str] | None:
-    """All tools that the agent of the first of ``records`` may use; None means all but blocked tools."""
+    """Returns the tools that the agent of the first record can use; None means all tools that are not blocked."""
     # A name that no tool can have is left out: a client would read ``Read,Bash`` as two tools.
     allowed = _in_all([one for record in records for one in rules.lists_of(record)])
     return None if allowed is None else [tool for tool in allowed if tool not in rules.blocked and _is_name(tool)]
 
 
 def _reason_against(name: str, lists: Iterable[tuple[str, Collection[str]]], rules: ToolRules) -> str | None:
-    """Why an agent that these ``lists`` limit may not use the tool; None if it may."""
+    """Says why an agent that these ``lists`` limit must not use the tool; None if it is allowed to."""
     if name in rules.blocked:
         return f"{name} is blocked for sub-agents"
     return next((f"{name} is not among {whose}" for whose, tools in lists if name not in tools), None)
 
 
 def _in_all(lists: Sequence[tuple[str, Collection[str]]]) -> list[str] | None:
-    """The names that every list has, in the order of the first list; None if there is no list."""
+    """Returns the names that every list has, in the order of the first list; None if there is no list."""
     if not lists:
         return None
     first, *others = (dict.fromkeys(tools) for _, tools in lists)
@@ -148,7 +148,7 @@ def _is_name(name: object) -> bool:
 
 
 def _why_no_name(name: object) -> str | None:
-    """Why no tool can have this name; None if a tool can."""
+    """Says why no tool can have this name; None if a tool can have it."""
     if not isinstance(name, str):
         return "it is not a text"
     if not name:
@@ -167,7 +167,7 @@ def _no_name(name: object) -> str:
 
 
 def _checked_names(names: Iterable[str], where: str) -> list[str]:
-    """``names`` without repetition."""
+    """Checks ``names``, and returns each name once."""
     if isinstance(names, str | bytes):
         raise InvalidInput("must be a list of names, not a text", where)
     checked = []

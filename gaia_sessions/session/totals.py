@@ -1,6 +1,6 @@
 """Totals of many sessions: how they ended, how often they were resumed, and how long they were in each phase.
 
-Stays can be millions, so only their number per length is in memory. A rate of nothing is absent.
+There can be millions of stays, so memory has only the number of stays of each length. A rate without cases is absent.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ class Sum:
             self._reported += 1
 
     def totals(self) -> Totals:
-        """The totals so far."""
+        """Returns the totals so far."""
         ended, counts = self._outcomes.total(), self._counts
         totals: Totals = {
             "sessions": counts["sessions"],
@@ -149,12 +149,12 @@ _ADDED = ("rests", "resumed", "errors", "runs_dropped", "history_dropped")
 
 
 def _written(count: int) -> int:
-    """``count`` as JSON can hold it: strangers may have raised it."""
+    """Limits ``count`` to what JSON can hold: anybody can have written large figures."""
     return min(count, LARGEST_INTEGER)
 
 
 def nearest_rank(lengths: Counter[int], percent: int) -> int:
-    """The shortest of the counted ``lengths`` that at least ``percent`` of them do not exceed; it is no mean."""
+    """Returns the shortest length that at least ``percent`` of all counted ``lengths`` do not exceed."""
     rank = -(-lengths.total() * percent // 100)
     for length in sorted(lengths):
         rank -= lengths[length]

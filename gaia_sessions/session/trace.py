@@ -1,6 +1,6 @@
 """The trace of a session: its root session, and a trace ID for OpenTelemetry and W3C Trace Context.
 
-The ID follows from the root's ID, so it is never stored and is the same for the whole tree.
+The trace ID is made from the root's ID: nobody stores the trace ID, and it is the same for the whole tree.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ _TRACE_DIGITS, _SPAN_DIGITS = 32, 16
 
 
 def trace_of(root_id: str) -> Trace:
-    """The trace of the tree below ``root_id``."""
+    """Returns the trace of the tree of sessions below ``root_id``."""
     return {"root_id": root_id, "trace_id": _digest(root_id, _TRACE_DIGITS)}
 
 
 def traceparent(root_id: str, agent_id: str, run: int) -> str:
-    """The header of W3C Trace Context for what a run starts: its tree's trace, and the run as parent span."""
+    """Returns the W3C header for processes that a run starts: the tree's trace, with the run as parent span."""
     return f"00-{_digest(root_id, _TRACE_DIGITS)}-{_digest(f'{agent_id} {run}', _SPAN_DIGITS)}-01"
 
 

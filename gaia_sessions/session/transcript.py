@@ -1,4 +1,4 @@
-"""The messages of a transcript: their checks, their lines, and what the record says of them.
+"""The messages of a transcript: their checks, their lines, and the keys of the record that describe them.
 
 The store gives a message its number and turn, under the lock of the session.
 """
@@ -77,7 +77,7 @@ def new_message(
     tool_call_id: str | None = None,
     tokens: int | None = None,
 ) -> NewMessage:
-    """A message made at ``now``; arguments that are None are left out."""
+    """Makes a message with the time ``now``; arguments that are None are left out."""
     if role not in ROLES:
         raise errors.BadArgument("role", role, "one of " + ", ".join(ROLES))
     optional = {"tool_name": tool_name, "tool_call_id": tool_call_id, "tokens": tokens}
@@ -88,7 +88,7 @@ def new_message(
 
 
 def message_of(given: object, place: int, now: datetime) -> NewMessage:
-    """The message in ``given``, the item at ``place`` of a list, made at ``now``."""
+    """Makes a message of ``given``, the item at ``place`` in a caller's list, with the time ``now``."""
     where = f"message {place}"
     if not isinstance(given, dict):
         raise errors.InvalidInput(f"must be an object, not {strict.json_type_of(given)}", where)
@@ -105,7 +105,7 @@ def message_of(given: object, place: int, now: datetime) -> NewMessage:
 
 
 def system_prompt_message(text: str, now: datetime) -> NewMessage:
-    """The message that each generation of a transcript begins with."""
+    """Makes the system prompt, the first message of each generation of a transcript."""
     message = new_message(SYSTEM, text, now)
     size = len(text.encode())
     if size > SYSTEM_PROMPT_LIMIT:
@@ -120,35 +120,35 @@ def is_system_prompt(message: Message) -> bool:
 
 
 def system_prompt(messages: Iterator[Message | SessionsError]) -> Message | None:
-    """The system prompt, if the ``messages`` of a transcript begin with one."""
+    """Returns the first of the ``messages`` of a transcript if it is a system prompt; else None."""
     first = next(messages, None)
     return first if isinstance(first, dict) and is_system_prompt(first) else None
 
 
 def spoken(message: NewMessage) -> dict[str, str]:
-    """The part of ``message`` that an agent gets: ``{role, content, tool_name?, tool_call_id?}``."""
+    """Returns the part of ``message`` that an agent gets: ``{role, content, tool_name?, tool_call_id?}``."""
     return {key: message[key] for key in _SPOKEN_KEYS if key in message}  # type: ignore[literal-required]  # its keys
 
 
 def conversation(earlier: Sequence[dict[str, str]], own: Sequence[Message]) -> list[dict[str, str]]:
-    """The messages that an agent gets: the system prompt, ``earlier`` messages, the session's ``own`` messages."""
+    """Returns what an agent gets: the system prompt, ``earlier`` messages, the session's ``own`` messages."""
     first = 1 if own and is_system_prompt(own[0]) else 0
     return [*map(spoken, own[:first]), *earlier, *map(spoken, own[first:])]
 
 
 def without_place(message: NewMessage) -> NewMessage:
-    """``message`` without its number and its turn."""
+    """Returns ``message`` without its number and its turn."""
     return {key: value for key, value in message.items() if key not in ("seq", "turn")}  # type: ignore[return-value]
 
 
 def beginning_with(prompt: NewMessage, seq: int) -> tuple[Record, bytes]:
-    """The keys of a record whose transcript has the system prompt alone, as number ``seq``, and its line."""
+    """Returns the record's keys, and the line, of a transcript with only the system prompt as number ``seq``."""
     _, line = number_messages([without_place(prompt)], seq, _TURN_OF_SYSTEM_PROMPT)
     return with_transcript({}, len(line), seq), line  # type: ignore[typeddict-item]  # a part of a record
 
 
 def number_messages(messages: Sequence[NewMessage], first_seq: int, turn: int) -> tuple[list[Message], bytes]:
-    """``messages`` numbered from ``first_seq`` on, and their lines."""
+    """Numbers ``messages`` from ``first_seq`` on, and returns them with their lines."""
     stored: list[Message] = [{"seq": seq, "turn": turn, **message} for seq, message in enumerate(messages, first_seq)]
     lines = [_line_of(message) for message in stored]
     size = sum(map(len, lines))
@@ -167,52 +167,52 @@ def _line_of(message: Message) -> bytes:
 
 
 def decode_message(line: bytes) -> Message:
-    """The message in ``line``, with unknown keys."""
+    """Reads the message in ``line``; unknown keys stay."""
     message = strict.load_object(line, EVENT_LINE_LIMIT)
     check_message(message, "")
     return message  # type: ignore[return-value]  # just checked
 
 
 def after(seq: int) -> Callable[[Message | errors.SessionsError], bool]:
-    """Whether a message has a higher number than ``seq``; an unreadable message counts as higher."""
+    """Returns a test: whether a message has a higher number than ``seq``, or cannot be read."""
     return lambda message: isinstance(message, errors.SessionsError) or message["seq"] > seq
 
 
 def readable(found: Iterable[Kind | SessionsError]) -> Iterator[Kind]:
-    """The messages of ``found`` that can be read, one at a time."""
+    """Yields the messages of ``found`` that can be read."""
     return (message for message in found if not isinstance(message, errors.SessionsError))
 
 
 def committed_bytes(record: Record) -> int:
-    """How many bytes of the transcript are valid; later bytes in the file are not."""
+    """Returns how many bytes of the transcript are valid; later bytes in the file are not."""
     size: object = record.get("transcript_bytes")
     return size if is_integer(size) and size > 0 else 0
 
 
 def current_turn(record: Record) -> int:
-    """The number of the turn to which new messages belong."""
+    """Returns the number of the turn to which new messages belong."""
     return record.get("turns", 0) + 1
 
 
 def last_seq(record: Record) -> int:
-    """The number of the last message that was ever committed; 0 if there was none."""
+    """Returns the number of the last message that was ever stored; 0 if there was none."""
     return record.get("last_seq", 0)
 
 
 def replaced_through(record: Record) -> int:
-    """The number of the last message that the summary replaces; 0 if there is none."""
+    """Returns the number of the last message that the summary replaces; 0 if there is no summary."""
     compaction = record.get("compaction")
     return compaction["through"] if compaction else 0
 
 
 def with_transcript(record: Record, size: int, seq: int) -> Record:
-    """With ``size`` valid bytes of the transcript, and the number of the last message."""
+    """Notes how many bytes of the transcript are valid, and the number of the last message."""
     return {**record, "transcript_bytes": size, "last_seq": seq}
 
 
 def begun_anew(record: Record, messages: Iterator[Message | SessionsError]) -> tuple[Record, list[NewMessage]]:
-    """``record`` with its ``messages`` archived, and the system prompt, if any, for the new transcript."""
-    # With no message but the system prompt, the record stays as it is.
+    """Begins a new transcript: archives ``messages``, and returns the record and the system prompt, if any."""
+    # If the transcript has only the system prompt, the record stays as it is.
     first = next(messages, None)
     prompt = system_prompt(iter([first])) if first else None
     if first is None or (prompt and prompt["seq"] == last_seq(record)):
@@ -222,17 +222,17 @@ def begun_anew(record: Record, messages: Iterator[Message | SessionsError]) -> t
 
 
 def generation_of(record: Record) -> int:
-    """The generation of the transcript; the first is 0."""
+    """Returns the generation of the transcript; the first is 0."""
     return record.get("transcripts_archived", 0)
 
 
 def with_next_transcript(record: Record, generation: int, seq: int) -> Record:
-    """With an empty transcript of a new ``generation``."""
+    """Notes an empty transcript of a new ``generation``."""
     return {**with_transcript(record, 0, seq), "transcripts_archived": generation}
 
 
 def with_turn(record: Record, number: int | None, now: datetime) -> Record:
-    """With one more complete turn, as activity; a new session has begun then."""
+    """Counts one more complete turn, as activity; the first turn begins the work of a new session."""
     following = current_turn(record)
     if number not in (None, following):
         raise errors.NotTheNextTurn(record["agent_id"], number, following)
@@ -241,7 +241,7 @@ def with_turn(record: Record, number: int | None, now: datetime) -> Record:
 
 
 def is_same_turn(stored: Sequence[Message], given: Sequence[NewMessage]) -> bool:
-    """Whether a stored turn ends with the ``given`` messages, whoever added others before them."""
+    """Whether a stored turn ends with the ``given`` messages; others can be before them."""
     last = stored[len(stored) - len(given) :] if len(given) <= len(stored) else []
     pairs = zip(last, given, strict=len(last) == len(given))
     return bool(last) and all(_is_same(found, message) for found, message in pairs)
@@ -253,7 +253,7 @@ def _is_same(stored: Message, given: NewMessage) -> bool:
 
 
 def without_turns(record: Record, now: datetime) -> Record:
-    """Without turns, summary and last answers."""
+    """Removes the count of turns, the summary of older messages, and the last messages of sends."""
     check_open(record)
     rest: Record = {key: value for key, value in record.items() if key != "compaction"}  # type: ignore[assignment]
     if "runs" in record:
@@ -262,6 +262,6 @@ def without_turns(record: Record, now: datetime) -> Record:
 
 
 def with_message(record: Record, now: datetime) -> Record:
-    """With activity, because a message was added."""
+    """Notes activity, because a message was added."""
     check_open(record)
     return with_activity(record, now)

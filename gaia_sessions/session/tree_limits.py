@@ -30,8 +30,8 @@ TOUCHED_WITHIN = timedelta(minutes=10)
 
 
 def check_depth(parent: Record, above: Mapping[str, Record | None]) -> int:
-    """The greatest depth of a session below ``parent``, if one more level is allowed."""
-    # All sessions above count: one that got its parent late did not pass on the parent's limit to those below it.
+    """Returns the greatest allowed depth of a session below ``parent``; refuses one more level if it is too deep."""
+    # All sessions above count: if a session got its parent after its children, the children lack the parent's limit.
     depth, most = len(above) + 1, _narrowest(parent, above)
     if depth > most:
         raise errors.TooDeep(parent["agent_id"], depth, most)
@@ -39,7 +39,7 @@ def check_depth(parent: Record, above: Mapping[str, Record | None]) -> int:
 
 
 def check_depth_of_work(record: Record, above: Mapping[str, Record | None], least: int) -> None:
-    """Refuses an agent that works deeper than allowed; the caller knows that its depth is at ``least`` this."""
+    """Refuses an agent that works deeper than allowed; the caller knows that the depth is ``least`` or more."""
     depth, most = max(least, len(above)), _narrowest(record, above)
     if depth > most:
         raise errors.TooDeep(None, depth, most)
@@ -51,7 +51,7 @@ def _narrowest(record: Record, above: Mapping[str, Record | None]) -> int:
 
 
 def check_free_place(parent_id: str, at_work: list[str]) -> None:
-    """Refuses another child while too many are at work."""
+    """Refuses another child while too many children are at work."""
     if len(at_work) >= MAX_CHILDREN_AT_WORK:
         raise errors.TooManyChildren(parent_id, at_work, MAX_CHILDREN_AT_WORK)
 

@@ -49,18 +49,18 @@ def check_open(record: Record) -> None:
 
 
 def check_revision(record: Record, expected: int | None) -> None:
-    """Refuses a record with another revision than ``expected``; None means any."""
+    """Refuses a record with another revision than ``expected``; None means any revision."""
     if expected is not None and record["revision"] != expected:
         raise errors.RevisionChanged(record["agent_id"], expected, record["revision"])
 
 
 def with_next_revision(record: Record) -> Record:
-    """With the next revision; a store calls this once for every changed record."""
+    """Adds 1 to the revision; a store calls this once for every changed record."""
     return {**record, "revision": record["revision"] + 1}
 
 
 def with_activity(record: Record, now: datetime, active_at: datetime | None = None) -> Record:
-    """With activity at ``active_at``, by default ``now``."""
+    """Notes activity at ``active_at``, by default ``now``."""
     # ``last_updated`` never moves back, unless it is too far in the future.
     active, last = active_at or now, parse_time(record["last_updated"])
     if active < last and not is_ahead(last, now):
@@ -69,17 +69,17 @@ def with_activity(record: Record, now: datetime, active_at: datetime | None = No
 
 
 def phase_before(record: Record) -> str:
-    """The phase before the last move; the first phase if no move is known."""
+    """Returns the phase before the last move; the first phase if no move is known."""
     return record["history"][-1]["from_phase"] if record["history"] else PHASES[0]
 
 
 def with_event(record: Record, event: str, now: datetime) -> Record:
-    """With the phase to which ``event``, one of ``phases.EVENTS``, leads."""
+    """Sets the phase to which ``event``, one of ``phases.EVENTS``, leads."""
     return with_phase(record, phase_after(event, record["phase"]), now)
 
 
 def with_phase(record: Record, phase: str, now: datetime, summary: str | None = None) -> Record:
-    """With ``phase`` from ``now`` on; a final phase ends the session with the ``summary``."""
+    """Sets ``phase`` from ``now`` on; a final phase ends the session with ``summary``."""
     if phase == record["phase"]:  # a heartbeat
         check_move(phase, phase)
         return record
@@ -100,7 +100,7 @@ def _with_move(
 
 
 def with_latest_moves(record: Record, newest: int) -> Record:
-    """With only the ``newest`` moves, and the number of dropped moves."""
+    """Drops all moves but the ``newest``, and counts the dropped moves."""
     dropped = len(record["history"]) - newest
     if dropped <= 0:
         return record
@@ -109,12 +109,12 @@ def with_latest_moves(record: Record, newest: int) -> Record:
 
 
 def with_metadata(record: Record, metadata: dict[str, Json]) -> Record:
-    """With ``metadata`` merged in, one level deep: the value of an equal key is replaced."""
+    """Merges ``metadata`` one level deep: a new value replaces the old value of the same key."""
     return {**record, "metadata": {**record["metadata"], **metadata}}
 
 
 def with_error(record: Record, message: str, now: datetime) -> Record:
-    """With one more error, and ``message`` as the last."""
+    """Counts one more error, and notes ``message`` as the last error."""
     return {
         **record,
         "error_count": record["error_count"] + 1,
@@ -125,7 +125,7 @@ def with_error(record: Record, message: str, now: datetime) -> Record:
 def with_answer(
     record: Record, key: AnswerKey, message: str, now: datetime, by: str, shell: str | None = None
 ) -> Record:
-    """With an answer to the question, which replaces an earlier answer; the phase stays."""
+    """Sets the answer to the question, and replaces an earlier answer; the phase stays."""
     # No agent is told the replaced answer, unless a person gave it and an agent's shell gave the new one.
     given = record.get("answers", [])
     if answer_of(record) is not None and given and (shell is None or "shell" in given[-1]):
@@ -145,7 +145,7 @@ def with_given_answer(
     *,
     is_told: bool = True,
 ) -> Record:
-    """With one more answer in ``answers``; ``key`` is None for a text that was sent to the agent."""
+    """Adds an answer to ``answers``; ``key`` is None for a text that was sent to the agent."""
     given: GivenAnswer = {"answer": ANSWER_WORDS[key] if key else ANSWERED, "by": by, "timestamp": format_time(now)}
     if message:
         given["message"] = message[:LONGEST_NOTE]
@@ -157,35 +157,35 @@ def with_given_answer(
 
 
 def with_question(record: Record, question: str) -> Record:
-    """With the ``question`` of the agent; an earlier answer does not answer it."""
+    """Sets the ``question`` of the agent, and removes the answer to an earlier question."""
     return {**without_answer(record), "question": question}
 
 
 def without_answer(record: Record) -> Record:
-    """Without an approval or a denial: the session moved on, asks again, or gets another answer."""
+    """Removes the answer: the session changes its phase, asks again, or gets another answer."""
     return record if ANSWER_WORDS.keys().isdisjoint(record) else _without_keys(record, *ANSWER_WORDS)
 
 
 def without_question(record: Record) -> Record:
-    """Without a question and its answer: the session moved on, or the agent's last message asks another."""
+    """Removes the question and its answer: the phase changes, or the agent's last message asks a new question."""
     answered = without_answer(record)
     return _without_keys(answered, "question") if "question" in record else answered
 
 
 def with_resume_ready(record: Record, ready: bool) -> Record:  # noqa: FBT001  # the value itself, not a mode
-    """With resuming on or off until the next move; only in a resumable phase can it be on."""
+    """Allows or forbids a resume until the next move; only a resumable phase can allow it."""
     if ready and not is_resumable(record["phase"]):
         raise errors.ResumeNotAllowed(record["agent_id"], record["phase"])
     return {**(without_pause(record) if ready else record), "resume_ready": ready}
 
 
 def without_pause(record: Record) -> Record:
-    """Without a usage limit to wait for: the work is resumed, or somebody says that it may be."""
+    """Removes the wait for a usage limit: the work is resumed, or somebody allows a resume."""
     return _without_keys(record, "paused_until") if "paused_until" in record else record
 
 
 def with_stated_end(record: Record, summary: str | None, now: datetime) -> Record:
-    """With the end of the session stated at ``now``, so that it is no longer provisional."""
+    """Notes that the session ended at ``now``; a time after the last move confirms a provisional end."""
     unpaused, duration = without_pause(record), seconds_between(parse_time(record["created_at"]), now)
     ended: Record = {**unpaused, "finalized_at": format_time(now), "duration_seconds": duration}
     if summary:
@@ -194,7 +194,7 @@ def with_stated_end(record: Record, summary: str | None, now: datetime) -> Recor
 
 
 def with_rejudged_end(record: Record, phase: str, now: datetime) -> Record:
-    """With ``phase`` in place of a provisional end: the one way out of a final phase."""
+    """Replaces a provisional end by ``phase``: this is the only way out of a final phase."""
     reopened = without_end(record)
     if phase != record["phase"]:
         return _with_move(reopened, phase, now, None, check_correction)
@@ -202,7 +202,7 @@ def with_rejudged_end(record: Record, phase: str, now: datetime) -> Record:
 
 
 def without_end(record: Record) -> Record:
-    """Without the keys that only a record in a final phase has."""
+    """Removes the keys that only a record in a final phase has."""
     return _without_keys(record, *_END_KEYS)
 
 

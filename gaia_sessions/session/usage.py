@@ -24,7 +24,7 @@ _TOKENS = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_creation
 
 
 def with_reported_usage(record: Record, run: Run, event: Event) -> Record:
-    """With the figures of ``run`` in ``event``; a later report replaces an earlier one."""
+    """Adds the figures of ``run`` that ``event`` reports; a later report replaces an earlier report."""
     reported: Run = {key: event[key] for key in REPORTED_KEYS if key in event}  # type: ignore[literal-required, assignment]
     run = updated_run(record, run)
     if not reported.items() <= run.items():
@@ -33,18 +33,18 @@ def with_reported_usage(record: Record, run: Run, event: Event) -> Record:
 
 
 def with_consumed(record: Record, number: int, counted: Run) -> Record:
-    """With ``counted`` as the total use of the run with this ``number``, and the record's sum changed by that."""
+    """Sets ``counted`` as the total use of run ``number``, and changes the record's sum by the difference."""
     run = run_by_number(record, number)
     if run is None or counted["consumed"].items() == run.get("consumed", {}).items():
         return record
     before, after = run.get("consumed", {}), counted["consumed"]
     total = add_usage(record.get("usage", {}), after, before)
-    changed = with_run(record, {**counted, **run, "consumed": after})  # the run's model counts: the host reported it
+    changed = with_run(record, {**counted, **run, "consumed": after})  # the run's own model stays: the host reported it
     return {**changed, "usage": total}
 
 
 def add_usage(total: Usage, more: Usage, less: Usage) -> Usage:
-    """``total`` plus ``more`` minus ``less``; a figure that the first two do not have stays absent."""
+    """Returns ``total + more - less``; a figure that ``total`` and ``more`` do not have stays absent."""
     figures: list[dict[str, int]] = [total, more, less]  # type: ignore[list-item]  # all its values are numbers
     first, second, third = figures
     sums = {key: first.get(key, 0) + second.get(key, 0) - third.get(key, 0) for key in FIGURES}
@@ -54,7 +54,7 @@ def add_usage(total: Usage, more: Usage, less: Usage) -> Usage:
 
 
 def sum_of(usages: Iterable[Usage]) -> Usage:
-    """The sum of all ``usages``; a figure that none of them has stays absent."""
+    """Returns the sum of all ``usages``; a figure that no usage has stays absent."""
     sums: dict[str, int] = {}
     for usage in usages:
         figures: dict[str, int] = usage  # type: ignore[assignment]  # all its values are numbers
@@ -64,19 +64,19 @@ def sum_of(usages: Iterable[Usage]) -> Usage:
 
 
 def with_total_tokens(usage: Usage) -> Usage:
-    """``usage`` with the sum of its tokens of each kind."""
+    """Adds ``total_tokens``, the sum of all kinds of tokens in ``usage``."""
     tokens = [usage[key] for key in _TOKENS if key in usage]  # type: ignore[literal-required]
     return {**usage, "total_tokens": min(sum(tokens), LARGEST_INTEGER)} if tokens else usage
 
 
 def uncounted_runs(record: Record) -> list[Run]:
-    """The runs that have ended and whose usage nobody has counted yet."""
+    """Returns the runs that have ended and whose usage nobody has counted yet."""
     return [run for run in record.get("runs", ()) if has_ended(run) and "consumed" not in run]
 
 
 def span_of(record: Record, run: Run) -> tuple[str | None, str | None]:
-    """From when to when ``run`` made requests; None for a bound that no other run needs."""
+    """Returns from when to when ``run`` made requests; None if no other run shares the transcript on that side."""
     # An agent that a message wakes writes on in the same transcript, for another run or for a session that continues
-    # this one. Before that, a late start bounds nothing.
+    # this one. Without such a wake-up, the start sets no bound: it can be reported late.
     may_share_transcript = run["run"] > 1 or "continues" in record
     return run.get("started_at") if may_share_transcript else None, run.get("ended_at")

@@ -1,7 +1,7 @@
 """What became of a run without an end: the rules, and their evidence.
 
-The host's report of its session's end counts first, then its process, then silence, which proves nothing. While the
-host's process exists, no run is closed.
+The host's report that its conversation ended counts first, then the host's process, then silence, which proves nothing.
+While the host's process exists, no run is ended.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ RUNNING = "running"
 """The verdict on a run that is known to be at work, or was active a moment ago."""
 
 UNSURE = "unsure"
-"""The verdict on a run if nothing proves whether it is at work: the run stays as it is."""
+"""The verdict if nothing proves whether the run is at work: the run stays as it is."""
 
 CLOSING_VERDICTS = frozenset(ENDS)
-"""The verdicts that close the run; each is the name of its end."""
+"""The verdicts that end the run; each is the name of an end."""
 
 SILENCE = timedelta(minutes=10)
 """How long after the last write a transcript counts as silent."""
@@ -53,14 +53,14 @@ class Evidence:
         reported: ReportedEnd | None = None,
     ) -> None:
         self.host_gone = host_gone  # whether the host's process has ended; None if unknown
-        self.host = host  # the same in words
-        self.over_at = over_at  # when the host's main session ended; None if unknown, or if it has continued
-        self.written_at = written_at  # the last write to its transcript; None if no transcript can be read
-        self.reported = reported  # its end in the files of its host; None if they have none
+        self.host = host  # ``host_gone`` in words
+        self.over_at = over_at  # when the host's conversation ended; None if unknown, or if the conversation goes on
+        self.written_at = written_at  # the last write to the agent's transcript; None if no transcript can be read
+        self.reported = reported  # the end in the files of the host; None if the files have no end
 
 
 def judge(run: Run, evidence: Evidence, now: datetime) -> Judged:
-    """The verdict on ``run``, which has no end, and the evidence in words."""
+    """Returns the verdict on ``run``, which has no end, and the evidence in words."""
     if evidence.reported:
         return evidence.reported[0], "the files of its client say how it ended"
     host_end = _host_ended_run(run, evidence, now)
@@ -76,7 +76,7 @@ def judge(run: Run, evidence: Evidence, now: datetime) -> Judged:
 
 
 def _host_ended_run(run: Run, evidence: Evidence, now: datetime) -> str | None:
-    """The statement that the host's main session ended during the run; None if not, or if the agent went on."""
+    """Says that the host's conversation ended during the run; None if it did not, or if the agent wrote later."""
     began, ended_at, written = started_or_claimed_at(run), evidence.over_at, evidence.written_at
     if began is None or ended_at is None or ended_at < began or is_ahead(ended_at, now):
         return None
@@ -86,7 +86,7 @@ def _host_ended_run(run: Run, evidence: Evidence, now: datetime) -> str | None:
 
 
 def _judge_claim(run: Run, evidence: Evidence, host_end: str | None, now: datetime) -> Judged:
-    """The verdict on a delegation without a start; the start may still come while the claim holds."""
+    """Judges a delegation without a start; the start can still come in the first 10 minutes."""
     claimed = started_or_claimed_at(run)
     if claimed is None:
         return UNSURE, f"its start is unknown; {evidence.host}"
@@ -95,13 +95,13 @@ def _judge_claim(run: Run, evidence: Evidence, host_end: str | None, now: dateti
     if is_claimed(run, now):
         return (UNSURE, f"{delegated}, and its agent may still start; {proof}") if proof else (RUNNING, delegated)
     if proof and claimed <= now:
-        was_refused = host_end or run["run"] > 1  # a host that ended in order had refused it
+        was_refused = host_end or run["run"] > 1  # a host that ended normally has refused this delegation
         return (DENIED if was_refused else LOST), f"never started; {proof}"
     return UNSURE, f"{delegated} and never started; {evidence.host}"
 
 
 def _judge_silence(run: Run, evidence: Evidence, now: datetime) -> Judged:
-    """The verdict if nothing is known of the host: a recent write shows that the run is at work."""
+    """Judges a run whose host is unknown: a recent write shows that the run is at work."""
     began = started_or_claimed_at(run)
     since = "its start is unknown" if began is None else f"it started at {format_time(began)}"
     if began is not None and is_within(_JUST_BEGUN, began, now):

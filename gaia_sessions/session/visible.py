@@ -1,6 +1,6 @@
-"""What people and agents are shown of a text by anybody: nothing that a terminal obeys, nothing invisible.
+"""Makes a text safe to show, whoever wrote it: without characters that a terminal obeys, and without invisible ones.
 
-An agent reads, and may obey, what no person sees. Stored texts and JSON are never changed.
+An agent reads, and can obey, characters that no person sees. Stored texts and JSON are never changed.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ _KEYS = frozenset("0123456789#*")
 
 
 def visible(text: str) -> str:
-    """``text`` with a blank for each control character but tabs and line feeds, and without invisible characters."""
+    """Replaces control characters in ``text``, except tab and line feed, by blanks; drops invisible characters."""
     # A joiner or a variation selector stays inside an emoji, and a joiner beside a letter that needs it. The tags of a
     # flag do not stay.
     text = text.translate(_BLANKS)
@@ -83,7 +83,7 @@ def visible(text: str) -> str:
 
 
 def visible_line(text: str, longest: int = _LONGEST_LINE) -> str:
-    """``visible`` of ``text`` on one line, cut to ``longest`` characters."""
+    """Returns ``text`` as ``visible`` does, on one line, cut to ``longest`` characters."""
     return " ".join(visible(text).split())[:longest]
 
 

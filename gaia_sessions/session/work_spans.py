@@ -1,6 +1,6 @@
 """When a session worked, and how much of a span of time it worked.
 
-Unknown time is no work: after an agent's last activity, and in runs that the record dropped.
+Time that is unknown does not count as work: after an agent's last activity, and in dropped runs.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from .schema import Record, Run
 
     Span: TypeAlias = tuple[datetime, datetime]
-    """From when to when; the end is not in it. A span without length is its one moment."""
+    """The beginning and the end of a time; the end is not in the span. A span without length has its one moment."""
 
     class Overlap(TypedDict):
         """How much of a span of time a session worked.
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 def may_overlap(record: Record, window: Span, now: datetime) -> bool:
-    """Whether the session may have worked in ``window``, if each run lasted as long as it can have."""
+    """Whether the session can have worked in ``window``, if each run lasted as long as possible."""
     dropped = _dropped(record, now)
     return any(_meet(span, window) for span, _ in _spans(record, now)) or (
         dropped is not None and _meet(dropped, window)
@@ -52,7 +52,7 @@ def overlap_of(
     at_work: Mapping[int, datetime],
     written_at: Callable[[Run], datetime | None],
 ) -> Overlap | None:
-    """How much of ``window`` the session worked; None if it did not work in it."""
+    """Returns how much of ``window`` the session worked; None if it did not work then."""
     # ``at_work``: until when the agents of these runs are known to be at work. ``written_at``: when the agent of a run
     # last wrote, asked only if nobody saw the run end.
     spans = list(_known_spans(record, window, now, at_work, written_at))
@@ -75,7 +75,7 @@ def _known_spans(
     at_work: Mapping[int, datetime],
     written_at: Callable[[Run], datetime | None],
 ) -> Iterator[Span]:
-    """The spans that meet ``window``; a run whose end nobody saw lasts to its last activity."""
+    """Yields the spans that overlap ``window``; a run whose end nobody saw lasts to its last activity."""
     signs: list[datetime] = []
     for span, run in _spans(record, now):
         known = span
@@ -91,14 +91,14 @@ def _signs_of_life(record: Record) -> list[datetime]:
 
 
 def _last_sign(span: Span, signs: list[datetime], written_at: datetime | None) -> datetime:
-    """The last activity in ``span``; the end of the span is when somebody noticed that the agent was gone."""
+    """Returns the last activity in ``span``, which ends when somebody noticed that the agent was gone."""
     before_end = bisect_left(signs, span[1])
     latest = [*signs[max(before_end - 1, 0) : before_end], *filter(None, [written_at])]
     return max([span[0], *(moment for moment in latest if moment < span[1])])
 
 
 def _spans(record: Record, now: datetime) -> Iterator[tuple[Span, Run | None]]:
-    """The longest time that each run can have lasted, with the run; without runs, the spans of work by hand."""
+    """Yields each run with its longest possible span; without runs, the spans of work by hand."""
     if not record.get("runs"):
         yield from ((span, None) for span in _spans_by_hand(record))
     for run in record.get("runs", ()):
@@ -108,7 +108,7 @@ def _spans(record: Record, now: datetime) -> Iterator[tuple[Span, Run | None]]:
 
 
 def _spans_by_hand(record: Record) -> list[Span]:
-    """From the creation, or the first known move, to the end or last activity, without the approvals."""
+    """Returns the spans from the creation (or first known move) to the last activity, without ``approval``."""
     end = parse_time(record.get("finalized_at", record["last_updated"]))
     moves = [(move["from_phase"], parse_time(move["timestamp"])) for move in record["history"]]
     begun = moves.pop(0)[1] if record.get("history_dropped") and moves else parse_time(record["created_at"])
@@ -119,7 +119,7 @@ def _spans_by_hand(record: Record) -> list[Span]:
 
 
 def _dropped(record: Record, now: datetime) -> Span | None:
-    """The span of the work that the record dropped; None if it dropped nothing."""
+    """Returns the span of the work that the record dropped; None if it dropped nothing."""
     runs = record.get("runs", [])
     numbers = [0, *(run["run"] for run in runs)]
     behind_gaps = [run for before, run in zip(numbers, runs, strict=False) if run["run"] > before + 1]
@@ -134,7 +134,7 @@ def _dropped(record: Record, now: datetime) -> Span | None:
 
 
 def _meet(one: Span, other: Span) -> bool:
-    """Whether a moment is in both; if there is one, the later beginning is in both."""
+    """Whether both spans share a moment; if they do, they share the later beginning."""
     moment = max(one[0], other[0])
     return _has(one, moment) and _has(other, moment)
 
@@ -145,7 +145,7 @@ def _has(span: Span, moment: datetime) -> bool:
 
 
 def _length_within(window: Span, spans: Iterable[Span]) -> timedelta:
-    """How much of ``window`` is in any of ``spans``."""
+    """Returns how much of ``window`` the ``spans`` cover together."""
     worked, reached = timedelta(), window[0]
     for begun, end in sorted(spans):
         since, until = max(begun, reached), min(end, window[1])
