@@ -66,7 +66,7 @@ def deny(at: Writing, agent_id: str, reason: str | None = None, *, if_revision: 
 def answer(
     at: Writing, agent_id: str, key: AnswerKey, message: str | None, if_revision: int | None, *, by: str
 ) -> Written:
-    """Stores an answer as ``key`` of the record; ``by`` says how it was given, as in ``GivenAnswer``."""
+    """Stores an answer as ``key`` of the record; ``by`` says how the answer was given, as in ``GivenAnswer``."""
     said, shell = checked_answer(message, if_revision), at.shell()
     if shell is not None and at.config.limits.explicit_approvals:
         from gaia_sessions.errors import AnswerOfAgent

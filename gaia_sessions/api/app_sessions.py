@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 def create(
     store: Store, now: datetime, random_bytes: RandomBytes, app: str, user: str, app_id: str | None, delta: Delta | None
 ) -> Record:
-    """Creates the session that the app calls ``app_id``; None means that the generated ID is its name."""
+    """Creates the session that the app calls ``app_id``; for None, the generated ID is also the app's name."""
     check_names(app, user, app_id)
     agent_id = None if app_id is None else agent_id_of(app, user, app_id)
     if app_id is not None and find(store, app, user, app_id) is not None:
@@ -93,7 +93,7 @@ def going_on(reader: StoreReader, app: str, user: str | None) -> Iterator[Record
 def values_of(
     reader: StoreReader, record: Record, known: dict[Scope, Document | None] | None = None
 ) -> tuple[Values, Seen]:
-    """Returns the state that a session sees, and what was seen; ``known`` has, and gets, the documents read so far."""
+    """Returns the state that a session sees, and what was seen; ``known`` collects the documents that were read."""
     known = {} if known is None else known
     scopes = scopes_of(record)
     for scope in scopes:
@@ -104,7 +104,7 @@ def values_of(
 
 
 def messages_of(reader: StoreReader, record: Record, last: int | None = None) -> list[Message]:
-    """Returns the events of the session as ``record`` has them: the ``last`` ones, or all."""
+    """Returns the events of the session up to ``record``: the ``last`` ones, or all."""
     found: list[Message] = []
     for message in reader.messages_backwards(record["agent_id"]):
         if last is not None and len(found) >= last:
@@ -128,11 +128,11 @@ def _readable(message: Message | SessionsError) -> Message:
 def append(
     store: Store, now: datetime, record: Record, seen: Seen, event: AppEvent, delta: Delta, types: Mapping[str, str]
 ) -> Seen:
-    """Adds the ``event`` with the ``delta`` of its state to ``record``, as it was just read; returns what was seen."""
+    """Adds ``event`` and the ``delta`` of its state if nothing changed since ``seen``; returns what is seen now."""
     agent_id, parts, scopes = record["agent_id"], delta.parts(record), scopes_of(record)
 
     for message in store.messages_backwards(agent_id):
-        _readable(message)  # a new message behind lost ones would hide the loss
+        _readable(message)  # a new message after lost messages would hide the loss
         break
 
     with locked_documents(store, scopes, parts) as documents:

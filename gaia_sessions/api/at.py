@@ -45,7 +45,7 @@ class Place:
         return open_store(self.root, self.config)
 
     def __reduce__(self) -> tuple[object, ...]:
-        return type(self), (self.root,)  # the settings are read again where it is unpickled
+        return type(self), (self.root,)  # unpickling reads the settings again
 
 
 class Reading:
@@ -66,7 +66,7 @@ class Reading:
         return foreseen_by_reader(self.store, self.now, self.config)
 
     def plan(self) -> Plan:
-        """Returns the same as a plan, on which a dry run can write."""
+        """Returns what ``preview`` returns, always as a plan: a dry run can change a plan."""
         from .foresight import foreseen
 
         return foreseen(self.store, self.now, self.config)
@@ -78,7 +78,7 @@ class Writing(Reading):
     __slots__ = ()
 
     def change(self, agent_id: str, rule: Callable[[Record, datetime], Record], reserved: int = 0) -> Record:
-        """Returns the session after ``rule``, in one write that keeps ``reserved`` bytes free for the end."""
+        """Changes the session by ``rule`` in one write, leaves ``reserved`` bytes for its end, returns the record."""
         return self.store.change(agent_id, lambda record: rule(record, self.now), reserved=reserved)
 
     def shell(self) -> str | None:
@@ -103,7 +103,7 @@ def read(
 
 @contextmanager
 def store_of(place: Place, *, dry_run: bool) -> Iterator[Store]:
-    """Yields the store with the waiting events applied, or for a dry run a plan that has them."""
+    """Yields the store with the waiting events applied, or for a dry run a plan with them applied."""
     if not dry_run:
         write(place, lambda _: None)
     with place.store as store:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 LONGEST_BRIEFING = 6000
 
 ENDED = "ended"
-"""The reason of a session that continues an ended one because a person asked for that."""
+"""The reason if a session continues an ended session because a person asked for that."""
 
 
 _LONGEST_METADATA = 1500
@@ -88,8 +88,8 @@ def briefing(
     *,
     approves: bool = False,
 ) -> str:
-    """Returns what an agent or a command is told of ``record`` before it was resumed, or continued for ``reason``."""
-    beginning = _beginning(record, reason, approves=approves)  # a system prompt comes on top of LONGEST_BRIEFING
+    """Returns what an agent or command is told; ``record`` is from before resuming, or continuing for ``reason``."""
+    beginning = _beginning(record, reason, approves=approves)  # LONGEST_BRIEFING does not include a system prompt
     source = Turns(sessions, record, is_late)
     told = context_lines(context_of(source, turns=TURNS, room=_room(beginning), measure=_size_as_data))
     return "\n".join([*beginning, *map(_as_data, told), END_OF_DATA])
@@ -141,7 +141,7 @@ def context(at: Reading, agent_id: str, *, turns: int = TURNS, max_tokens: int |
 
 
 def answer_for_agent(record: Record, *, approves: bool) -> str:
-    """Returns the answer for an agent that remembers the earlier run; empty if it asked nothing."""
+    """Returns the answer for an agent that remembers the earlier run; empty if the agent asked nothing."""
     given = untold_answers(record)[-1:]
     if is_asking(record) or not given:
         if not waits_for_approval(record["phase"]):
@@ -153,7 +153,7 @@ def answer_for_agent(record: Record, *, approves: bool) -> str:
 
 
 def answers_for_woken(record: Record) -> list[str]:
-    """Returns the answers since its question, for an agent that a message woke; ``record`` is from before."""
+    """Returns the answers since the agent's question; ``record`` is from before a message woke the agent."""
     given = untold_answers(record)[-1:]
     notice = [
         _NOT_ANSWERED_TO_WHO_REMEMBERS if _is_of_nobody(one) else _NOTICES_TO_WHO_REMEMBERS[one["answer"]]
@@ -164,7 +164,7 @@ def answers_for_woken(record: Record) -> list[str]:
 
 
 def _room(beginning: list[str]) -> int:
-    """Returns how many characters of a briefing are left behind this ``beginning``."""
+    """Returns how many characters of a briefing are left after this ``beginning``."""
     return max(0, LONGEST_BRIEFING - len("\n".join([*beginning, END_OF_DATA])))
 
 
@@ -200,7 +200,7 @@ def _note(record: Record) -> list[str]:
 
 
 def _said_before(given: GivenAnswer) -> str:
-    said = f": {visible_line(given['message'], _LONGEST_ANSWER)}" if given.get("message") else "."
+    said = f", and said: {visible_line(given['message'], _LONGEST_ANSWER)}" if given.get("message") else "."
     return f"Before that, the user {given['answer']} an earlier request{said}"
 
 
@@ -225,17 +225,17 @@ def _what_was_answered(record: Record, *, approves: bool) -> str:
 
 
 def _is_approved_by_agent(given: GivenAnswer) -> bool:
-    """Whether perhaps an agent approved this itself; a denial by an agent counts."""
+    """Returns whether an agent perhaps approved this itself; a denial is valid even from an agent."""
     return "shell" in given and given["answer"] == "approved"
 
 
 def _is_of_nobody(given: GivenAnswer) -> bool:
-    """Whether nothing shows that a person gave the answer."""
+    """Returns whether nothing shows that a person gave the answer."""
     return given["by"] == UPDATE or _is_approved_by_agent(given)
 
 
 def _has_never_started(record: Record) -> bool:
-    """Whether the work was only delegated, as far as known."""
+    """Returns whether, as far as known, the work was delegated but never started."""
     runs = record.get("runs", ())
     return all(map(was_only_delegated, runs)) and bool(runs) and not record["history"][1:]
 
@@ -274,7 +274,7 @@ def _why_it_stopped(record: Record) -> str | None:
 
 
 def _was_begun(record: Record) -> bool:
-    """Whether the latest run was interrupted while it executed or validated."""
+    """Returns whether the latest run was interrupted while it executed or validated."""
     run = record["runs"][-1] if record.get("runs") else {}
     if "interruption" not in run:
         return False

@@ -1,4 +1,4 @@
-"""The token by which a program asks whether its work is cancelled. Looking takes no lock."""
+"""The token that tells a program whether its work is cancelled. Asking takes no lock."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class CancellationToken:
     """Says whether a session, or work in memory, is [cancelled](phases.md#cancellation).
 
     With ``agent_id``, the token belongs to this session. The token is cancelled if any process cancels the session, or
-    a session above it with everything below. Without ``agent_id``, the token is in memory only. Once cancelled, a token
+    cancels a session above with everything below. Without ``agent_id``, the token is in memory only. A cancelled token
     stays cancelled. Several threads can use one token.
 
     A copy is the token itself. A pickled token, for example for ``multiprocessing``, still knows its cancellation, and
@@ -131,7 +131,7 @@ class CancellationToken:
 
 
 class _Link:
-    """A token in the chain of tokens that cancel it: its session, if any, and the token above it."""
+    """One token in a chain: its session, if any, and the token above, which cancels this token too."""
 
     __slots__ = ("above", "seen", "session")
 
@@ -147,14 +147,14 @@ class _Link:
             link = link.above
 
     def cancellation(self) -> Cancellation | None:
-        """Why the token is cancelled, by itself or with a token above it; None if it is not."""
+        """Returns why the token is cancelled, by itself or with a token above; None if it is not cancelled."""
         link = next((link for link in self._up() if link.is_cancelled()), None)
         if link is not None and link is not self:
             self.seen.append(link.seen[0])
         return self.seen[0] if self.seen else None
 
     def is_cancelled(self) -> bool:
-        """Whether the token is cancelled by itself."""
+        """Returns whether the token is cancelled by itself."""
         found = self.session.look() if self.session and not self.seen else None
         if found is not None:
             self.seen.append(found)
@@ -176,7 +176,7 @@ class _Link:
 
 
 def _linked(sessions: list[_Session | None], seen: list[Cancellation]) -> _Link:
-    """Returns the link of a token with the first of ``sessions``; the others are above it."""
+    """Returns the link of a token with the first of ``sessions``; the other sessions are above."""
     first, *others = sessions
     above: _Link | None = None
     for session in reversed(others):
@@ -200,7 +200,7 @@ class _Session:
         return self._sessions.root
 
     def look(self) -> Cancellation | None:
-        """Returns why the session is cancelled; None if it is not."""
+        """Returns why the session is cancelled; None if it is not cancelled."""
         above = self._above
         # The topmost session above may still get a parent, so it is read again when its record has changed.
         topmost = self._stamp_of(above[-1] if above else self.agent_id)

@@ -1,6 +1,6 @@
 """Cancels sessions, and ends cancelled sessions on which nobody is at work.
 
-The mark is written before anything else, and decides.
+The mark is written before anything else. The mark alone decides whether a session is cancelled.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
         Keys:
             at, reason: time and reason of the first cancellation; ``at`` is absent if `cancelled.json` cannot be read.
             below: whether everything below is cancelled too.
-            by: the session above that was cancelled first; only if that session was removed since.
+            by: the session above that was cancelled first; only if this session got its mark in a removal.
             new: whether this call changed anything.
         """
 
@@ -103,7 +103,7 @@ def cancellation(at: Reading, agent_id: str) -> Cancellation | None:
 
 
 def mark_cancelled(store: Store, now: datetime, agent_id: str, reason: str | None, *, below: bool) -> CancelledSession:
-    """Marks the session as cancelled, with ``below`` also everything below it."""
+    """Marks the session as cancelled; with ``below``, this cancels everything below it too."""
     check_reason(reason)
     found: list[Mark | None] = []
 
@@ -116,7 +116,7 @@ def mark_cancelled(store: Store, now: datetime, agent_id: str, reason: str | Non
 
 
 def hand_on(store: Store, agent_id: str, children: Collection[str], timeout: float | None) -> None:
-    """Gives the ``children`` of a session that is about to be removed the mark that cancels them with it."""
+    """Gives the mark that cancels a session and its ``children`` to the children, before the session is removed."""
     # A session that is its own parent goes with this removal, and needs no mark.
     there = [child for child in children if child != agent_id and store.has(child)]
     handed = Above(store).handed_down(agent_id) if there else None
@@ -139,7 +139,7 @@ def cancellation_and_above(
     store: Store, agent_id: str, known_above: Sequence[str] = (), *, are_all: bool = False
 ) -> tuple[Cancellation | None, Sequence[str]]:
     """Returns why a session is cancelled, or None, and the IDs above it, the parent first."""
-    # A parent never changes. Only the topmost of ``known_above`` may have got one, unless they ``are_all``.
+    # A parent never changes. Only the topmost of ``known_above`` may have got one, unless ``are_all`` is True.
     path = [agent_id, *known_above]
     try:
         if not store.has(agent_id):

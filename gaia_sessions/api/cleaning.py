@@ -73,7 +73,7 @@ if TYPE_CHECKING:
 
 _MAX_HOURS = 1_000_000
 _YOUNG = "young"
-"""Why most sessions stay; these sessions are only counted."""
+"""The reason for which most sessions stay; sessions with this reason are only counted."""
 
 
 def cleanup(
@@ -90,7 +90,7 @@ def cleanup(
 
     These sessions stay: sessions that can be resumed; sessions whose [run](record.md#runs) has perhaps not ended; and
     for ``keep_days`` (a [setting](settings.md)), open sessions that have turns, or asked for an approval and were not
-    denied. Only its writes show that your own program is at work.
+    denied. If your own program works on a session, only the program's writes show that.
 
     Args:
         dry_run: returns the report and removes nothing.
@@ -138,17 +138,17 @@ class CleanupPolicy:
         self.keeps_continued = True
 
     def by_age(self, record: Record) -> str | None:
-        """Returns why the session is not old enough: somebody used it, or its time is in the future."""
+        """Returns why the session is not old enough (it was used lately, or its time is in the future), or None."""
         updated = parse_time(record["last_updated"])
         if is_ahead(updated, self.now):
             return "clock_skew"
-        if self.now - updated < self.age:  # true for nearly all; other activity makes none older
+        if self.now - updated < self.age:  # true for nearly all sessions; other activity makes no session older
             return _YOUNG
         rested = self.now - resting_since(record, self.now, latest_write(record))
         return None if rested >= self.age else _YOUNG
 
     def by_work(self, record: Record, above: Above) -> str | None:
-        """Returns why the session is not over: it may run or be resumed, or a person may still need it."""
+        """Returns why the session is not over (it may run or be resumed, or a person may need it), or None."""
         if may_run(record, self.now, self.age):
             return "running"
         is_wanted = is_open(record) and _may_be_turned_to(record)
@@ -162,7 +162,7 @@ class CleanupPolicy:
 
 
 def _may_be_turned_to(record: Record) -> bool:
-    """Whether a person has talked with the agent, or was asked and has not denied."""
+    """Returns whether a person talked with the agent, or was asked by the agent and has not denied."""
     has_talked = record.get("turns", 0) > 0 or generation_of(record) > 0
     return has_talked or (waits_for_approval(record["phase"]) and "denial" not in record)
 
@@ -181,7 +181,7 @@ def remove_unused(store: Store, cleanup_policy: CleanupPolicy, root: str | None 
 
 
 def _look_through(judge: Judge, app: str | None, leaving: Leaving, report: CleanupReport) -> list[str]:
-    """Returns the IDs that may go, with their figures in ``leaving``; ``report`` gets why the others stay."""
+    """Returns the IDs of removable sessions, whose figures ``leaving`` gets; ``report`` gets why the others stay."""
     old: dict[str, tuple[SessionsError | None, str | None]] = {}
     left_out = Counter[str]()
     for agent_id, found in judge.look_through():
@@ -237,14 +237,14 @@ def _new_report(cleanup_policy: CleanupPolicy, reconciled: Reconciled) -> Cleanu
 
 
 def _add_unclosed(report: CleanupReport, reconciled: Reconciled) -> None:
-    """Adds what prevented the closing of runs, for sessions that still exist and are not in the report."""
+    """Adds why runs were not closed, for sessions that still exist and are not in the report."""
     reported_ids = {*report["removed"], *report["busy"], *(failed["agent_id"] for failed in report["failed"])}
     report["busy"] += [agent_id for agent_id in reconciled["busy"] if agent_id not in reported_ids]
     report["failed"] += [{**left} for left in reconciled["failed"] if left["agent_id"] not in reported_ids]
 
 
 def _remove(store: Store, judge: Judge, leaving: Leaving, report: CleanupReport, removable: list[str]) -> None:
-    """Removes the sessions, or reports why not."""
+    """Removes the ``removable`` sessions, and reports which could not be removed, and why."""
 
     def may_go(agent_id: str, found: RecordOrError) -> bool:
         return _or_unread(partial(judge.reason_to_keep, agent_id, found)) is None

@@ -1,6 +1,6 @@
 """A command that is run as a sub-agent.
 
-A helper process runs the command, because it must end all processes that descend from it, and not your program.
+A helper process runs the command: the helper must end all its descendants, but no other child of your program.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ LONGEST = 366 * 24 * 3600.0
 """The longest time limit, in seconds."""
 
 TASK = "{task}"
-"""Is replaced by the task in a word of the command; then stdin does not have the task."""
+"""The task replaces this text in the command's words. If the text is there, stdin does not get the task."""
 
 _BOOT = "import sys; sys.path.insert(0, sys.argv.pop()); from gaia_sessions.{} import main; main()"
-"""Takes the package of this process; an environment variable would reach the command too."""
+"""Imports the package from the path of this process; an environment variable would reach the command too."""
 
 _SECONDS_BETWEEN_LOOKS = 0.25
 
@@ -74,15 +74,16 @@ def run(  # noqa: PLR0913  # what can be said of a command, and of its session
     preset: str | None = BY_NAME,
     token: Token | None = None,
 ) -> Report:
-    """[Runs a command](run.md) as a sub-agent, and waits until it and all that it started have ended.
+    """[Runs a command](run.md) as a sub-agent, and waits until the command and everything that it started has ended.
 
-    Without ``agent_id``, a session is created: it ``continues`` another session, or has ``agent_name`` (by default the
-    name of the program) and the other arguments of ``create``.
+    Without ``agent_id``, a session is created. The new session ``continues`` another session, or has ``agent_name`` (by
+    default the name of the program) and the other arguments of ``create``.
 
     Your program can have other child processes. The output of the command is not shown. If your program is killed, the
     command keeps running within its limits.
 
-    This method also raises the errors of ``create``. After any of these errors, nothing was started.
+    This method also raises the errors of ``create``. After one of those errors, or of the errors below, nothing was
+    started.
 
     Args:
         command: the program and its arguments.
@@ -222,12 +223,12 @@ def interpreter_for(module: str, *words: str) -> list[str]:
 
 
 def run_by_helper(request: object, token: Token | None) -> Report:
-    """Returns the report from the helper that runs ``request``; if ``token`` is cancelled, the helper cancels."""
+    """Returns the report from the helper that runs ``request``; a cancelled ``token`` cancels the session."""
     with subprocess.Popen(  # noqa: S603  # this interpreter
         interpreter_for("runner.helper"),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
-        start_new_session=True,  # else a terminal would interrupt both; the program passes it on
+        start_new_session=True,  # else a terminal would interrupt both; the program passes an interruption on
     ) as helper:
         try:
             answer = _answer_of(helper, pickle.dumps(request), token)

@@ -127,7 +127,8 @@ def ensure(
     record = at.store.read(agent_id)
     if new.app is not None and (new.app, new.user) != (record.get("app"), record.get("user")):
         raise InvalidInput(
-            f"{agent_id} does not belong to this app and user", hint="leave out app and user, or leave out the ID"
+            f"{agent_id} does not belong to this app and user",
+            hint="leave out app and user to use this session, or leave out the ID to get a new one",
         )
     if is_open(record):
         with at.store.open(agent_id) as session:
@@ -215,7 +216,7 @@ def _stored_with_state(
 
 
 def below_parent(store: Store, record: Record, parent_id: str, now: datetime) -> Record:
-    """Returns ``record`` below its parent, which is locked, if the parent may have one more child at work."""
+    """Makes ``record`` a child of the locked parent, or raises an error if the parent is not allowed one more."""
     from gaia_sessions.session import lineage, tree_limits  # few sessions have a parent
 
     parent = store.read(parent_id)
@@ -228,7 +229,7 @@ def below_parent(store: Store, record: Record, parent_id: str, now: datetime) ->
 
 
 def check_free_place(store: Store, parent_id: str, agent_id: str, now: datetime) -> None:
-    """Raises ``TooManyChildren`` unless the parent may have one more child at work besides ``agent_id``."""
+    """Raises ``TooManyChildren`` unless the parent is allowed one more child at work besides ``agent_id``."""
     from gaia_sessions.session import tree_limits
     from gaia_sessions.store.above import Above
 

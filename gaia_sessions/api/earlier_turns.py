@@ -34,13 +34,13 @@ if TYPE_CHECKING:
     from gaia_sessions.store.port import Reader
 
     _Found = tuple[bool, NewMessage] | None
-    """A message, and whether a turn begins with it; None if there is no other."""
+    """A message, and whether a turn begins with it; None if there are no more messages."""
 
     _Said = tuple[TurnOf, NewMessage, bool]
     """A message, its turn, and whether the turn begins with it."""
 
     _Beginning = tuple[NewMessage | None, bool]
-    """What a turn began with, if known, and whether something older is left."""
+    """The first message of a turn, if known, and whether older messages are left."""
 
 _END_OF_FILE = 1 << 20
 """Bytes at the end of a host's file that are read: a file may have many MB, and a hook has little time."""
@@ -52,7 +52,7 @@ _MOST_EARLIER = 50
 """How many continued sessions are followed back."""
 
 _MESSAGE_COST = 40
-"""How many characters a message counts beside its own."""
+"""How many characters each message counts in addition to its text."""
 
 _FEWEST = 4
 """How many messages of a turn are read at any length: a result comes only with its call."""
@@ -61,7 +61,7 @@ _NEVER = ""
 
 
 class Turns:
-    """The turns of ``record`` behind those of the session that it continues, as ``session.context`` reads them."""
+    """The turns of ``record``, after those of the session that it continues, in the form for ``session.context``."""
 
     def __init__(
         self,
@@ -94,14 +94,16 @@ class Turns:
             self.is_cut = True
 
     def _continued(self, agent_id: str, known: frozenset[str], most_earlier: int) -> Turns | None:
-        """Returns the turns of the session that this one continues; None if it is unreadable or a circle."""
+        """Returns the turns of the continued session; None if the session is unreadable or continues itself."""
         if agent_id in known or agent_id == self._record["agent_id"]:
             return None
         try:
             record = self._sessions.read(agent_id)
             check_readable(record)
         except SessionsError:
-            self.notices.append(f"it continues {agent_id}, which cannot be read; what was said there is unknown")
+            self.notices.append(
+                f"the session continues {agent_id}, which cannot be read; what was said there is unknown"
+            )
             return None
         files = {run["transcript_path"] for agent in self._agents for run in agent.runs if "transcript_path" in run}
         earlier = Turns(
@@ -170,7 +172,7 @@ class Turns:
         return asked, is_cut or agent is not self._agents[-1]
 
     def _own(self) -> Iterator[_Said]:
-        """Yields the messages of the session's own transcript that are told, the newest first."""
+        """Yields those messages of the session's own transcript that an agent is told, the newest first."""
         record = self._record
         if not (self._has_own and last_seq(record)):
             return
@@ -250,7 +252,7 @@ class _Agent:
 
     @property
     def is_readable(self) -> bool:
-        """Whether its file has a message, as far as we looked."""
+        """Whether the agent's file has a message, as far as we looked."""
         return self._newest is not None
 
     def look(self) -> None:
@@ -276,7 +278,7 @@ class _Agent:
             found = self._next()
 
     def lacks_last_message(self) -> bool:
-        """Whether the run ended with a message with which its file does not end."""
+        """Returns whether the run ended with a message that is not at the end of its file."""
         kept = self.run.get("last_message", "").strip()
         if not kept or self._newest is None:
             return False
@@ -285,7 +287,7 @@ class _Agent:
         return not (said and (kept.endswith(said[-MAX_MESSAGE_LENGTH:].strip()) or said.endswith(kept)))
 
     def beginning(self, of: TurnOf, until: str, is_late: Callable[[], bool]) -> _Beginning:
-        """Returns what began the turn of the message made at ``until``, and whether something may be before."""
+        """Returns the message that began the turn of the message at ``until``, and whether older ones may exist."""
         begun = (one for one in hosts.sent_newest_first(self.run, is_late) if one[1]["timestamp"] <= until)
         is_first, asked = next(begun, (False, None))
         if asked is None or _of(self._run_at(asked["timestamp"])) != of:
@@ -308,7 +310,7 @@ def _agents_of(sessions: Reader, record: Record) -> list[_Agent]:
     runs_by_file: dict[str, list[Run]] = {}
     runs = record.get("runs", ())
     commands = [run["run"] for run in runs if is_own_run(run) and not is_send(run)]
-    told = [] if commands and has_messages(sessions, record) else commands  # else the session's own messages have them
+    told = [] if commands and has_messages(sessions, record) else commands  # else its own messages include their turns
     for run in runs:
         is_told = not is_own_run(run) or run["run"] in told
         if is_told and (has_started(run) or "last_message" in run):

@@ -45,7 +45,8 @@ class EphemeralSession:
     - ``failed``, with the exception, if it is an ``Exception``;
     - ``abandoned``, if it is another exception (``KeyboardInterrupt``, ``SystemExit``, or the task is cancelled).
 
-    After ``Cancelled``, the session becomes ``abandoned`` only at the next write to it, ``reconcile`` or ``cleanup``.
+    After ``Cancelled``, the session becomes ``abandoned`` only at the next write to the session, or at the next
+    ``reconcile`` or ``cleanup``.
     Every exception is passed on.
 
     If your process is killed, also by SIGTERM, the session stays open. Another process can ``open`` and use the
@@ -188,7 +189,7 @@ class EphemeralSession:
             raised.add_note(f"session {self.agent_id!r} could not be ended as {outcome}: {failure}")
 
     def _end(self, outcome: str, error: str | None) -> None:
-        """Ends the session with ``error``, or with its beginning if the record has no room for all of it."""
+        """Ends the session with ``error``; if the record has too little room, with the beginning of ``error``."""
         try:
             self.finalize(outcome, error=error)
         except TooLarge:

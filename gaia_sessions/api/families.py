@@ -107,7 +107,7 @@ def ids_below(at: Reading, agent_id: str) -> Sequence[str]:
 
 
 def _with_sums(tree: list[TreeLine]) -> list[TreeLine]:
-    """Adds to each line the sums of itself and all below it, from the lowest line up."""
+    """Adds ``sums`` to each line: the line and all lines below it together."""
     below: dict[int, list[Sums]] = {}
     for level, line in reversed(tree):
         line["sums"] = total_of([sums_of(line), *below.pop(level + 1, ())])
@@ -151,7 +151,7 @@ class _Tree:
         self._circular: set[str] = set()
 
     def put_below_parents(self, line: Line, line_of_parent: Callable[[str], Line]) -> None:
-        """Puts ``line`` below its parent, and so on up to a session that is there already or is gone."""
+        """Puts ``line`` below its parent, and so on upwards until a session is in the tree already or is gone."""
         agent_id, parent_id = line["agent_id"], line.get("parent_id")
         while isinstance(parent_id, str):
             self._parents[agent_id] = parent_id
@@ -164,7 +164,7 @@ class _Tree:
             agent_id, parent_id = parent_id, parent.get("parent_id")
 
     def break_circles(self) -> None:
-        """Takes from each circle of parents the session that was listed first, and puts it on top."""
+        """Breaks each circle of parents: puts the session of the circle that was listed first on top."""
         seen: set[str] = set()
         for start in self._lines:
             path: dict[str, None] = {}

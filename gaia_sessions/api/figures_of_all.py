@@ -1,6 +1,6 @@
 """Figures of all sessions: how they ended, how often they were resumed, how long they stayed in each phase.
 
-A session counts once: by its record, or else by the latest line that its removal left.
+A session counts once: by its record, or without a record by the latest line that its removal left.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ _BETWEEN_REPORTS = 250
 
 
 class Filter:
-    """Selects sessions by their end, or their last activity while open; ``by`` also counts them in parts."""
+    """Selects sessions by their end, or their last activity while open; with ``by``, also counts them in parts."""
 
     def __init__(self, *, since: datetime | None = None, until: datetime | None = None, by: str | None = None) -> None:
         if by is not None and by not in GROUPINGS:
@@ -77,7 +77,7 @@ class Filter:
         self.since, self.until, self.by = since, until, by
 
     def accepts(self, figures: Figures) -> bool:
-        """Whether the session of ``figures`` counts."""
+        """Returns whether the session of ``figures`` counts."""
         if self.since is None and self.until is None:
             return True
         moment = parse_time(figures.get("ended_at", figures["last_activity"]))
@@ -177,9 +177,9 @@ def _key(figures: Figures) -> str:
 
 
 def _add_removed(sums: _Sums, sessions: Reader, living: set[str], unread: set[str]) -> int:
-    """Adds the removed sessions, which only have a line; returns how many lines cannot be read."""
+    """Adds the removed sessions, of which only lines are left; returns how many lines cannot be read."""
     # Lines come after the records, so no session that is removed meanwhile is missed. Two reads keep memory small.
-    # Two processes that remove may write in the wrong order, so the revision counts before the place.
+    # Two processes that remove may write in the wrong order, so the revision counts more than the order.
     latest: dict[str, tuple[int, int]] = {}
     unread_lines = 0
     for number, figures in enumerate(_lines(sessions)):

@@ -1,6 +1,6 @@
-"""Sessions as the next writer will leave them: with the events applied that wait in the inbox.
+"""Sessions as they will be after the next write, which first applies the events that wait in the inbox.
 
-The start of an agent may wait until its stop, so a reader that ignored the inbox would miss it.
+The event of an agent's start may wait there until the agent stops. So a reader must look at the inbox, too.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def foreseen_by_reader(store: StoreReader, now: datetime, config: Config) -> Sto
 
 
 def foreseen_by_hook(store: StoreReader, agent_id: str, now: datetime, config: Config, is_late: IsLate) -> Reader:
-    """Returns what a hook reads for one session and those above it; of many events only those that concern them."""
+    """Returns the sessions for a hook that reads one session and those above; of many events, applies only theirs."""
     waiting = _waiting(store)
     if _are_many(waiting):
         waiting = _concerning(_family(store, agent_id), waiting)
@@ -45,7 +45,7 @@ def foreseen_by_hook(store: StoreReader, agent_id: str, now: datetime, config: C
 def open_sessions(
     store: StoreReader, now: datetime, config: Config, is_late: IsLate, host_session_id: str | None
 ) -> Iterator[tuple[str, RecordOrError]]:
-    """Yields the open sessions of one conversation, or of all, for a hook; those that may change come last."""
+    """Yields the open sessions of one conversation, or of all, for a hook; those with waiting events come last."""
     waiting = _waiting(store)
     if not _are_many(waiting):
         sessions = _with_applied(store, waiting, now, config, is_late) if waiting else store
@@ -82,7 +82,7 @@ def _are_many(waiting: list[WaitingEvent]) -> bool:
 
 
 def _family(store: StoreReader, agent_id: str) -> list[Record]:
-    """Returns the record of a session and those of all above it, as far as they can be read."""
+    """Returns the record of a session and the records of all sessions above, as far as they can be read."""
     record = read_if_readable(store, agent_id)
     if record is None:
         return []

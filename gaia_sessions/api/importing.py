@@ -118,7 +118,7 @@ def import_from(place: Place, *directories: str | os.PathLike[str], dry_run: boo
 
 
 class _Import:
-    """Takes the sessions of one folder."""
+    """Imports the sessions of one folder."""
 
     def __init__(self, store: Store, source: Source, now: datetime, report: Imported) -> None:
         self._store = store
@@ -128,13 +128,13 @@ class _Import:
         self._above = Above(source)
         self._names = sorted(source.names())
         source.remember(self._names)
-        waiting = source.waiting()  # after the records, so that no event is missed that is applied meanwhile
+        waiting = source.waiting()  # read after the records, so that no event is missed that is applied meanwhile
         self._waiting_keys = all_keys(waiting)
         if waiting:
             report["waiting"][well_formed(source.root)] = len(waiting)
 
     def take_each(self) -> None:
-        """Takes all sessions; one that cannot be taken stops no other."""
+        """Imports all sessions; if one cannot be imported, the others still are."""
         for name in self._names:
             agent_id = well_formed(name)
             try:
@@ -148,7 +148,7 @@ class _Import:
                 )
 
     def _take(self, agent_id: str) -> bool:
-        """Returns whether the session is new; False if one with its ID is here, readable or not."""
+        """Imports the session; returns False if a session with its ID is already here, readable or not."""
         path = os.path.join(self._store.root, agent_id)
         stood_before = os.path.lexists(path)  # looked at first: another import may create the session meanwhile
         if self._is_here(agent_id):
@@ -182,7 +182,7 @@ class _Import:
             raise StoreFailure("import", path, "an event waits there that could change the session")
 
     def _take_documents(self, record: Record) -> None:
-        """Copies the shared state of the session, unless it exists here."""
+        """Copies the state that the session shares, unless that state exists here."""
         for scope in scopes_of(record):
             document = self._source.document(scope)
             if document is not None:
@@ -199,7 +199,7 @@ class _Import:
 
 
 def _as_imported(record: Record, cancellation: Cancellation | None, directory: str, now: datetime) -> Record:
-    """Returns ``record`` as it is stored here: no run is open, a cancelled session has ended, no path leads away."""
+    """Returns ``record`` as it is stored here: no open run, ended if it is cancelled, no path to the old place."""
     if record.get("runs"):
         record = with_earlier_runs_lost(record, UNENDED_DETAIL, now)
         latest = record["runs"][-1]

@@ -1,6 +1,6 @@
-"""The state of a session, and what it shares with other sessions of its app and its user.
+"""The state of a session: its own keys, and the keys that it shares with sessions of its app and its user.
 
-Documents are locked in the order of ``scopes_of``, then the session; all is checked before anything is written.
+Locks are taken in this order: documents as in ``scopes_of``, session. Everything is checked before the first write.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def change_state(
     with locked_documents(at.store, scopes, parts) as documents:
         shared = changed_documents(documents, parts)
         with at.store.open(agent_id) as session:
-            if scopes_of(session.record) != scopes:  # it was removed, and created again for another user
+            if scopes_of(session.record) != scopes:  # the session was removed, and created again for another user
                 raise RevisionChanged(agent_id, record["revision"], session.record["revision"])
             refuse_cancelled_work(session)
             changed = with_delta(session.record, parts.get((), Delta()), at.config.state_keys, at.now, if_revision)
@@ -137,5 +137,5 @@ def locked_documents(
 def changed_documents(
     documents: Mapping[Scope, Document | None], parts: Mapping[Scope, Delta]
 ) -> dict[Scope, Document]:
-    """Returns the documents that ``parts`` change, as changed."""
+    """Returns the documents that ``parts`` change, with the changes."""
     return {scope: with_shared(documents[scope], scope, parts[scope]) for scope in documents if scope in parts}

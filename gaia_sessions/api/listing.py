@@ -1,4 +1,4 @@
-"""Lists sessions as summaries. It keeps a summary of each session, and never all records."""
+"""Lists sessions as summaries. All summaries are in memory, but never all records."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ if TYPE_CHECKING:
             running: whether an agent is at work on the session, as far as known.
             liveness: what is known of that agent, ``{state, since?, for?, awaits?}``; absent if no agent is at work.
             cancelled: present, and true, if the session is cancelled, by itself or with a session above.
-            denied: present, and true, if a person denied what the agent asked.
+            denied: present, and true, if a person denied what the agent asked for.
             depth: how many sessions are above; absent if the parents form a circle.
             root_id: the topmost session above, or the session itself.
             trace_id: [what all sessions of a tree share](state.md#traces).
@@ -151,7 +151,7 @@ if TYPE_CHECKING:
             grep: with this text in the purpose or the agent name; upper and lower case are equal.
             since, until: last active between these times, both included.
             created_since: created at this time or later.
-            around: [who worked](figures.md#who-worked-when) in the span that begins at a time and has so many seconds.
+            around: a time and a number of seconds: [who worked](figures.md#who-worked-when) in that span.
             app: of this app; without it, sessions without an app.
             every_app: of any app or none.
         """
@@ -209,7 +209,7 @@ def listed(at: Reading, **wanted: Unpack[Wanted]) -> tuple[Sequence[Line], Mappi
 
 
 class Filter:
-    """What ``Wanted`` asks for, with its times read; ``left_out`` counts the left out sessions of each app."""
+    """Which sessions are ``Wanted``, with times as datetimes; ``left_out`` counts the omitted sessions of each app."""
 
     def __init__(  # noqa: PLR0913  # the keys of ``Wanted``
         self,
@@ -250,7 +250,7 @@ class Filter:
         self.left_out = Counter[str]()
 
     def accepts(self, record: RecordOrError, now: datetime) -> bool:
-        """Whether the record may pass, before its line is made; an unreadable one passes only a broad filter."""
+        """Returns whether the record may pass, before its line is made; unreadable ones pass only a broad filter."""
         if isinstance(record, SessionsError) or not _is_readable(record):
             return self.is_broad
         return (
@@ -265,7 +265,7 @@ class Filter:
         )
 
     def accepts_line(self, line: Line) -> bool:
-        """Whether the line of an accepted record passes."""
+        """Returns whether the line of an accepted record passes."""
         if "problem" in line:
             return True
         if (self.states and line.get("state") not in self.states) or (self.active_only and "cancelled" in line):
@@ -278,7 +278,7 @@ class Filter:
         return not self._asks_of_line or self._is_of_app(line.get("app"))
 
     def _is_of_app(self, app: str | None) -> bool:
-        """Whether a session of ``app`` is wanted; if no app was asked for, the others are counted."""
+        """Returns whether a session of ``app`` is wanted; without a wanted app, counts the sessions that are not."""
         if self.every_app or app == self.app:
             return True
         if self.app is None and app is not None:
@@ -287,7 +287,7 @@ class Filter:
 
 
 def filter_of(wanted: Wanted, now: datetime) -> Filter:
-    """Returns the filter of ``wanted``, with its times read."""
+    """Returns the filter for ``wanted``, with its times as datetimes."""
     times: dict[str, datetime | Span] = {**given_moments({name: wanted.get(name) for name in _TIMES}, now)}
     if wanted.get("around") is not None:
         from .times import span_of
@@ -319,7 +319,7 @@ def _text(value: str | None, name: str) -> str | None:
 
 
 def list_sessions(sessions: Reader, wanted: Filter, now: datetime, limits: Limits) -> Iterator[Line]:
-    """Yields the summaries of ``wanted`` sessions in their order; sessions that cannot be read come last."""
+    """Yields the summaries of ``wanted`` sessions in the order of a list; unreadable sessions come last."""
     records: Iterable[tuple[str, RecordOrError]]
     if wanted.parent_id is None:
         records = sessions.scan(active_only=wanted.open_only, agent_name=wanted.agent_name)
@@ -435,7 +435,7 @@ def _overlap(record: Record, stands: Standing, around: Span, now: datetime) -> O
 
 
 def _is_readable(record: Record) -> bool:
-    """Whether this version understands the record, even if a later version wrote it."""
+    """Returns whether this version understands the record, even if a later version wrote it."""
     try:
         check_readable(record)
     except NewerSchema:
@@ -444,12 +444,12 @@ def _is_readable(record: Record) -> bool:
 
 
 def newest_first(line: Line) -> tuple[float, str]:
-    """The sort key for the latest activity first; lines that cannot be read come last."""
+    """Returns a sort key: the latest activity comes first, unreadable sessions come last."""
     active = line.get("last_activity", line.get("last_updated"))
     return -parse_time(active).timestamp() if active else float("inf"), line["agent_id"]
 
 
 def _largest_share_first(line: Line) -> tuple[float, bool, tuple[float, str]]:
-    """The sort key for lines with an ``overlap``; of equal shares, one that may be larger comes first."""
+    """Returns a sort key for lines with an ``overlap``; if shares are equal, one that may be larger comes first."""
     overlap: Overlap = line["overlap"]  # type: ignore[typeddict-item]  # unreadable lines did not pass
     return -overlap["share"], "at_least" not in overlap, newest_first(line)

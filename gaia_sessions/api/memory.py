@@ -118,7 +118,7 @@ class Memory:
 
 
 def with_budget_of_memory(sessions: Sessions, usage: TokenUsage) -> TokenUsage:
-    """Returns ``usage`` with the budget of the memory, which your program must enforce for its agent."""
+    """Returns ``usage`` with the budget of the memory. Your program must enforce this budget for its agent."""
     record = at.read(sessions, records.as_applied, usage["agent_id"])
     most = max_tokens_of_memory(record, sessions.config.budgets)
     return {**usage, "max_tokens": most, "limit_reached": usage["tokens"] >= most}

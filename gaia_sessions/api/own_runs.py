@@ -1,6 +1,6 @@
-"""Runs of ours: a process begins the run of a command, or a send, and ends it, in one commit each.
+"""Begins and ends runs of ours (the run of a command, or a send), with one commit for each beginning and each end.
 
-Nothing begins below a cancelled session, or for it.
+No run begins for a cancelled session, or below one.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def begin(at: Writing, start: Start, fields: Run, lock: HeldLock | None = None) 
 def _begin_again(
     at: Writing, agent_id: str, fields: Run, parent_id: str | None = None, lock: HeldLock | None = None
 ) -> Begun:
-    """Begins a run in an existing session; with a ``parent_id``, which is locked, it takes a child's place."""
+    """Begins a run in an existing session; with ``parent_id`` (locked), the session takes the place of a child."""
     store, now, shell, sends = at.store, at.now, at.shell(), lock is not None
     with store.open(agent_id) as session:
         before = session.record
@@ -119,7 +119,7 @@ def _check_place(store: Store, record: Record, fields: Run, parent_id: str | Non
 def _commit_under(lock: HeldLock, session: OpenSession, change: Change) -> Record:
     """Commits the beginning of a send; the ``lock`` stays held unless nothing was written."""
     try:
-        lock.__enter__()  # a process that only looks holds it for a moment
+        lock.__enter__()  # a process that only checks the lock holds it for a moment
     except LockTimeout as error:  # somebody works on an earlier session with this ID
         raise at_work(change.record["agent_id"], sends=True) from error
     try:
@@ -160,7 +160,7 @@ def _begin_new(at: Writing, start: Start, fields: Run) -> Begun:
 
 
 def _with_run(store: Reader, begun: Record) -> Record:
-    """Returns ``begun`` with the path of the output of its new run; raises ``TooLarge`` without room for a run."""
+    """Returns ``begun`` with the path of the output of its new run; raises ``TooLarge`` if it has no room."""
     run = begun["runs"][-1]
     path = None if is_send(run) else store.output_path(begun["agent_id"], run["run"])
     if path is not None:
@@ -181,7 +181,7 @@ def note_figures(at: Writing, agent_id: str, run: Run, told: Told) -> Record:
 
 
 def end(at: Writing, agent_id: str, run: Run, ended: RunEnd) -> tuple[Record, Sequence[Message], Sequence[Entry]]:
-    """Ends ``run`` with its turn in one commit; returns the record, the stored messages and the new events."""
+    """Stores the end of ``run`` and its turn in one commit; returns record, stored messages and new events."""
     marked = read_marker(ended.message)[0]
     with at.store.open(agent_id) as session:
         record = session.record
@@ -233,7 +233,7 @@ def report_as_ended(at: Reading, begun: Begun, ended: RunEnd) -> Report:
 
 
 def end_runs_of_gone_hosts_below(at: Writing, agent_id: str, run: Run, pid_ns: str | None) -> Sequence[str]:
-    """Ends lost runs below a session, counts what runs after ``run`` used, and returns the changed IDs."""
+    """Ends lost runs below a session, counts what later runs than ``run`` used, and returns the changed IDs."""
     from gaia_sessions.ingest.consumption import count_run  # few commands start agents
 
     changed: list[str] = []
@@ -248,7 +248,7 @@ def end_runs_of_gone_hosts_below(at: Writing, agent_id: str, run: Run, pid_ns: s
 
 
 def _ended_as_lost(store: Store, record: Record, pid_ns: str | None, now: datetime) -> list[str]:
-    """Returns the ID of the session if it had runs to end."""
+    """Ends lost runs of one session; returns its ID in a list, or an empty list if there were none."""
     if not _lost_runs(record, pid_ns):
         return []
     with store.open(record["agent_id"], timeout=_SHORT_WAIT) as session:

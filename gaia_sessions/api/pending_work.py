@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
         Keys:
             question: the whole question, in the agent's own words; absent if the agent gave none.
-            last_message: the agent's last message, or its last 4,000 characters if no transcript has the whole message;
+            last_message: the agent's last message; if no transcript has the whole message, its last 4,000 characters;
                 absent if no message is found.
             tool: the tool for which the agent asks a permission in its host; then ``question`` and ``resume_line`` are
                 absent.
@@ -74,7 +74,7 @@ def pending(at: Reading, app: str | None = None) -> Sequence[Pending]:
 
     A session that was approved or denied does not wait any more. An expired session is included: an answer makes it
     resumable again. Nothing calls your program when a session begins to wait: call ``pending`` again, for example every
-    minute. The example passes on a person's answers.
+    minute. The example approves every request: in your program, ask a person first.
 
     Args:
         app: returns only sessions of this app.
@@ -100,12 +100,12 @@ def pending(at: Reading, app: str | None = None) -> Sequence[Pending]:
 
 
 def _may_wait(record: Record) -> bool:
-    """Whether the session may wait: a cheap check before the whole one."""
+    """Returns whether the session may wait: a cheap check before the full check."""
     return waits_for_approval(record["phase"]) or any("waiting" in run for run in record.get("runs", ()))
 
 
 def _asks_while_it_waits(record: Record, stands: Standing) -> bool:
-    """Whether an agent that waits for its own work has a question without an answer."""
+    """Returns whether an agent that waits for its background work has a question without an answer."""
     runs = [run for run in record.get("runs", ())[-1:] if run["run"] not in stands.dead_runs]
     return is_asking(record) and any(map(waits_with_question, runs)) and "cancellation" not in stands.decision
 

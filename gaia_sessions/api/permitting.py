@@ -49,7 +49,7 @@ def choose_tools(
 def allowed_of(
     at: Reading, tools: Iterable[str] | None, agent_name: str | None, parent_id: str | None
 ) -> Sequence[str] | None:
-    """Returns what ``choose_tools`` allows of ``tools``; None if ``tools`` is None."""
+    """Returns those of ``tools`` that ``choose_tools`` allows; None if ``tools`` is None."""
     return None if tools is None else choose_tools(at, tools, agent_name=agent_name, parent_id=parent_id)["allowed"]
 
 
@@ -70,7 +70,7 @@ def check_tool(at: Reading, agent_id: str, name: str) -> ToolAnswer:
 
 
 def tools_of(at: Reading, start: Start) -> Sequence[str] | None:
-    """Returns all tools of the agent of a run; None if only blocked tools are excluded."""
+    """Returns the tools that the agent of a run may use; None if the agent may use all that are not blocked."""
     from gaia_sessions.session.tools import usable_tools
 
     read, rules = at.store.read, at.config.tool_rules

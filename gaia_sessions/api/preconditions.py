@@ -1,4 +1,4 @@
-"""What a process of ours checks before it works on a session, or continues it: cancellation, gone runs, its own run."""
+"""Checks before a process of ours works on a session or continues it: for cancellation, gone runs, and its own run."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def refuse_if_cancelled(store: Store, record: Record) -> None:
 
 
 def refuse_cancelled_work(session: OpenSession) -> None:
-    """Raises ``Cancelled`` if the session is cancelled and its work had not ended before."""
+    """Raises ``Cancelled`` if the session is cancelled, unless its work ended before the cancellation."""
     cancellation = session.cancellation()
     if cancellation is not None and (is_open(session.record) or is_abandoned(session.record["phase"])):
         raise Cancelled(session.record["agent_id"], **cancellation)
@@ -58,7 +58,7 @@ def ended_session(store: Store, agent_id: str, now: datetime, *, even_cancelled:
 
 
 def own_run(record: Record, begun: Run) -> Run:
-    """Returns the ``begun`` run as it is in ``record``; raises ``RunGone`` if that is another run."""
+    """Returns the ``begun`` run as it is in ``record``; raises ``RunGone`` if another run has its number."""
     # A session that was created again or restored may have another run with this number.
     run = run_by_number(record, begun["run"])
     if run is None or any(run.get(key) != begun.get(key) for key in ("wrapper", "started_at")):

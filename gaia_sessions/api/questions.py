@@ -1,4 +1,4 @@
-"""What an agent asks a person, and what it said before. Hooks load this, so it imports nothing that costs time."""
+"""What an agent asks a person, and what the agent said before. Hooks load this file, so its imports must be cheap."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Question:
-    """What an agent said last: the question after its marker, the message ``before`` the marker, and all of it."""
+    """What an agent said last: the question after its marker, what is ``before`` the marker, and the whole message."""
 
     __slots__ = ("asked", "before", "message")
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from gaia_sessions.session.schema import Run
 
     HostSession = tuple[str, str]
-    """A main session: the name of its host, and its ID, cut as in the log."""
+    """A conversation: the name of its host, and its ID, shortened as in the log."""
 
 
 _WHETHER_IT_RUNS = {
@@ -67,7 +67,7 @@ class EvidenceReader:
 
 
 def _ended_host_sessions(root: str) -> dict[HostSession, datetime]:
-    """Returns when each main session ended, if its last event was its end."""
+    """Returns when each conversation ended, if its last event was its end."""
     # In one log, the order of lines counts and not their times, because clocks are set back.
     last_events: dict[HostSession, tuple[datetime, bool]] = {}
     for name in LOG_NAMES:
@@ -77,7 +77,7 @@ def _ended_host_sessions(root: str) -> dict[HostSession, datetime]:
 
 
 def _last_events(root: str, name: str) -> dict[HostSession, tuple[datetime, bool]]:
-    """Returns the time of the last event of each main session in the log, and whether it was its end."""
+    """Returns the time of the last event of each conversation in the log, and whether that event was the end."""
     last: dict[HostSession, tuple[datetime, bool]] = {}
     for line in read_log(root, name):
         host, session, kinds = line.get("host"), line.get("host_session_id", line.get("session_id")), line.get("kinds")

@@ -1,4 +1,4 @@
-"""Closes runs that have no end because their host was killed, or its last event never came.
+"""Closes runs that have no end because their host was killed, or because the host's last event never came.
 
 Each run is judged twice, the second time under its session's lock. A run without a proved end stays open.
 """
@@ -126,7 +126,7 @@ def _new_report() -> Reconciled:
 
 
 def _record_to_judge(report: Reconciled, agent_id: str, record: RecordOrError) -> Record | None:
-    """Returns the record if its runs can be judged and its work is open; else the report says why not."""
+    """Returns the record if its runs can be judged and its work is open; otherwise ``report`` gets the reason."""
     if isinstance(record, SessionsError):
         report["corrupt" if isinstance(record, CorruptSession) else "failed"].append(_skipped(agent_id, str(record)))
         return None
@@ -158,7 +158,7 @@ def _abandon_cancelled(store: Store, above: Above, record: Record, now: datetime
 
 @contextmanager
 def _refusals_in(report: Reconciled, agent_id: str) -> Iterator[None]:
-    """Puts a refused write of the block into ``report``; a session that is gone needs no entry."""
+    """Adds a refused write of the ``with`` block to ``report``; a session that is gone needs no entry."""
     try:
         yield
     except LockTimeout:

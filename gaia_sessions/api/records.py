@@ -46,7 +46,7 @@ def read(place: Place, agent_id: str) -> Record:
 
 
 def has(place: Place, agent_id: str) -> bool:
-    """Whether there is a session with this ID, readable or not."""
+    """Returns whether there is a session with this ID, readable or not."""
     with place.store as store:
         return store.has(agent_id)
 

@@ -1,4 +1,4 @@
-"""The memory of a session: its messages, with one summary in place of the older ones."""
+"""The memory of a session: its messages, the older of which a summary can replace."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def remembered(at: Reading, agent_id: str, last: int | None = None) -> Sequence[Message]:
     """Returns the messages of the memory, the oldest first.
 
-    These are the messages of the transcript, with one summary in place of the messages that ``compact`` replaced. A
+    These are the messages of the transcript. If ``compact`` replaced older messages, you get the summary instead. A
     message that cannot be read is left out.
 
     Args:
@@ -36,7 +36,7 @@ def remembered(at: Reading, agent_id: str, last: int | None = None) -> Sequence[
     through = replaced_through(record)
     newest_first = takewhile(lambda message: message["seq"] > through, readable(at.store.messages_backwards(agent_id)))
     found = list(islice(newest_first, most))[::-1]
-    prompt = system_prompt(at.store.messages(agent_id)) if through else None  # without a summary it is among ``found``
+    prompt = system_prompt(at.store.messages(agent_id)) if through else None  # else ``found`` includes the prompt
     beginning = [*filter(None, [prompt]), *summary_message(record)]
     if last is None:
         return beginning + found
@@ -47,8 +47,8 @@ def remembered(at: Reading, agent_id: str, last: int | None = None) -> Sequence[
 def compact(at: Writing, agent_id: str) -> bool:
     """Replaces the older messages of the memory by a summary.
 
-    The newest fifth of the messages stays. The transcript keeps all messages. The tokens of the summary count in place
-    of the tokens that were charged for the replaced messages.
+    The newest fifth of the messages stays. The transcript keeps all messages. The tokens of the summary replace
+    the tokens that were charged for the replaced messages.
 
     Returns:
         Whether messages were replaced. False if there are fewer than 5 messages, or the summary would be longer than

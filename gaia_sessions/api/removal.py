@@ -1,6 +1,7 @@
-"""Removes sessions that somebody names, or that ``cleanup`` finds. No session goes that is above an open one.
+"""Removes sessions that somebody names, or that ``cleanup`` finds. A session stays if an open session is below it.
 
-Figures are written before a session goes; after a kill in between, the session counts and not its line.
+Figures are written before a session is removed. If the process is killed in between, the session counts, and not the
+line with its figures.
 """
 
 from __future__ import annotations
@@ -40,9 +41,9 @@ if TYPE_CHECKING:
     class Rule(Protocol):
         """What differs between ``cleanup`` and ``rm``; ``by_age`` and ``by_work`` say why a session must stay."""
 
-        named: Collection[str]  # go too, so they hold nothing above them
-        corrupt: bool  # whether unreadable sessions go
-        keeps_continued: bool  # whether a session stays that an open one continues
+        named: Collection[str]  # are removed too, so they keep no session above them
+        corrupt: bool  # whether unreadable sessions are removed
+        keeps_continued: bool  # whether a session stays if an open session continues it
 
         def by_age(self, record: Record) -> str | None: ...
 
@@ -59,7 +60,7 @@ if TYPE_CHECKING:
 _UNKNOWN_RUN_LIFETIME = timedelta(hours=24)
 
 _MOST_WRITTEN = 1000
-"""Of how many sessions the figures are written in one step."""
+"""The most sessions whose figures are written in one step."""
 
 
 def remove(at: Writing, agent_ids: Iterable[str], *, force: bool = False) -> Sequence[RemovedSession]:
@@ -125,14 +126,14 @@ class Judge:
                 going_on.append(earlier)
 
     def _know_above_open(self, agent_id: str | None) -> None:
-        """Notes that an open session is below this one, and so below all above it."""
+        """Notes that an open session is below this session, and so below all sessions above."""
         with suppress(StoreFailure):  # above an unreadable session nothing is known
             while agent_id is not None and agent_id not in self._above_open:
                 self._above_open.add(agent_id)
                 agent_id = self.above.parent_of(agent_id)
 
     def look_below(self, children: Sequence[Record]) -> None:
-        """Notes which of ``children``, and of all below them, are open now."""
+        """Notes which of ``children``, and of the sessions below them, are open now."""
         while children:
             for child in children:
                 if is_open(child):
@@ -146,17 +147,17 @@ class Judge:
         return self.by_itself(found) or self.by_tree(agent_id, found, self.by_work(found))
 
     def by_itself(self, found: RecordOrError) -> str | None:
-        """Returns the code of why the session must stay whatever its work: it is unreadable, or not old enough."""
+        """Returns the code of why the session must stay, apart from its work: it is unreadable, or not old enough."""
         if isinstance(found, SessionsError):
             return None if self.rule.corrupt and isinstance(found, CorruptSession) else found.code
         return "newer_schema" if has_newer_schema(found) else self.rule.by_age(found)
 
     def by_work(self, found: RecordOrError) -> str | None:
-        """Returns the code of why its work is not over."""
+        """Returns the code of why the session's work is not over; None if the work is over."""
         return None if isinstance(found, SessionsError) else self.rule.by_work(found, self.above)
 
     def by_tree(self, agent_id: str, found: RecordOrError | None, by_work: str | None) -> str | None:
-        """Returns the code of why the session must stay, with what other sessions say of it."""
+        """Returns the code of why the session must stay: ``by_work``, or what other sessions require."""
         if agent_id in self._above_open:
             return "above_open"
         if isinstance(found, SessionsError):
@@ -171,7 +172,7 @@ class Judge:
 
 
 def may_run(record: Record, now: datetime, age: timedelta = timedelta()) -> bool:
-    """Whether an agent may be at work: an open run began within ``age`` or a day, and its host may live."""
+    """Returns whether an agent may be at work: an open run began within ``age`` or a day, and its host may live."""
     gone, longest = gone_runs(record), max(age, _UNKNOWN_RUN_LIFETIME)
     for run in record.get("runs", ()):
         if not has_ended(run) and is_own_run(run) and is_alive(run["wrapper"]):  # for as long as its wrapper lives
@@ -197,7 +198,7 @@ class Leaving:
         self._has_warned = False
 
     def note(self, record: RecordOrError, above: Above) -> None:
-        """Notes the figures of a session to be written, unless they have not changed since."""
+        """Notes the figures of a session for ``write``, unless they have not changed since the last time."""
         if isinstance(record, SessionsError) or has_newer_schema(record):
             return
         may_be_cancelled = is_open(record) or is_abandoned(record["phase"])  # a look costs time
@@ -321,7 +322,7 @@ def _removed(agent_id: str, record: RecordOrError) -> RemovedSession:
 
 
 def _check(store: Store, judge: Judge, records: Mapping[str, RecordOrError]) -> None:
-    """Raises why named sessions must stay, if one of them must."""
+    """Raises the error that says why sessions must stay, if one of ``records`` must."""
     reasons: dict[str, str] = {}
     for agent_id, record in records.items():
         reason = judge.reason_to_keep(agent_id, record)

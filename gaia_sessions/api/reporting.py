@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 
 _END_OF_FILE = 1 << 18
-"""Bytes at the end of a host's file, which may have many MB, that are read for the latest messages."""
+"""How many bytes at the end of a host's file are read for the latest messages: a file may have many MB."""
 
 
 def report(at: Reading, agent_id: str) -> Report:
@@ -56,12 +56,12 @@ def report(at: Reading, agent_id: str) -> Report:
 
 
 def report_and_standing(at: Reading, agent_id: str) -> tuple[Report, Standing]:
-    """Returns the ``report``, and how the session is."""
+    """Returns the ``report`` and the ``Standing`` of the session."""
     return reporter(at)(agent_id)
 
 
 def reporter(at: Reading) -> ReportOn:
-    """Returns a function that reports on a session at one moment; it reads the inbox once for all."""
+    """Returns a function that reports on sessions as they are now; all its calls read the inbox only once."""
     from gaia_sessions.store.above import Above
 
     sessions, now, config = at.preview(), at.now, at.config
@@ -80,7 +80,7 @@ def reporter(at: Reading) -> ReportOn:
 
 
 def report_on_turn(at: Reading, record: Record, messages: Sequence[NewMessage]) -> ReportOnTurn:
-    """Returns what ``record`` has used, and the report on it, as just written with ``messages``."""
+    """Returns the usage and the report of ``record``, which was just written with ``messages``."""
     from gaia_sessions.store.above import Above
 
     # Reads no file but the marks, which raise nothing: after a turn is stored, nothing may fail.

@@ -1,6 +1,6 @@
 """How to resume one session, or all sessions that stopped before their work was done.
 
-Answered sessions are among them; sessions that wait for an answer, or paused by their own word, are not.
+Sessions with an answer are included. Sessions that wait for an answer, or that an agent paused, are not.
 """
 
 from __future__ import annotations
@@ -95,10 +95,10 @@ MESSAGE, WORKFLOW, DELEGATION, LINE, RUN, NONE = MEANS = (
 )
 """The ways to resume, the cheapest first."""
 
-_CLIENT_RUNS = "its client still runs, and its agent may still work there; if not, end the client, then try again"
+_CLIENT_RUNS = "its client still runs, so its agent may be at work; if the agent is not, end the client and try again"
 _WORKFLOW_RUNS = "its workflow still runs; try again when the workflow has ended"
-_FILES_ARE_GONE = "its files are gone: start the workflow again"
-_APP_GOES_ON = "only its app can resume it, with its next event"
+_FILES_ARE_GONE = "the files of the workflow are gone: start the workflow again"
+_APP_GOES_ON = "only the next event of its app can resume the session"
 _WAS_DENIED = "what it asked for was denied"
 
 
@@ -117,7 +117,7 @@ def resumptions(at: Reading, host_session_id: str | None = None) -> tuple[Sequen
 
 
 def resumption_after_activity(place: Place, agent_id: str) -> Resumption | Decision:
-    """Returns what ``resumption`` returns, after it records activity if the session only needs that."""
+    """Returns what ``resumption`` returns; first records activity, if only that is missing to resume the session."""
     found = read(place, resumption, agent_id)
     if "means" in found or not _needs_only_activity(found):
         return found
@@ -141,7 +141,7 @@ def resumption(at: Reading, agent_id: str) -> Resumption | Decision:
 
 
 def _needs_only_activity(decision: Decision) -> bool:
-    """Whether new activity makes the session resumable: it only expired, and nothing was denied."""
+    """Returns whether new activity makes the session resumable: it only expired, and nothing was denied."""
     return is_only_expired(decision) and not {"app", "denial"} & decision.keys()
 
 

@@ -1,4 +1,4 @@
-"""One send to the agent of a session: begun, then answered or ended.
+"""One send to the agent of a session: it begins, and is answered or ends without an answer.
 
 A send ends with its process: leaving the block ends the run, and frees the lock.
 """
@@ -62,20 +62,20 @@ if TYPE_CHECKING:
     from .sessions import Sessions
 
     Sink = Callable[[Entry], object]
-    """Gets each journal entry that a send adds."""
+    """A function that gets each journal entry that a send adds."""
 
 SECONDS_BETWEEN_TRIES = 0.1
 """The pause between two tries while another agent is at work."""
 
 _SECONDS_FOR_LOCK = 1.0
-"""How long to wait for the lock of a send, which other processes hold only to look."""
+"""How long to wait for the lock of a send: a process that only checks the lock holds it for a moment."""
 
 _SECONDS_TO_WRITE = 10
 """How long to try to write an answer."""
 
 
 def messages_of(given: object, role: str, what: str) -> list[NewMessage]:
-    """Returns ``given``, a text of ``role`` or messages, as messages; ``what`` names it in the error."""
+    """Returns ``given`` (a text of ``role``, or messages) as messages; the error calls ``given`` ``what``."""
     now = utc_now()
     if isinstance(given, str):
         return [message_of({"role": role, "content": well_formed(given.replace("\0", ""))}, 1, now)]
@@ -122,7 +122,7 @@ class Said:
             return next((one["content"] for one in self._own[:1] if is_system_prompt(one)), None)
 
     def _read_more(self, record: Record) -> None:
-        """Reads the messages that are new since the last read; a reset begins again."""
+        """Reads the messages that are new since the last read; after a reset, reads from the beginning."""
         if self._generation != generation_of(record):
             self._own, self._generation = [], generation_of(record)
         last = self._own[-1]["seq"] if self._own else 0
@@ -259,7 +259,7 @@ class Send:
         }
 
     def end(self, ended: RunEnd) -> None:
-        """Ends the send without an answer, and stores nothing of the turn."""
+        """Ends the send without an answer, and stores no message of the turn."""
         self._written(ended, 0)
 
     def _written(self, ended: RunEnd, seconds: float) -> tuple[Record, Sequence[Message]]:
@@ -284,7 +284,7 @@ class Send:
         return record, stored
 
     def _was_begun(self) -> bool:
-        """Whether the record has the run, for a send that was interrupted while it began."""
+        """Returns whether the record has the run, for a send that was interrupted at its beginning."""
         if not self._lock.is_held:
             return False
         # Under this lock, no other send can have an open run.
@@ -295,10 +295,10 @@ class Send:
         return bool(mine)
 
     def _check_holder(self) -> None:
-        """Raises ``StoreFailure`` in a forked child, whose return value is not the answer."""
+        """Raises ``StoreFailure`` in a forked child: what it returns is not the agent's answer."""
         if self._holder != os.getpid():
             reason = (
-                f"it belongs to process {self._holder}, which forked this process"
+                f"the send belongs to process {self._holder}, which forked this process"
                 if self._holder
                 else "the send has ended"
             )

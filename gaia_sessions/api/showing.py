@@ -1,4 +1,4 @@
-"""One session as it is shown: with the decision about resuming, its agent, budget, parent and children."""
+"""Shows one session, with the decision about resuming, its agent, budget, parent and children."""
 
 from __future__ import annotations
 

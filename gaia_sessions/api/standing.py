@@ -1,4 +1,4 @@
-"""How a session is: whether it can be resumed, what is known of its agent, and its state in one word."""
+"""The standing of a session: whether it can be resumed, what is known of its agent, and its state in one word."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def find(sessions: Reader, above: Above, at: Reading, agent_id: str) -> tuple[Re
 
 
 def standing(find_cancellation: FindCancellation, record: Record, now: datetime, limits: Limits) -> Standing:
-    """Returns how the session of ``record`` is; ``find_cancellation`` is as for ``decide``."""
+    """Returns the standing of the session of ``record``; ``find_cancellation`` is as for ``decide``."""
     if has_newer_schema(record):
         return Standing(decide(find_cancellation, record["agent_id"], record, now, limits), None, {}, ())
     from gaia_sessions.session.state import state_of  # a hook that only decides does not need it

@@ -35,8 +35,8 @@ class SubAgentSession(Generic[Agent]):
     """A conversation with one agent that your program calls.
 
     A turn is stored in one step. Any process can add the next turn. With ``agent_id``, the session with this ID is
-    opened, and its system prompt stays. Without it, a session is created. The errors of ``Sessions.create`` and
-    ``Sessions.get`` are also raised.
+    opened, and its system prompt stays. Without ``agent_id``, a session is created. The errors of ``Sessions.create``
+    and ``Sessions.get`` are also raised.
 
     Args:
         agent: a callable. It takes a list of messages, ``{role, content, tool_name?, tool_call_id?}``, and returns a
@@ -88,7 +88,7 @@ class SubAgentSession(Generic[Agent]):
         """Makes a session of a callable object, which can have a ``name`` and a ``system_prompt``.
 
         Args:
-            options: options of the constructor; they take precedence over these two.
+            options: options of the constructor; they override the ``name`` and ``system_prompt`` of the object.
         """
         if options.get("agent_id") is None:
             options.setdefault("agent_name", getattr(subagent, "name", None))
@@ -161,7 +161,7 @@ class SubAgentSession(Generic[Agent]):
 
         Raises:
             AgentAtWork: another agent or send is at work on the session.
-            RunNotAllowed: [you may not send](#when-you-may-send) to this session now.
+            RunNotAllowed: [no send](#when-you-may-send) to this session is allowed now.
             Cancelled: the session is cancelled.
             TooDeep: see ``with_parent_depth``.
             InvalidInput: ``said`` or the answer is not acceptable.

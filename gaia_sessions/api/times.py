@@ -54,14 +54,14 @@ def _read(text: str, now: datetime) -> datetime:
         from dateutil import parser
 
         return _from_local(parser.parse(named[2], default=today - timedelta(days=7 if named[1] else 6)))
-    age = _AGE.fullmatch(" ".join(word.split()))  # many blanks would make the pattern slow
+    age = _AGE.fullmatch(" ".join(word.split()))  # the pattern would be slow with many blanks
     if age:
         return now - timedelta(seconds=length_of_time(age[1], "s"))
     if _CLOCK.fullmatch(text):
         moment = datetime.combine(today, time.fromisoformat(text))
         return _from_local(
             moment - timedelta(days=_from_local(moment) > now)
-        )  # a time that is still to come means yesterday's
+        )  # a time that is still to come today means yesterday
     if not _DATE_START.match(text) or _DAY_NAME.search(
         word
     ):  # dateutil accepts almost any text, and moves to a named day

@@ -1,4 +1,4 @@
-"""The messages of a transcript: adding one, and reading the last ones or those since a time."""
+"""Adds a message to a transcript, and reads the last messages, or the messages since a time."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ class _Newest:
         self._unreadable = 0
 
     def is_wanted(self, message: Message | SessionsError) -> bool:
-        """Whether to look at the message before this one."""
+        """Returns whether to look at the message before this one, too."""
         if self._last is not None and self._number >= self._last:
             return False
         if self._since is None:
@@ -151,7 +151,7 @@ class _Newest:
         return True
 
     def taken_of(self, found: Messages) -> Messages:
-        """Yields the selected messages of ``found``, which comes after the search has ended."""
+        """Yields the selected messages of ``found``, which are the messages from the end of the search on."""
         place = 0
         for message in found:
             if self._is_taken(message, is_behind_one=place > 0):

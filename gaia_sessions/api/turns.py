@@ -37,7 +37,7 @@ if TYPE_CHECKING:
         turn_id: str
 
     class Turn(TurnName):
-        """A complete turn; ``added`` says whether by this call, and ``messages`` are the given ones as stored."""
+        """A complete turn: ``added`` says whether this call added it, and ``messages`` are its messages as stored."""
 
         agent_id: str
         added: bool
@@ -55,7 +55,7 @@ def add_turn(at: Writing, agent_id: str, messages: Iterable[object], *, number: 
 
     Raises:
         NotTheNextTurn: ``number`` is not the number of the next turn.
-        AgentAtWork: a send is at work.
+        AgentAtWork: a send to the session has not ended.
         InvalidInput: ``messages`` is empty or has an item that is no message.
         TooLarge: a message has more than 1 MiB, or the turn more than 64 MiB.
 
@@ -85,7 +85,7 @@ def add_turn(at: Writing, agent_id: str, messages: Iterable[object], *, number: 
 
 
 def reset(at: Writing, agent_id: str, *, forget: bool = False) -> Record:
-    """Empties the transcript except for the system prompt. The next turn is the first again.
+    """Empties the transcript except for the system prompt. The next turn has number 1 again.
 
     The messages stay on disk as an [archived transcript](record.md#transcripts).
 
@@ -96,7 +96,7 @@ def reset(at: Writing, agent_id: str, *, forget: bool = False) -> Record:
         The record.
 
     Raises:
-        AgentAtWork: a send is at work.
+        AgentAtWork: a send to the session has not ended.
     """
     from gaia_sessions.session.compaction import without_memory  # few transcripts begin again
 

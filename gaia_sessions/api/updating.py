@@ -94,7 +94,7 @@ def update(  # noqa: PLR0913  # what can be said of an update
 
 
 def _asked_of_waiting(at: Writing, record: Record, asked: Asked) -> Asked:
-    """Returns what is ``asked`` of waiting work, without a question that was asked and answered before."""
+    """Returns ``asked`` for work that waits, without a question that was asked and answered before."""
     gone = gone_runs(record)
     if at.config.limits.explicit_approvals:
         check_approved(record, asked.get("phase"), at.now, gone, at.shell())
@@ -165,7 +165,7 @@ class Written:
 
 
 def _check_not_cancelled(session: OpenSession, outcome: str) -> None:
-    """Raises ``Cancelled``, and abandons the session, if it is cancelled and may not end with ``outcome``."""
+    """Raises ``Cancelled``, and abandons the session, if it is cancelled and cannot end with ``outcome``."""
     if is_abandoned(outcome) or session.record["phase"] == outcome:
         return
     cancellation = session.cancellation()

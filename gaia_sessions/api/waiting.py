@@ -1,6 +1,6 @@
-"""Waiting until the work of sessions has ended, by looking at them again and again.
+"""Waits until the work of sessions has ended: looks at the sessions again and again.
 
-Watching files would not do: no file changes when a host's process ends.
+To watch files is not enough: no file changes when a host's process ends.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _GRACE = 0.2
 
 
 class NoReport(TypedDict):
-    """In place of the report on a session that does not exist."""
+    """Replaces the report on a session that does not exist."""
 
     agent_id: str
     status: Literal["not_found"]
@@ -85,12 +85,12 @@ def looks(
     first: bool = False,
     timeout: float | None = None,
 ) -> Iterator[Mapping[str, Found]]:
-    """Yields what each look at the sessions finds, until the work of all, or of the ``first``, or the time ends."""
+    """Yields what each look at the sessions finds, until all work (with ``first``, of one session) or the time ends."""
     deadline = float("inf") if timeout is None else time.monotonic() + timeout
     found: dict[str, Found] = {}
     pause, latest = _FIRST_PAUSE, float("inf")  # the first look checks every session
     while True:
-        # ``agent_ids`` may name new sessions at each look. One that it names no more is checked too: it may be gone.
+        # ``agent_ids`` may name new sessions at each look. A session that it drops may be gone, so we check it, too.
         at.read(place, _look, dict.fromkeys([*agent_ids(), *found]), found, latest)
         yield found
         at_work = sum(map(is_at_work, found.values()))
@@ -102,12 +102,12 @@ def looks(
 
 
 def is_at_work(found: Found) -> bool:
-    """Whether the work of the session has not ended."""
+    """Returns whether the work of the session has not ended."""
     return found[0]["status"] == RUNNING
 
 
 def _look(at: Reading, agent_ids: Iterable[str], found: dict[str, Found], latest: float) -> None:
-    """Puts what is found of unfinished sessions into ``found``; begins with no session after ``latest``."""
+    """Puts the reports on unfinished sessions into ``found``; after the time ``latest``, checks no further session."""
     report_on = reporter(at)
     for agent_id in agent_ids:
         if agent_id in found and not is_at_work(found[agent_id]):

@@ -1,6 +1,6 @@
-"""All errors. Each has its data as attributes, makes its own message, and gives a ``hint``.
+"""All errors. Each error makes its own message, and has its data and a ``hint`` as attributes.
 
-``others`` is loaded when one of its errors is first named, since most calls of a hook need none.
+``others`` is loaded when code first names one of its errors: most calls of a hook need none of them.
 
     SessionsError
     ├── UsageError              the request itself is wrong
@@ -67,7 +67,7 @@ if TYPE_CHECKING:
 else:
 
     def __getattr__(name: str) -> object:
-        """Returns ``name`` from ``others``."""
+        """Returns the error ``name`` from ``others``."""
         from .others import __dict__ as others  # `from . import others` would call this function again
 
         if name in others:

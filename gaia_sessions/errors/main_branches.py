@@ -50,12 +50,12 @@ class SessionsError(Exception):
         return [note for note in self.__notes__ if not note.startswith(_HINT)]
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Pickles the error without calling its constructor again: process pools do that."""
+        """Pickles the error, as process pools do, so that unpickling does not call its constructor."""
         return _restore, (type(self), self.args, {**self.__dict__, "__notes__": [*self.__notes__]})
 
 
 def well_formed(text: str) -> str:
-    """Returns ``text`` with NUL and everything that UTF-8 cannot encode escaped: names of files can hold any bytes."""
+    """Returns ``text`` with escapes for NUL and for what UTF-8 cannot encode: a file name can have any bytes."""
     return text.encode("utf-8", "backslashreplace").decode("utf-8").replace("\0", "\\x00")
 
 
@@ -94,7 +94,7 @@ class SessionNotFound(SessionsError):
 
     @classmethod
     def of_agent(cls, host_session_id: str, host_agent_id: str) -> Self:
-        """The error if no session belongs to these IDs of the client; ``agent_id`` is empty."""
+        """Returns the error if no session belongs to these IDs of the client; its ``agent_id`` is empty."""
         error = cls("")
         agent, conversation = shorten(repr(host_agent_id)), shorten(repr(host_session_id))
         error.args = (well_formed(f"no session of agent {agent} in conversation {conversation}"),)
@@ -103,7 +103,7 @@ class SessionNotFound(SessionsError):
 
     @classmethod
     def of_conversation(cls, host_session_id: str) -> Self:
-        """The error if a conversation of a client has no session; ``agent_id`` is empty."""
+        """Returns the error if a conversation of a client has no session; its ``agent_id`` is empty."""
         error = cls("")
         error.args = (well_formed(f"no session of conversation {shorten(repr(host_session_id))}"),)
         return error

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
 EXPORT_ROOT_COMMAND = 'export GAIA_SESSIONS_ROOT="$HOME/gaia-sessions"'
-"""Stores the sessions elsewhere; a client that is started after it passes the variable on to its hooks."""
+"""The command that chooses another root. A client that starts after this command passes the variable to its hooks."""
 
 _MOST_IDS = 5
 _LONGEST_LIST = 500
@@ -28,7 +28,7 @@ class UnknownWord(UsageError):
     code = "unknown_word"
     kind = "word"
     other_options: Mapping[str, Sequence[str]] = {}
-    """By option: the words of other options that the user may have meant."""
+    """Words that the user perhaps meant for another option, by the name of that option."""
 
     def __init__(self, word: object, known: Iterable[str]) -> None:
         self.word = word
@@ -87,7 +87,7 @@ class NoSuchFolder(UsageError):
     def __init__(self, path: str) -> None:
         self.path = path
         super().__init__(
-            f"{path!r} is not a folder",
+            f"there is no folder {path!r}",
             "give a project, a folder with one folder per session, or the folder of one session",
         )
 
@@ -105,7 +105,7 @@ class AmbiguousId(UsageError):
         rest = f" and {more} more" if more > 0 else ""
         super().__init__(
             f"{typed!r} is the beginning or end of {len(self.candidates)} IDs: {listed}{rest}",
-            "type more of the ID: `gaia-sessions list` shows the existing sessions",
+            "type more of the ID, or its last 8 characters, which `gaia-sessions list` shows",
         )
 
 
@@ -153,8 +153,8 @@ class SessionFinal(Conflict):
         self.agent_id = agent_id
         self.phase = phase
         super().__init__(
-            f"session {agent_id!r} is {phase} and can no longer be changed",
-            "for further work, create a new session: gaia-sessions create",
+            f"session {agent_id!r} has ended ({phase}) and can no longer be changed",
+            f"to continue it in a new session, type gaia-sessions create --continues {agent_id}",
         )
 
 
@@ -177,7 +177,7 @@ class IllegalMove(Conflict):
 
 
 class ResumeNotAllowed(Conflict):
-    """Resuming cannot be switched on, since the phase is not resumable."""
+    """Resuming cannot be switched on, because the phase is not resumable."""
 
     code = "resume_not_allowed"
 
@@ -192,7 +192,7 @@ class ResumeNotAllowed(Conflict):
 
 
 class AnswerOfAgent(Conflict):
-    """With the setting ``approvals = "explicit"``: an answer in the shell of an agent does not count.
+    """An answer in the shell of an agent does not count, because the setting ``approvals`` is ``explicit``.
 
     client: the client of this agent.
     command: ``approve`` or ``deny``.
@@ -211,9 +211,9 @@ class AnswerOfAgent(Conflict):
 
 
 class NotApproved(Conflict):
-    """With the setting ``approvals = "explicit"``: the phase cannot change before a person has answered.
+    """The phase cannot change before a person has answered, because the setting ``approvals`` is ``explicit``.
 
-    answered: ``approved`` or ``denied`` if a person has answered; even then, the shell of an agent cannot change it.
+    answered: ``approved`` or ``denied`` if a person has answered; an agent's shell cannot change the phase even then.
     """
 
     code = "not_approved"
@@ -234,9 +234,9 @@ class NotApproved(Conflict):
 
 
 class NothingToAnswer(Conflict):
-    """The session cannot be approved or denied, since it does not wait for approval.
+    """The session cannot be approved or denied, because it does not wait for approval.
 
-    problem: why it does not.
+    problem: why the session does not wait.
     """
 
     code = "nothing_to_answer"
@@ -251,14 +251,14 @@ class NothingToAnswer(Conflict):
 
 
 class RunGone(Conflict):
-    """The end of a run cannot be written: the run was ended by somebody else, or it is no longer in the record."""
+    """The end of a run cannot be written: somebody else has ended the run, or the run is no longer in the record."""
 
     code = "run_gone"
 
     def __init__(self, agent_id: str, number: int) -> None:
         self.agent_id = agent_id
         self.number = number
-        problem = "its process seemed gone, or the session was removed and created again, or restored from a copy"
+        problem = "the run's process seemed gone, or the session was removed and created again, or restored from a copy"
         super().__init__(
             f"session {agent_id!r} no longer has this run {number}: {problem}",
             f"`gaia-sessions show {agent_id}` shows its runs",
@@ -280,7 +280,7 @@ class RunNotAllowed(Conflict):
 
 
 class AgentAtWork(RunNotAllowed):
-    """The session cannot be resumed or continued now, since an agent works on it, or is about to start."""
+    """The session cannot be resumed or continued now, because an agent works on it, or is about to start."""
 
     code = "agent_at_work"
 
@@ -305,7 +305,7 @@ class NotTheNextTurn(Conflict):
 class NoSuchTodo(Conflict):
     """The session has no todo with this ``number``.
 
-    count: how many todos it has; their numbers begin with 1.
+    count: how many todos the session has; their numbers begin with 1.
     """
 
     code = "no_such_todo"
@@ -352,7 +352,7 @@ _WHY_KEPT = {
     "above_open": ("has an open session below it", "have open sessions below them"),
     "continued": ("is continued by an open session", "are continued by open sessions"),
 }
-"""By reason: the words for one session, and for several."""
+"""For each reason: the words about one session, and the words about several."""
 
 
 def _says(agent_ids: list[str], of_one: str, of_several: str) -> str:
@@ -426,7 +426,8 @@ class TooDeep(Conflict):
         self.max_depth = max_depth
         if parent_id is None:
             super().__init__(
-                f"the agent would work at depth {depth}; the limit is {max_depth}", "call it from a session higher up"
+                f"the agent would work at depth {depth}; the limit is {max_depth}",
+                "call the agent from a session higher up",
             )
             return
         super().__init__(
@@ -454,7 +455,7 @@ class TooManyChildren(Conflict):
 
 
 class HooksElsewhere(Conflict):
-    """Another settings file ``path`` has the hooks already; in both files, they would receive each event twice."""
+    """Another settings file, ``path``, has the hooks already; with both files, hooks would receive each event twice."""
 
     code = "hooks_elsewhere"
 
@@ -504,9 +505,9 @@ class SettingsUnreadable(InvalidInput):
 
 
 class TaskRefused(InvalidInput):
-    """The guard refuses the task, since the task asks for analysis.
+    """The guard refuses the task, because the task asks for analysis.
 
-    keyword: the word of the task that asks for it.
+    keyword: the word of the task that asks for analysis.
     """
 
     code = "task_refused"
@@ -614,7 +615,7 @@ class Cancelled(SessionsError):
         self.by = by
         what = "the work was" if agent_id is None else f"session {agent_id!r} was"
         message = f"{what} cancelled" + (f" at {at}" if at else "") + (f", together with {by!r} above it" if by else "")
-        hint = "stop this work; nobody can undo a cancellation, and what was found so far is kept"
+        hint = "stop this work: nobody can undo a cancellation; for new work, type gaia-sessions create"
         super().__init__(f"{message}: {reason}" if reason else message, hint)
 
 
@@ -632,7 +633,7 @@ class MessagesKeptAside(UserWarning):
     def __str__(self) -> str:
         found = plural(self.number, "message")
         why = "never acknowledged, or the record is an older copy"
-        return f"the transcript had {found} that the record does not include ({why}); moved to {self.path}"
+        return f"the transcript had {found} that the record does not include ({why}); they are now in {self.path}"
 
 
 class FiguresLost(UserWarning):
