@@ -1,3 +1,1 @@
-"""The only JSON of records and payloads: ``strict`` decides what is accepted, ``fast`` is a faster way to the same
-result.
-"""
+"""Reads and writes the JSON of records and payloads. ``strict`` decides what is accepted; ``fast`` is only faster."""

@@ -1,4 +1,6 @@
-"""JSON by the C accelerator of the standard library, without the package ``json``: its import costs a whole bare start.
+"""Reads and writes JSON by the C accelerator of the standard library.
+
+It does not import the package ``json``: that import costs as much as a bare start of Python.
 
 Each function does exactly what ``json`` would do, or leaves the work to ``json``. ``strict`` decides what is refused.
 ``_json`` is private: if it is missing or has changed, every text goes to ``json``.
@@ -25,9 +27,9 @@ else:
 WHITESPACE = " \t\n\r"
 
 _INTERPRETER_ERRORS = (TypeError, AttributeError)
-"""What a later interpreter may raise if its accelerator expects more; ``TypeError`` also leaves a value to ``json``."""
+"""A later accelerator may raise these if it expects other arguments. ``TypeError`` also leaves a value to ``json``."""
 
-# What the accelerator raises for a text that is not JSON if ``json``, which has the proper error, was not imported.
+# The accelerator raises these for a text that is not JSON, if ``json``, which has the proper error, is not imported.
 _SCAN_ERRORS = (StopIteration, SystemError, ImportError, *_INTERPRETER_ERRORS)
 
 NOT_PARSED = object()
@@ -40,7 +42,7 @@ class Scanner:
     strict = True
     object_hook = None
     array_hook = None
-    """CPython 3.15 and later expect it."""
+    """CPython 3.15 and later expect this attribute."""
 
     def __init__(
         self,
@@ -62,7 +64,7 @@ class Scanner:
             return None
 
     def read(self, text: str) -> object:
-        """Returns the value of ``text``, or ``NOT_PARSED`` if it is not JSON: only ``json`` can say why."""
+        """Returns the value of ``text``, or ``NOT_PARSED`` if the text is not JSON: only ``json`` can say why."""
         if self._scan is None:
             return NOT_PARSED
         try:

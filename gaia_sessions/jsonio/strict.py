@@ -53,7 +53,7 @@ def loads(data: bytes, limit: int = DOCUMENT_LIMIT) -> Json:
 
 
 def first_document(data: bytes, limit: int = DOCUMENT_LIMIT) -> tuple[bytes, bytes]:
-    """Returns the bytes of the JSON document with which ``data`` begins, and the bytes behind it."""
+    """Returns the bytes of the JSON document at the beginning of ``data``, and the bytes after it."""
     import json
 
     begun = data[:limit].decode("utf-8", "surrogateescape")
@@ -147,7 +147,7 @@ def _encode(value: object, indent: int | None) -> str:
         raise errors.InvalidInput("not valid Unicode: half of a surrogate pair") from None
     except (TypeError, ValueError, RecursionError) as error:
         raise errors.InvalidInput(f"cannot be written as JSON: {error}") from None
-    if not is_safe:  # an escape may stand for a NUL, or ``json`` wrote what ``loads`` refuses: read it back
+    if not is_safe:  # an escape may stand for a NUL, or ``json`` wrote what ``loads`` refuses: read the text back
         _parse(text)
     return text if text.isascii() and "\x7f" not in text else _with_escaped_controls(text)
 

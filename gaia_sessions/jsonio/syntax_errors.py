@@ -22,7 +22,7 @@ _AROUND = 60
 
 
 def explain(error: JSONDecodeError, text: str) -> InvalidInput:
-    """Returns the error for ``text``, with the line as a note; ``error`` may be about a copy without comments."""
+    """Returns the error for ``text``, with the line as a note; ``error.doc`` can be ``text`` without comments."""
     if not text.strip():
         return InvalidInput("not JSON: the text is empty")
     problem, at = _problem(error.msg, error.doc, error.pos)
@@ -80,11 +80,11 @@ _RULES = (
     ("Expecting property", "", "", "{char} instead of a name in double quotes"),
     ("", "", "", "{char} instead of a value"),
 )
-"""What is said of a mistake: what the decoder expected, what is before the place, what is there, the words."""
+"""Rows for mistakes: what the decoder expected, what is before the place, what is at the place, the message."""
 
 
 def _unclosed(text: str) -> tuple[str, int]:
-    """Returns that ``text`` ends too early, and where the bracket is that is not closed, if there is one."""
+    """Returns what is wrong if ``text`` ends too early, and where: at the last open bracket, or at the end."""
     opened: list[int] = []
     for token in _TOKEN.finditer(text):
         if token[0] in ("{", "["):
@@ -97,7 +97,7 @@ def _unclosed(text: str) -> tuple[str, int]:
 
 
 def _excerpt(text: str, at: int) -> str:
-    """Returns the line around ``at`` with a caret below it; empty if a terminal would not show them in line."""
+    """Returns the line around ``at`` with a caret below it; empty if a terminal would not align the two."""
     start = max(text.rfind("\n", 0, at) + 1, at - _AROUND // 2)
     line = text[start:].partition("\n")[0][:_AROUND].replace("\t", " ")
     return f"{line}\n{' ' * (at - start)}^" if line.isascii() and line.isprintable() else ""

@@ -1,4 +1,4 @@
-"""The store: its contract (``port``), the file store, plans; here, what works on any store: new IDs, sessions above."""
+"""The store: its contract (``port``), the file store, plans. This file has functions that work on any store."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 MOST_ABOVE = 100
-"""A session with more sessions above it is refused. By default at most 8 can be above one."""
+"""A session with more sessions above it is refused. By default, at most 8 can be above a session."""
 
 
 def create_under_new_id(  # noqa: PLR0913  # all that is stored with a new record
@@ -33,7 +33,7 @@ def create_under_new_id(  # noqa: PLR0913  # all that is stored with a new recor
     system_prompt: NewMessage | None = None,
     documents: Mapping[Scope, Document] | None = None,
 ) -> Record:
-    """Stores ``record`` and returns it; if its generated ID exists already, it gets another one."""
+    """Stores ``record`` and returns it, with another generated ID if its ID exists already."""
     while True:
         try:
             store.create(record, entry, reserved=reserved, system_prompt=system_prompt, documents=documents)
@@ -56,7 +56,7 @@ def document_lock_key(scope: Scope) -> tuple[str, ...]:
 
 
 def cancellation_or_unread(prove: Callable[[], Cancellation | None]) -> Cancellation | None:
-    """Returns what ``prove`` returns; a session counts as cancelled while ``prove`` raises ``StoreFailure``."""
+    """Returns what ``prove`` returns; if ``prove`` raises ``StoreFailure``, the session counts as cancelled."""
     # For readers only. A writer must let the error pass: each write is refused while a mark cannot be read.
     try:
         return prove()
@@ -84,7 +84,7 @@ def read_ancestors(sessions: ReaderAbove, record: Record) -> dict[str, Record | 
 
 
 def read_if_readable(sessions: ReaderAbove, agent_id: str) -> Record | None:
-    """Returns the record of a session, or None if there is none or it cannot be read as one."""
+    """Returns the record of a session, or None if the record does not exist or cannot be read."""
     try:
         return sessions.read(agent_id)
     except (errors.SessionNotFound, errors.CorruptSession, errors.InvalidId):
@@ -104,7 +104,7 @@ def has_messages(sessions: Reader, record: Record) -> bool:
 
 
 def read_or_corrupt(sessions: ReaderAbove, agent_id: str) -> RecordOrError:
-    """Returns the record of a session, or the error that says what is wrong in it."""
+    """Returns the record of a session, or the error that says why it cannot be read."""
     try:
         return sessions.read(agent_id)
     except errors.CorruptSession as error:

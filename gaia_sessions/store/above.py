@@ -1,4 +1,4 @@
-"""The sessions above and below those of one call, and the mark above that cancels first.
+"""Finds the sessions above and below a session, and the earliest mark above that cancels it.
 
 Each parent and each mark is read once per call, so an object serves one call only. Records can be written by hand, so
 parents can form a circle.
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from .port import Reader, ReaderAbove
 
     Known = tuple["MarkOf | None", str | None, int]
-    """Of a session: the first mark that cancels what is below it, its root (None in a circle), how many are above."""
+    """Facts about a session: the first mark that cancels all below it, its topmost ID (None in a circle), its depth."""
 
 _NOBODY: Known = None, None, -1
 
@@ -52,7 +52,7 @@ def all_that_limit(sessions: Reader, record: Record) -> list[Record]:
 
 
 def continuing(sessions: Reader, earlier: Record) -> Record:
-    """Returns the keys of a session that continues ``earlier``: its ID, and the tools that its agent could use."""
+    """Returns keys for a session that continues ``earlier``: the ID of ``earlier``, and the tools of its agent."""
     kept: Record = {"continues": earlier["agent_id"]}  # type: ignore[typeddict-item]  # some keys of a record
     family = all_that_limit(sessions, earlier)
     # The limits of the sessions above count too: the new session may be below other sessions, or below none.
@@ -64,7 +64,7 @@ def continuing(sessions: Reader, earlier: Record) -> Record:
 
 
 def continuing_anyway(sessions: Reader, earlier: Record) -> Record:
-    """Like ``continuing``, for work that we cannot stop: if its limits cannot be read, it gets no tools."""
+    """Returns what ``continuing`` returns; if the limits cannot be read, allows no tools instead of raising."""
     try:
         return continuing(sessions, earlier)
     except (errors.CorruptSession, errors.NewerSchema, errors.StoreFailure):
@@ -72,7 +72,7 @@ def continuing_anyway(sessions: Reader, earlier: Record) -> Record:
 
 
 class Above:
-    """Answers for the sessions of one call, as they were when it first read them."""
+    """Knows what is above the sessions of one call, as each was when this object first read it."""
 
     __slots__ = ("_below", "_known", "_marks", "_parents", "_sessions")
 
@@ -101,11 +101,11 @@ class Above:
             self._marks |= {**dict.fromkeys(new), **{marked[0]: marked for marked in self._sessions.marks(new)}}
 
     def cancellation(self, record: Record) -> Cancellation | None:
-        """Returns why the session of ``record`` is cancelled; it counts as cancelled while that cannot be read."""
+        """Returns why the session of ``record`` is cancelled; if a mark cannot be read, it counts as cancelled."""
         return cancellation_or_unread(lambda: self.proved_cancellation(record))
 
     def proved_cancellation(self, record: Record) -> Cancellation | None:
-        """Like ``cancellation``, for a writer: raises ``StoreFailure`` while that cannot be read."""
+        """Returns what ``cancellation`` returns, for a writer; raises ``StoreFailure`` if a mark cannot be read."""
         agent_id = record["agent_id"]
         self.know_parent(record)
         self._follow(agent_id)
@@ -118,12 +118,12 @@ class Above:
         return cancellation_of(agent_id, marks)
 
     def handed_down(self, agent_id: str) -> MarkOf | None:
-        """Returns the mark, and its session, that cancels everything below this session."""
+        """Returns the first mark that cancels everything below this session, and the session that has the mark."""
         self._follow(agent_id)
         return self._known[agent_id][0]
 
     def place(self, record: Record) -> tuple[str, int] | None:
-        """Returns the topmost session above that of ``record`` and the number above it; None if none, or unknown."""
+        """Returns the topmost session above ``record``, and how many are above; None if none is, or if unknown."""
         if parent_id_of(record) is None:
             return None
         self.know_parent(record)
@@ -142,7 +142,7 @@ class Above:
         return self._known[agent_id][2]
 
     def root_id(self, record: Record) -> str:
-        """Returns the topmost session above that of ``record``; its own ID if there is none, or if that is unknown."""
+        """Returns the topmost session above ``record``; the ID of ``record`` if none is above, or if unknown."""
         place = self.place(record)
         return place[0] if place else record["agent_id"]
 
@@ -177,7 +177,7 @@ class Above:
             current = self.parent_of(current)
 
     def _follow(self, agent_id: str) -> None:
-        """Follows the parents of ``agent_id`` up to a known one, or once round a circle."""
+        """Follows the parents of ``agent_id`` up to a session that is known, or around a circle one time."""
         path: dict[str, None] = {}
         current: str | None = agent_id
         while current is not None and current not in self._known and current not in path:
@@ -196,7 +196,7 @@ class Above:
             self._known[one] = self._first([self._marks.get(one), mark]), root_id, depth + 1
 
     def _know_circle(self, circle: Sequence[str]) -> None:
-        """Each session of a circle is above all others in it."""
+        """Notes that each session of a circle is above all others in the circle."""
         mark = self._first([self._marks.get(one) for one in circle])
         self._known.update(dict.fromkeys(circle, (mark, None, 0)))
 
@@ -209,7 +209,7 @@ class Above:
         return first_mark(filter(None, marks))
 
     def parent_of(self, agent_id: str) -> str | None:
-        """Returns the parent of a session; None if it has none, is gone or is corrupt."""
+        """Returns the parent of a session; None if the session has none, is gone or is corrupt."""
         if agent_id not in self._parents:
             record = read_if_readable(self._sessions, agent_id)
             self._parents[agent_id] = None if record is None else parent_id_of(record)

@@ -111,7 +111,7 @@ def sync_folder(folder: Directory) -> None:
         raise errors.DurabilityUnknown(folder.path, error.strerror or str(error)) from error
 
 
-# If ``end`` is given, everything behind that byte is cut off first.
+# If ``end`` is given, everything after that byte is cut off first.
 def append(folder: Directory, name: str, lines: bytes, *, durable: bool, end: int | None = None) -> None:
     """Appends all ``lines`` to ``name``, or raises ``StoreFailure`` and appends none; the caller holds the lock."""
     try:

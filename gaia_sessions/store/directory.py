@@ -56,7 +56,7 @@ class Directory:
 
     @classmethod
     def at(cls, path: str) -> Self:
-        """Opens the directory at ``path``; root follows a link of a user only to what belongs to that user."""
+        """Opens the directory at ``path``; the user root follows another user's link only to that user's files."""
         fd = os.open(path, _FOLDER_FLAGS)
         if os.geteuid() or _was_opened_directly(fd, path):
             return cls(fd, path)
@@ -88,7 +88,7 @@ class Directory:
             _make_folder_private(self.fd, name)
 
     def read(self, name: str, limit: int) -> bytes:
-        """Returns the content of the regular file ``name``; ``TooBig`` over ``limit`` bytes, or ``NotAFile``."""
+        """Returns the content of the regular file ``name``; raises ``NotAFile``, or ``TooBig`` over ``limit`` bytes."""
         fd, found = self.open_file(name, limit)
         try:
             return read_all(fd, found.st_size)
@@ -148,7 +148,7 @@ class Directory:
 
 
 class KeptDirectory(Directory):
-    """A directory that stays open without a block: until ``close``, or until the object is garbage."""
+    """A directory that needs no ``with`` block: it stays open until ``close``, or until the object is garbage."""
 
     __slots__ = ()
 
@@ -242,7 +242,7 @@ def _owner_to_keep(folder: int) -> Owner | None:
 
 
 def give_to_folder_owner(folder: int, name: str) -> None:
-    """If this process is root, gives what it just made under ``name`` to the owner of the open ``folder``."""
+    """Gives what this process just made under ``name`` to the owner of the open ``folder``; only root does so."""
     owner = _owner_to_keep(folder)
     if owner is not None:
         from . import superuser
@@ -301,7 +301,7 @@ def read_all(fd: int, size: int) -> bytes:
 
 
 class translate_errors:  # noqa: N801  # it reads as a verb: with translate_errors("create", path)
-    """A block in which an ``OSError`` becomes a ``StoreFailure`` with the action and the path."""
+    """A ``with`` block in which an ``OSError`` becomes a ``StoreFailure`` with the action and the path."""
 
     __slots__ = ("action", "path")
 

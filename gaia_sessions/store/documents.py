@@ -53,7 +53,7 @@ def read(root: Directory, scope: Scope) -> Document | None:
 
 
 def unreadable(root: Directory) -> dict[str, str]:
-    """Returns the paths of the documents that cannot be read, or of the folder, each with the reason."""
+    """Returns the paths of unreadable documents, or of the folder if that is unreadable, each with the reason."""
     found = {}
     try:
         names = root.names_below(roots.SHARED)

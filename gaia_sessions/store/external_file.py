@@ -1,4 +1,4 @@
-"""Files and folders of others (settings of hosts), changed as carefully as those of the store, or not at all.
+"""Changes files and folders of other programs (settings of hosts), as carefully as files of the store.
 
 A file is changed only if it still holds what the caller read. No system call compares and renames in one step: if a
 program writes in the microseconds between our last comparison and the rename, its write is lost.
@@ -142,7 +142,7 @@ def _keep_umask_mode(_: int) -> None:
 
 
 def _remove_leftovers(folder: Directory, name: str) -> None:
-    """Removes what killed writers of the same file left: no living writer takes an hour."""
+    """Removes temporary files of killed writers of this file: older than an hour, as no living writer takes so long."""
     for leftover in [found for found in folder.names() if atomic.target_of(found) == name]:
         try:
             written_at = os.stat(leftover, dir_fd=folder.fd, follow_symlinks=False).st_mtime

@@ -62,7 +62,7 @@ def _too_big(verb: str, path: str) -> StoreFailure:
 
 
 def _next_line(file: BinaryIO) -> bytes:
-    """Returns the next line; of a line that is too long, one byte more than a line may have."""
+    """Returns the next line; of a line above the limit, only one byte more than the limit."""
     line = file.readline(_MAX_LINE + 1)
     rest = line if len(line) > _MAX_LINE else b""
     while rest and rest[-1:] != b"\n":

@@ -1,6 +1,6 @@
 """The reading half of the file store. It takes no lock and writes nothing.
 
-A session is found by the index if that is complete, otherwise by one look at every session per call. A hook's store may
+A complete index finds sessions. Without it, each call looks once at every session. A hook's store may
 hand out the same record twice, so nobody changes a record in place there; a program that uses the API gets a new record
 each time.
 """
@@ -45,7 +45,7 @@ _REBUILD_ADVICE = "to rebuild the index, type: gaia-sessions cleanup"
 
 # For one call and one thread: if two threads list one open folder, they take names from each other.
 class FileReader:
-    """What the port reads, from files below ``root``, which stays open from the first look until ``close``."""
+    """Implements the reading part of the port with files below ``root``, which stays open until ``close``."""
 
     def __init__(self, root: str, *, seconds_left: Callable[[], float] | None = None) -> None:
         self.root = root
@@ -169,7 +169,7 @@ class FileReader:
         ]
 
     def _ids_with(self, key: IndexKey) -> list[str]:
-        """Returns the IDs that have ``key``, and perhaps some that had it."""
+        """Returns the IDs that have ``key``, and perhaps some that had ``key`` before."""
         if self._ids_by_key is None and self._has_index():
             ids = index.ids_under(self.folder, key)
             if ids is not None:
@@ -177,7 +177,7 @@ class FileReader:
         return self._ids_by_look(key)
 
     def _ids_by_look(self, key: IndexKey) -> list[str]:
-        """Like ``_ids_with`` without a complete index: one look at all sessions answers every key of a call."""
+        """Returns what ``_ids_with`` returns, without an index: one look at all sessions serves every key of a call."""
         if self._ids_by_key is None:
             ids: dict[IndexKey, list[str]] = {}
             refused = []

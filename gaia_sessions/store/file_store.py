@@ -1,7 +1,7 @@
 """The file store: one directory per session below one root, on a local POSIX file system.
 
-A change of a session works on an ``open_session``, which has the order of the steps. A hook that only reads loads no
-module that writes sessions.
+Each change of a session goes through ``open_session``, which decides the order of the steps. A hook that only reads
+loads no module that writes sessions.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def open_store(
 
 
 class FileStore(FileReader):
-    """The port over files below ``root``."""
+    """Implements the port with files below ``root``."""
 
     def __init__(
         self,

@@ -1,7 +1,7 @@
 """The log of what hooks and the inbox did: one line per call, never the text of a prompt, never the environment.
 
 A lost line is no error: nothing here may make a call fail. Every call of a hook loads this module, so it imports
-``root`` only if it makes a root or a folder.
+the module ``root`` only if it makes a root or a folder.
 """
 
 from __future__ import annotations
@@ -67,12 +67,12 @@ def append_log_line(folder: Directory, name: str, line: bytes, limit: int) -> No
 
 
 def _rotate(folder: Directory, name: str, fd: int, opened: os.stat_result) -> bool:
-    """Renames the open log to ``.old``; returns whether the log is the old file now, by us or by another process."""
+    """Renames the open log to ``.old``; returns whether we or another process renamed it."""
     from . import locks
 
     # The lock is on the log itself. Without it, the second of two renames would replace the old file with the new log.
     if not locks.lock_open_file(fd):
-        return False  # while another process rotates it, a line still belongs into the full log
+        return False  # while another process rotates the log, a line still goes to the full file
     try:
         if folder.is_at(name, opened):
             os.rename(name, name + ".old", src_dir_fd=folder.fd, dst_dir_fd=folder.fd)
@@ -88,7 +88,7 @@ def payload_fields(payload: Mapping[str, Json], event: str) -> dict[str, object]
 
 
 def event_fields(events: list[Event]) -> dict[str, object]:
-    """Returns the host's session, as runs have it, and the kinds of the events; nothing for no events."""
+    """Returns the ID of the conversation and the kinds of ``events``; an empty dict if there are no events."""
     if not events:
         return {}
     return {"host_session_id": shorten_id(events[0]["host_session_id"]), "kinds": [event["kind"] for event in events]}

@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     Times = list[tuple[int, int, int] | None]
-    """Of a record and of a mark: inode, time of the last write, size; None for no file."""
+    """The state of a record and of its mark, each as inode, time of the last write and size; None for no file."""
 
 _PROJECT_SESSIONS = os.path.join(".claude", "session")
 
 
 def open_source(path: str) -> Source:
-    """Returns the sessions in the folder ``path``, or in its project, or the one session whose folder it is."""
+    """Returns the sessions at ``path``: in a folder of sessions, in a project, or one session in its folder."""
     with translate_errors("open", path):
         try:
             os.close(Directory.at(path).fd)
@@ -129,7 +129,7 @@ def _open(agent_id: str, session: Directory, name: str, path: str) -> tuple[int,
 
 
 def _has_hole(fd: int, size: int) -> bool:
-    """Returns whether the file is sparse: it costs its maker nothing, and our disk its whole size."""
+    """Returns whether the file is sparse: it takes little space, but a copy would take its whole size on our disk."""
     if not size:
         return False
     first_hole = os.lseek(fd, 0, os.SEEK_HOLE)

@@ -55,7 +55,7 @@ def _new_name(event: Event, now: datetime) -> str:
 
 
 def is_event_name(name: str) -> bool:
-    """Returns whether ``put`` gives such a name; the keys are absent if they are unknown."""
+    """Returns whether ``put`` can give this ``name``; a name has no keys if they are unknown."""
     # A hook asks this for each waiting event, so C code checks the characters: ``translate`` returns the wrong ones.
     data = name.encode("utf-8", "surrogatepass")
     time, digits = data[:_TIME_LENGTH], data[_TIME_LENGTH : -len(_SUFFIX)]
@@ -78,7 +78,7 @@ def in_order(names: Iterable[str]) -> list[str]:
 
 
 def with_keys(names: Iterable[str]) -> list[WaitingEvent]:
-    """Like ``in_order``, each with the keys in its name, one after the other; empty if they are unknown."""
+    """Returns what ``in_order`` returns, each name with its keys as one text, which is empty if they are unknown."""
     return [(name, name[_KEYS_START : -len(_SUFFIX)]) for name in in_order(names)]
 
 

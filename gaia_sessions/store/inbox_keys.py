@@ -1,4 +1,4 @@
-"""Whom an event in the inbox concerns: keys that are short enough for the name of its file.
+"""Keys that say whom an event in the inbox concerns. They are short enough for the name of the event's file.
 
 The keys are digests: if two IDs have the same key, an event is tried once more than necessary.
 """
@@ -17,18 +17,18 @@ if TYPE_CHECKING:
     from gaia_sessions.session.schema import Record
 
     WaitingEvent = tuple[str, str]
-    """The name of an event in the inbox, and its keys, one after the other; empty if they are unknown."""
+    """The name of an event in the inbox, and its keys as one text, which is empty if they are unknown."""
 
 MAX_KEYS = 12
 """An event with more keys counts as an event that may concern any agent."""
 
 MAX_MATCHING = 32
-"""At most this many events that concern the same sessions as a new event are tried before it."""
+"""At most this many waiting events of the same sessions are tried before a new event."""
 
 _KEY_LENGTH = 8
 
 _SESSION, _AGENT, _DELEGATION, _CONVERSATION, _PENDING_KEY = "satcl"
-"""The kind of ID behind a key, as a letter: equal IDs of different kinds have different keys."""
+"""The kinds of IDs that keys are made of, as letters: equal IDs of different kinds have different keys."""
 
 CONVERSATION_KINDS = (MAIN_STOP, SESSION_END, SESSION_LEFT)
 """The kinds of events that concern every agent of a conversation."""
@@ -89,7 +89,7 @@ def all_keys(waiting: Iterable[WaitingEvent]) -> set[str] | None:
 
 
 def may_change(record: Record, waiting_keys: set[str] | None) -> bool:
-    """Returns whether an event with one of ``waiting_keys`` may change ``record``; never one of a newer schema."""
+    """Returns whether an event with one of ``waiting_keys`` may change ``record``; False if its schema is newer."""
     return not has_newer_schema(record) and (
         waiting_keys is None or not waiting_keys.isdisjoint(keys_of_record(record))
     )

@@ -1,4 +1,4 @@
-"""An index, so that a look-up costs what the found sessions cost, not all. Its layout and its rules are below."""
+"""The index makes a look-up cost as much as the found sessions, not as all. Its layout and its rules are below."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ if TYPE_CHECKING:
 #   leaves an entry too many, never one too few.
 # - Nobody removes entries of another session, so a rebuild may run beside every writer.
 # - Lines are appended in one write that begins with a newline, so a torn line spoils no other line.
-# - Adding and removing share a lock on the shard itself; a rewrite has it alone and renames a new file into place. So
-#   each checks that its open file still has the shard's name.
+# - Adding and removing take a shared lock on the shard itself. A rewrite takes an exclusive lock, and renames a new
+#   file into place. So each of them checks that its open file still has the shard's name.
 # - Entries are not synced. The file ``complete`` says that no entry is missing, for one version of this layout and one
-#   boot. Without it, readers scan. A rebuild that ran out of time writes there the last ID that has its entries.
+#   boot. Without that file, readers scan. A rebuild that ran out of time writes there the last ID that has its entries.
 
 LOCK = ".index.lock"
 """The lock file for making the index complete."""
@@ -55,17 +55,17 @@ _HEADER = b"gaia-sessions-index-%b\n" % VERSION
 SUFFIX = ".keys"
 ACTIVE_SHARD = f"active{SUFFIX}"
 _MODULUS, _MULTIPLIER = 3_999_999_979, 2_654_435_761
-"""Of the digest: the modulus makes each character of a key count, the multiplier spreads them over all bits."""
+"""The digest's modulus makes each character of a key matter; its multiplier spreads them over all bits."""
 
 _REMOVED = b"!"
 """Replaces the first byte of a line; no encoded key begins with it."""
 
 _MAX_SHARD = 64 << 20
 _MANY = 8
-"""Up to so many lines are marked one by one; if a shard loses more, it is rewritten."""
+"""Up to this many entries of a shard are overwritten one by one; if it loses more, the shard is rewritten."""
 
 _MIN_REWRITTEN = 1 << 15
-"""Bytes; a smaller shard is not rewritten for its removed lines."""
+"""In bytes: a smaller shard is not rewritten for its removed entries."""
 
 _LOCK_SECONDS = 2.0
 _FOREIGN = frozenset([errno.EACCES, errno.EINVAL, errno.EISDIR, errno.ELOOP, errno.ENXIO, errno.EPERM])
@@ -82,7 +82,7 @@ def is_complete(root: Directory) -> bool:
 
 
 def ids_under(root: Directory, key: IndexKey) -> list[str] | None:
-    """Returns the IDs that have ``key`` (all, if the index is complete) and perhaps some that had it; or None."""
+    """Returns IDs that have ``key`` (all, if the index is complete), and perhaps some that had it; None if unusable."""
     name = encode_key(*key).encode()
     shard = _shard_of(key, name)
     try:
@@ -148,7 +148,7 @@ def is_entry(line: bytes) -> bool:
 
 
 def add_lines(root: Directory, index: Directory, shard: str, lines: Collection[bytes]) -> None:
-    """Appends ``lines`` to a shard, and replaces what others put in its place."""
+    """Appends ``lines`` to a shard; first removes a foreign file or folder that has the shard's name."""
     try:
         _append(index, shard, lines)
     except OSError as error:
@@ -202,10 +202,10 @@ def _remove(index: Directory, shard: str, lines: list[bytes]) -> None:
 
 
 def _mark(index: Directory, shard: str, lines: Sequence[bytes]) -> bool:
-    """Marks ``lines`` as removed, the last one first; returns whether the shard should be rewritten without them."""
+    """Overwrites ``lines``, the last one first; returns whether the shard should be rewritten without them instead."""
     fd, opened = _open(index, shard, os.O_RDWR)
     try:
-        if opened.st_nlink > 1:  # a mark in this file would hide sessions that a snapshot has
+        if opened.st_nlink > 1:  # a change in this file would hide sessions in the snapshot
             return True
         data = os.pread(fd, min(opened.st_size, _MAX_SHARD), 0)
         if not data.startswith(_HEADER):
@@ -220,7 +220,7 @@ def _mark(index: Directory, shard: str, lines: Sequence[bytes]) -> bool:
 
 
 def rewrite(index: Directory, shard: str, without: Iterable[bytes] = ()) -> bool:
-    """Rewrites a shard with each entry once, ``without`` some, unless a writer has it open; returns whether it did."""
+    """Rewrites a shard, each entry once, ``without`` some, unless a writer has it open; returns whether it did so."""
 
     def prepare(new: int) -> None:
         os.fchmod(new, PRIVATE_FILE)
@@ -248,7 +248,7 @@ def _is_foreign(error: OSError) -> bool:
 
 
 def discard_foreign(index: Directory, shard: str) -> None:
-    """Removes what no writer can use in the place of a shard; the caller holds the lock ``LOCK``."""
+    """Removes a foreign file or folder that has the name of a shard; the caller holds the lock ``LOCK``."""
     try:
         os.close(open_private(index.fd, shard, os.O_RDWR)[0])
         read(index, shard)

@@ -1,4 +1,4 @@
-"""How the index becomes complete and how its entries are corrected. Unlike ``index``, it looks through every entry."""
+"""Completes the index and corrects its entries. Unlike ``index``, this module looks through every entry."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     ReadSession = Callable[[str], RecordOrError]
 
 _PARTLY = b"%b-partly" % index.VERSION
-"""In place of the version if only the sessions up to an ID have their entries; the ID follows."""
+"""Replaces the version in ``complete`` if only the sessions up to an ID have their entries; the ID follows."""
 
 _MOST_HELD = 20_000
-"""A rebuild adds the entries of at most so many sessions at once."""
+"""A rebuild adds the entries of at most this many sessions at once."""
 
 
 def set_empty_complete(root: Directory) -> None:
@@ -97,8 +97,8 @@ def _add_each_session(
     root: Directory, folder: Directory, last: str, read: ReadSession, should_stop: Callable[[], bool]
 ) -> tuple[str, bool]:
     """Adds the entries of the sessions after ``last``; returns the last ID, and whether no session is left."""
-    # Only adds: a session that is written or created at the same time gets its entries from its writer, and one too
-    # many is harmless. So the next rebuild can continue after the last ID.
+    # This only adds entries: a session that is written or created meanwhile gets its entries from its writer, and an
+    # entry too many is harmless. So the next rebuild can begin after the last ID.
     keys: dict[str, list[IndexKey]] = {}
     for agent_id in sorted(name for name in reading.session_names(root) if name > last):
         if should_stop():
@@ -182,7 +182,7 @@ def indexed_ids(root: Directory) -> set[str]:
 
 
 def _ids_in(data: bytes | None) -> set[str]:
-    """Returns the IDs in a shard, and what has their place in a line that is no entry."""
+    """Returns the IDs in a shard; for a line that is no entry, the text in the place of the ID."""
     import re  # no hook looks through all entries
 
     return {

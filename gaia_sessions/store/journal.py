@@ -36,7 +36,7 @@ RECONCILE = "reconcile"
 
 
 def event_entry(at: str, kind: str, run: Run | None, record: Record, revision: int, evidence: Entry) -> Entry:
-    """Returns an entry of ``events.jsonl``; ``revision`` is the revision of ``record`` once it is stored."""
+    """Returns an entry of ``events.jsonl``; ``revision`` is the revision that the stored ``record`` has."""
     entry: Entry = {"at": at, "kind": kind}
     if run:
         entry["run"] = run["run"]
@@ -48,7 +48,7 @@ def event_entry(at: str, kind: str, run: Run | None, record: Record, revision: i
 
 # message: the whole text of the answer, if the record has only its beginning.
 def answer_entries(before: Record, record: Record, message: str | None = None) -> list[Entry]:
-    """Returns the entry of the answer that ``record`` has and ``before`` has not; none if there is none."""
+    """Returns the entry for the answer that is in ``record`` and not in ``before``; an empty list without one."""
     if record.get("answers") == before.get("answers"):
         return []
     given = record["answers"][-1]
@@ -74,7 +74,7 @@ def append_events(session: Directory, lines: bytes, *, durable: bool) -> None:
 
 
 def entries(folder: Directory, journal: str) -> Iterator[Json | SessionsError]:
-    """Yields the entries of a session's ``journal`` in order, with an error in place of each invalid line."""
+    """Yields the entries of a session's ``journal`` in order; for each invalid line, yields an error."""
     path = f"{folder.path}/{journal}"
     with translate_errors("read", path):
         try:
@@ -98,7 +98,7 @@ def entries(folder: Directory, journal: str) -> Iterator[Json | SessionsError]:
 
 
 def numbered(found: Iterator[Json | SessionsError]) -> Iterator[Json | SessionsError]:
-    """Yields ``found``, with the place of each readable entry among those as ``seq``, from 1."""
+    """Yields ``found``; each readable entry gets ``seq``, its number among the readable entries, from 1."""
     seq = 0
     for entry in found:
         if isinstance(entry, dict):
@@ -109,7 +109,7 @@ def numbered(found: Iterator[Json | SessionsError]) -> Iterator[Json | SessionsE
 
 
 def behind(found: Iterator[Json | SessionsError], since: int) -> Iterator[Json | SessionsError]:
-    """Yields those of ``found`` with a greater ``seq``, and the entries without ``seq`` behind that place."""
+    """Yields the entries of ``found`` after the one whose ``seq`` is ``since``, also those without ``seq``."""
     seq = 0
     for entry in found:
         is_numbered = isinstance(entry, dict) and "seq" in entry

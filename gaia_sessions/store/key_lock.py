@@ -1,4 +1,4 @@
-"""The lock on a key: under a host's key a session is looked for or made; a send holds one until it ends."""
+"""The lock on a key. Finding or creating a session locks the host's key; a send locks a key until the send ends."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def path_of(root: str, key: tuple[str, ...]) -> str:
 
 
 class KeyLock:
-    """A block that nobody else is in with the same ``key``."""
+    """A ``with`` block that nobody else can be in with the same ``key`` at the same time."""
 
     __slots__ = ("_folder", "_lock", "_name", "_open_folder", "_path", "_root", "_timeout", "_wait")
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     Release = Callable[[], object]
     WaitForLock = Callable[[Directory, str, float], Release | None]
-    """Waits at most so many seconds for a lock file of a directory; returns what releases it, or None."""
+    """Waits at most so many seconds for a lock file of a directory; returns a function that frees it, or None."""
 
 SUFFIX = ".lock"
 KEY_PREFIX = ".key."
@@ -40,11 +40,11 @@ _locked_fds: set[int] = set()
 """The descriptors that are locked or about to be."""
 
 _fork_count = 0
-"""Grows before and after each fork: whoever opens a file sees whether a child may have a copy of it."""
+"""Grows before and after each fork: code that opened a file sees whether a child may have a copy of it."""
 
 
 class Lock:
-    """A lock that the process which took it holds until the ``with`` block ends; no forked child holds it."""
+    """A lock that this process holds until the ``with`` block ends. A forked child does not hold it."""
 
     __slots__ = ("folder", "holder", "name", "release")
 
@@ -89,7 +89,7 @@ def is_name(name: str) -> bool:
 
 
 def acquire(folder: Directory, name: str, seconds: float, wait: WaitForLock) -> Lock:
-    """Returns the lock ``name`` of ``folder``; if another process holds it, waits up to ``seconds`` by ``wait``."""
+    """Returns the lock ``name`` of ``folder``; if another process holds it, calls ``wait`` for up to ``seconds``."""
     path = f"{folder.path}/{name}"
     try:
         release = _try_lock(folder, name)  # waits only if another process has it: ``filelock`` is a slow import
@@ -115,7 +115,7 @@ def run_if_free(folder: Directory, name: str, action: Callable[[], object]) -> b
 
 
 def sleep_and_retry(folder: Directory, name: str, seconds: float) -> Release | None:
-    """How hooks wait: they try 5 to 10 ms apart, at random, so that two waiters are never in step."""
+    """Waits like a hook: tries again after 5 to 10 ms, at random, so that two waiters are never in step."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         time.sleep(_MIN_SLEEP * (1 + os.urandom(1)[0] / 255))
@@ -126,8 +126,8 @@ def sleep_and_retry(folder: Directory, name: str, seconds: float) -> Release | N
 
 
 def wait_with_filelock(folder: Directory, name: str, seconds: float) -> Release | None:
-    """How commands and the API wait: by the ``filelock`` package, with its native lock only."""
-    # Beside other threads only if ``filelock`` is loaded: a child that is forked in an import waits for ever.
+    """Waits like commands and the API: with the ``filelock`` package, and only with its native lock."""
+    # With other threads, ``filelock`` must be loaded already: a child that is forked in an import waits for ever.
     if "filelock" not in sys.modules and _thread._count():  # noqa: SLF001  # saves the import of threading
         return sleep_and_retry(folder, name, seconds)
     from filelock import FileLock, Timeout  # only a process that must wait loads it: it costs as much as click
@@ -204,12 +204,12 @@ def close_locked(fd: int) -> None:
 
 
 def open_shared(folder: Directory, name: str, flags: int, seconds: float) -> tuple[int, os.stat_result]:
-    """Opens or creates the file ``name`` and locks it together with others, until ``close_locked``."""
+    """Opens or creates the file ``name``, and takes a shared lock on it until ``close_locked``."""
     deadline = 0.0
     while True:
         fd, opened = open_private(folder.fd, name, flags)
         try:
-            # A process that has the lock alone may put another file in its place.
+            # A process with the exclusive lock may give the name to another file.
             if lock_open_file(fd, fcntl.LOCK_SH) and folder.is_at(name, opened):
                 return fd, opened
         except BaseException:
@@ -237,7 +237,7 @@ def lock_open_file(fd: int, kind: int = fcntl.LOCK_EX) -> bool:
 
 
 def unlock_open_file(fd: int) -> None:
-    """Frees the lock, also for the copies of ``fd`` that children may have; the caller then closes ``fd``."""
+    """Frees the lock, also for the copies of ``fd`` that children may have; the caller closes ``fd`` afterwards."""
     try:
         fcntl.flock(fd, fcntl.LOCK_UN)
     except OSError:  # the system cannot lock at all, or closing must be enough

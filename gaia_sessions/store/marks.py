@@ -36,7 +36,7 @@ def read_each(root: Directory, agent_ids: Iterable[str]) -> list[tuple[str, Mark
                 mark = _read(session)
         except SessionNotFound:
             continue
-        except CorruptSession as error:  # also a link in place of the session: nobody knows whether there is a mark
+        except CorruptSession as error:  # also for a link named like the session: it is unknown if a mark exists
             raise StoreFailure("read", f"{error.path}/{reading.CANCELLED}", error.problem) from None
         if mark is not None:
             found.append((agent_id, mark))
@@ -59,7 +59,7 @@ def _read(session: Directory) -> Mark | None:
 
 
 def decode(data: bytes) -> Mark:
-    """Returns the mark with the bytes ``data``, whatever they are: that the file exists decides."""
+    """Returns the mark that ``data`` says; invalid bytes are a mark too, because the existence of the file decides."""
     try:
         return read_mark(strict.load_object(data, _MAX_BYTES))
     except InvalidInput:
@@ -82,6 +82,6 @@ def change(root: Directory, session: Directory, agent_id: str, rule: MarkRule, *
 def applied(
     before: Record, record: Record, entries: Iterable[Entry], cancellation: Cancellation
 ) -> tuple[Record, Sequence[Entry]]:
-    """Returns what a write of a cancelled session stores: the record, and its journal entries with that phase."""
+    """Returns what a write to a cancelled session stores: the changed record, and the entries with its phase."""
     record = with_cancellation(before, record, cancellation)
     return record, [{**entry, "phase": record["phase"]} if "phase" in entry else entry for entry in entries]

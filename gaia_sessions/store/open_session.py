@@ -1,4 +1,4 @@
-"""A session open under its lock: every change goes through it. ``create`` and ``commit`` have the order of writes."""
+"""A session whose lock is held. ``create`` and ``commit`` decide which file is written first."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ class OpenSession:
         write_files: Callable[[Directory], None],
         documents: Mapping[Scope, Document] | None = None,
     ) -> None:
-        """Creates the session's directory with what ``write_files`` writes, whole or not at all; then ``documents``."""
+        """Creates the session's directory whole or not at all, filled by ``write_files``; then stores ``documents``."""
         self._write_around(documents, lambda: self._create(record, write_files))
 
     def _create(self, record: Record, write_files: Callable[[Directory], None]) -> None:
@@ -202,7 +202,7 @@ class OpenSession:
         return record
 
     def _write_around(self, documents: Mapping[Scope, Document] | None, write: Callable[[], None]) -> None:
-        """Calls ``write`` when all of ``documents`` are on the disk, and before they are in place."""
+        """Writes ``documents`` under temporary names, calls ``write``, and renames the documents into place."""
         if not documents:
             write()
             return
@@ -211,7 +211,7 @@ class OpenSession:
         replace_around(self.root, documents, write, durable=self.durable)
 
     def _write(self, before: Record, record: Record, data: bytes, transcript: Uncommitted | None) -> None:
-        """Replaces ``before`` with ``record``, whose bytes are ``data``, and writes around it what belongs to it."""
+        """Replaces ``before`` with ``record``, whose bytes are ``data``; updates the index and the ``transcript``."""
         try:
             added, removed = index_keys.difference(before, record)
             if added:  # before the record, and ``removed`` after it: a crash leaves an entry too many, never too few

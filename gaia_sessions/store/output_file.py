@@ -1,7 +1,7 @@
-"""What the command of a run writes, in a file of its first and its last MiB.
+"""Stores the output of a run's command in one file: the first and the last MiB.
 
-The file is appended to, and replaced by a shorter one if it is too long, so a kill leaves it whole. A log is worth no
-failed run: once the file is open, nothing is raised.
+The file grows; if it is too long, a shorter file replaces it. So a kill leaves a whole file. No run may fail because of
+its output: after the file is open, nothing is raised.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class Kept:
 
 
 class OutputFile:
-    """The output of one run; what cannot be written at once is tried once more at the end."""
+    """The output of one run; what cannot be written immediately is tried one more time at the end."""
 
     __slots__ = ("_durable", "_fd", "_folder", "_kept", "_name")
 
@@ -141,13 +141,13 @@ class OutputFile:
         self._folder.close()
 
     def _is_begun_anew(self) -> bool:
-        """Returns whether another file has the name of ours, if ours is gone."""
+        """Returns whether another file has the name now; our own file has lost it."""
         with suppress(FileNotFoundError):
             return stat.S_ISREG(os.stat(self._name, dir_fd=self._folder.fd, follow_symlinks=False).st_mode)
         return False
 
     def _give_room(self) -> None:
-        """Cuts the file to half of it at most: perhaps it fills the disk, and the end of the run needs room."""
+        """Cuts the file to at most half its size: perhaps it fills the disk, and the end of the run needs room."""
         with suppress(OSError):
             fd = os.open(self._name, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=self._folder.fd)
             try:
@@ -219,7 +219,7 @@ def _opened(folder: Directory, name: str) -> int:
 
 
 def _remove_file(folder: Directory, name: str) -> None:
-    """Removes an output that the record does not know, as the record is an older copy, if it is a file."""
+    """Removes an output file that the record does not know, because the record is an older copy."""
     if not stat.S_ISREG(os.stat(name, dir_fd=folder.fd, follow_symlinks=False).st_mode):
         raise NotAFile(f"{name} is not a regular file")
     os.unlink(name, dir_fd=folder.fd)

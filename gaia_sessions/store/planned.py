@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 class Plan:
-    """``store`` with planned sessions in place of the stored ones; of its events, only ``waiting`` wait."""
+    """The sessions of ``store``, with planned changes applied; its inbox has only the events ``waiting``."""
 
     def __init__(self, store: StoreReader, waiting: Iterable[WaitingEvent] = ()) -> None:
         self._store = store
@@ -88,7 +88,7 @@ class Plan:
                 yield agent_id, record
 
     def _each_once(self, stored: Iterable[tuple[str, RecordOrError]]) -> Iterator[tuple[str, RecordOrError]]:
-        """Yields what is ``stored`` and not planned, and then what is planned at that moment."""
+        """Yields what is ``stored`` and not planned, and after that everything that is planned by then."""
         seen: set[str] = set()
         for agent_id, found in stored:
             if agent_id not in self._planned and agent_id not in self._not_in_store:
@@ -102,7 +102,7 @@ class Plan:
     def _with_key(
         self, key: IndexKey, look: Callable[[], Iterable[tuple[str, RecordOrError]]]
     ) -> Iterator[tuple[str, RecordOrError]]:
-        """Yields each session that may have ``key`` once; ``look`` finds those of the store, once per key."""
+        """Yields each session that may have ``key``, none twice; finds stored ones by ``look``, one time per key."""
         if key not in self._stored_by_key:
             self._stored_by_key[key] = [*self._kept(look())]
         for agent_id in dict.fromkeys((*self._stored_by_key[key], *self._planned_by_key.get(key, ()))):
@@ -164,7 +164,7 @@ class Plan:
         return chain(stored, planned)
 
     def entries_by_origin(self, agent_id: str, journal: str) -> tuple[Iterator[Json | SessionsError], list[Json]]:
-        """Returns the stored and the planned entries of a journal: others may be written between them."""
+        """Returns the stored and the planned entries separately: a writer may add others between them."""
         stored = iter(()) if self._is_new(agent_id) else self._store.entries(agent_id, journal)
         return stored, [*self._entries.get((agent_id, journal), ())]
 

@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     Entry: TypeAlias = dict[str, Json]
     """One entry of a journal, as data."""
     StoreRule = Callable[[Record], Record | Change]
-    """A pure function that makes the new record, alone or with new entries for the journal of events."""
+    """A pure function that returns the new record, with or without new entries for the journal of events."""
     MarkRule = Callable[[Mark | None], Mark]
-    """A pure function that makes the new mark of a session from the present one."""
+    """A pure function that returns the new mark of a session for its present mark."""
     RecordOrError: TypeAlias = Record | SessionsError
     Messages: TypeAlias = Iterator[Message | SessionsError]
     IsWanted: TypeAlias = Callable[[Message | SessionsError], bool]
@@ -49,9 +49,9 @@ class HeldLock(Protocol):
         """Whether the block is entered."""
 
     def holder(self) -> HostProcess:
-        """Returns what a record calls this process while it holds the lock: others see by it when the lock is free.
+        """Returns the description of this process for a record; by this description, others see if the lock is free.
 
-        It may be called before the block is entered, or in it.
+        You can call it before the block or in the block.
         """
 
 
@@ -73,9 +73,9 @@ class OpenSession(Protocol):
         """
 
     def cancellation(self) -> Cancellation | None:
-        """Returns why the session is cancelled, or None; after ``commit``, what that found.
+        """Returns why the session is cancelled, or None; after ``commit``, what ``commit`` found.
 
-        It must be called in the block. Raises ``StoreFailure`` if a mark cannot be read.
+        Call it only in the block. Raises ``StoreFailure`` if a mark cannot be read.
         """
 
     @property
@@ -90,16 +90,16 @@ class OpenSession(Protocol):
         # ``retention`` leaves of the record: texts about runs are shortened if it does not fit.
         change: Record | Change,
         *,
-        # If the record grows, it must leave this many bytes free. Then nothing is shortened: ``TooLarge`` is raised.
+        # If the record grows, this many bytes must stay free. If they do not, ``TooLarge`` is raised; no text is cut.
         reserved: int = 0,
-        # A cancellation of this session: then the store does not look for marks.
+        # A known cancellation of this session. With it, the store does not look for marks.
         proved: Cancellation | None = None,
-        # They are stored with the record, or neither is. Their numbers follow the last number that ever existed; their
+        # They are stored together with the record. Their numbers follow the last number that ever existed; their
         # turn follows the turns that the record before had completed, unless a message has its own ``turn``. A higher
         # ``transcripts_archived`` begins a new transcript with them, and the old one stays. The store sets
-        # ``last_seq`` (what is committed) and ``transcript_bytes`` (which only informs). Messages behind the committed
-        # ones are moved aside with the warning ``MessagesKeptAside``. The cost does not follow the transcript's
-        # length. Limits (``TooLarge``): 1 MiB a message, 16 MiB with an app's event, 64 MiB at once.
+        # ``last_seq`` (what is committed) and ``transcript_bytes`` (which only informs). Messages after the committed
+        # ones are moved aside with the warning ``MessagesKeptAside``. The cost does not grow with the
+        # transcript. Limits (``TooLarge``): 1 MiB a message, 16 MiB with an app's event, 64 MiB at once.
         messages: Sequence[NewMessage] = (),
         # They replace the documents of their scopes. The caller holds ``lock_key(document_lock_key(scope))`` of each.
         # A refusal changes none. A kill may leave the session changed and some documents not, never the reverse.
@@ -120,7 +120,7 @@ class Output(Protocol):
         """Adds ``data`` and raises nothing. If there is no room, or the session is gone, less is stored."""
 
     def handed_over(self) -> Sequence[int]:
-        """Makes the output durable, for a process that continues with a pickled copy; this one writes no more.
+        """Makes the output durable, for a process that continues with a pickled copy; this object writes no more.
 
         Returns the descriptors that the process must inherit under the same numbers; none if nobody could find the
         output. Raises nothing.
@@ -171,8 +171,8 @@ class Reader(ReaderAbove, Protocol):
     def children(self, parent_ids: Collection[str], *, open_only: bool = False) -> list[Record]:
         """Returns the records of all sessions whose parent is one of ``parent_ids``, in no order. Takes no lock.
 
-        A corrupt session is left out; ``open_only`` leaves out final ones. Raises ``StoreFailure`` if one that may be a
-        child cannot be read.
+        A corrupt session is left out; ``open_only`` leaves out final ones. Raises ``StoreFailure`` if the system
+        refuses to read a session that may be a child.
         """
 
     def messages(self, agent_id: str, *, is_wanted: IsWanted | None = None) -> Messages:
@@ -183,27 +183,26 @@ class Reader(ReaderAbove, Protocol):
         """
 
     def messages_backwards(self, agent_id: str) -> Messages:
-        """Yields what ``messages`` has, the newest first. The cost follows what is taken."""
+        """Yields what ``messages`` yields, but the newest first. The cost grows with what is taken."""
 
     def messages_from_turn(self, agent_id: str, turn: int) -> Messages:
-        """Yields what ``messages`` has, from the first readable message of ``turn`` or of a later turn.
+        """Yields what ``messages`` yields, from the first readable message of ``turn`` or of a later turn.
 
-        The cost follows what is taken.
+        The cost grows with what is taken.
         """
 
     def figures(self) -> Iterator[dict[str, Json] | None]:
         """Yields the figures of removed sessions: the object of each line, or None for an invalid line.
 
-        Anybody may have written a line. A session that exists beats its line; of several lines of one session (ID and
-        ``created_at``), the highest ``revision`` counts, then the last line. Raises ``StoreFailure``.
+        Anybody may have written a line. If the session exists, its line does not count. Of several lines of one session
+        (ID and ``created_at``), the highest ``revision`` counts, then the last line. Raises ``StoreFailure``.
         """
 
     def output_path(self, agent_id: str, number: int) -> str | None:
-        """Returns the absolute path of the output of run ``number``, even if nothing is there; None without a file."""
+        """Returns the absolute path for the output of run ``number``, even before it exists; None if it is no file."""
 
     def output(self, record: Record, number: int) -> bytes:
-        """Returns what is stored of the output of run ``number``, at the latest a second after it was written; or
-        nothing.
+        """Returns what is stored of the output of run ``number``; the last second of a live run may be missing.
 
         Of more than 2 MiB: the first MiB, a line with the number of omitted bytes, the last MiB (more while the run
         goes on, less after a crash). Raises ``SessionNotFound`` if another session (by ``created_at``) has the ID.
@@ -214,7 +213,7 @@ class StoreReader(Reader, Protocol):
     """All that can be read of a store."""
 
     def has(self, agent_id: str) -> bool:
-        """Returns whether ``read`` would find a record or a corrupt one. The cost does not follow the record's size."""
+        """Returns whether ``read`` would find a record or a corrupt one. The record's size does not matter."""
 
     def ids(self) -> list[str]:
         """Returns the IDs that have a record or a corrupt one, in no order. Reads no record."""
@@ -287,10 +286,10 @@ class Store(StoreReader, Protocol):
 
     @property
     def root(self) -> str:
-        """The place that ``open_store`` got: with it a command finds the same sessions."""
+        """The place that ``open_store`` got; a command that is given this place finds the same sessions."""
 
     def find(self, alias: Alias, *, strict: bool = False) -> Record | None:
-        """As above. ``strict`` raises if a session that may have the alias cannot be read."""
+        """Finds like a reader's ``find``; ``strict`` raises if a session that may have the alias cannot be read."""
 
     def create(
         self,
@@ -309,12 +308,13 @@ class Store(StoreReader, Protocol):
         """
 
     def take_in(self, record: Record, source: ImportSource, *, reserved: int = 0) -> None:
-        """Creates a session like ``create``, with all its other files from ``source``. Raises like ``copy`` too."""
+        """Creates a session like ``create``, with all its other files from ``source``. It raises the errors of both."""
 
     def repair(self, agent_id: str) -> str | None:
         """Stores the valid record at the beginning of a damaged file, and returns the file that has all the old bytes.
 
-        Returns None if the record can be read. Raises ``CorruptSession`` if there is no such record, and like ``open``.
+        Returns None if the record can be read. Raises ``CorruptSession`` if there is no such record, and the errors of
+        ``open``.
         """
 
     def open(self, agent_id: str, *, timeout: float | None = None) -> OpenSession:
@@ -333,8 +333,8 @@ class Store(StoreReader, Protocol):
     def open_output(self, record: Record, number: int) -> Output:
         """Begins the output of run ``number``; an earlier output with this number is removed. Takes no lock.
 
-        It belongs to the session of ``record``, by ``created_at``. Raises ``SessionNotFound`` like ``output``, and
-        ``StoreFailure`` if the system refuses the file for another reason than a full disk.
+        The output belongs to the session of ``record``, by ``created_at``. Raises ``SessionNotFound`` like ``output``,
+        and ``StoreFailure`` if the system refuses the file for another reason than a full disk.
         """
 
     def mark(self, agent_id: str, rule: MarkRule, *, timeout: float | None = None) -> Mark:
@@ -351,20 +351,20 @@ class Store(StoreReader, Protocol):
         *,
         timeout: float | None = 0,
     ) -> Iterator[tuple[str, bool | SessionsError]]:
-        """Deletes each session for which ``should_delete`` says so, called with what is found under the lock.
+        """Deletes each session for which ``should_delete`` returns True. It gets what is found under the lock.
 
         Yields for each, in order, whether it is deleted, or the error; by default it waits for no lock. After the last
         one, all deletions are durable, or ``DurabilityUnknown`` is raised.
         """
 
     def add_figures(self, figures: Sequence[Mapping[str, object]]) -> None:
-        """Adds the figures of sessions that are about to be removed, durably, all or none; or does nothing by setting.
+        """Adds the figures of sessions that are about to be removed, durably, all or none. A setting can switch it off.
 
         Raises ``LockTimeout``, ``StoreFailure``, ``DurabilityUnknown``.
         """
 
     def sync(self) -> None:
-        """Makes the names of all sessions durable: a creator may have been killed before it did that."""
+        """Makes the names of all sessions durable: a creator may have been killed before its sync."""
 
     def ensure_index(self) -> None:
         """Makes look-ups by alias and scans for active sessions cheap again after a reboot.
@@ -375,11 +375,11 @@ class Store(StoreReader, Protocol):
     def sweep(self, now: datetime) -> list[str]:
         """Removes deleted sessions, and what processes left that were killed over an hour before ``now``.
 
-        Corrects the index. Returns what of killed processes was removed.
+        Corrects the index. Returns what it removed of killed processes.
         """
 
     def lock_key(self, key: tuple[str, ...], timeout: float | None = None) -> HeldLock:
-        """Returns a block that nobody else is in with the same ``key``. Entering raises ``LockTimeout``.
+        """Returns a ``with`` block that one caller at a time can be in for a ``key``. Entering raises ``LockTimeout``.
 
         ``timeout`` (seconds) replaces the store's own; 0 does not wait.
         """

@@ -34,18 +34,18 @@ CANCELLED = "cancelled.json"
 
 EVENTS = "events.jsonl"
 ASIDE = "transcript-aside.jsonl"
-"""Messages that a writer found behind the committed ones."""
+"""Messages that a writer found after the committed messages."""
 
 _FIRST_TRANSCRIPT = "transcript.jsonl"
 _LATER_TRANSCRIPT = ("transcript-", ".jsonl")
 _OUTPUT = ("output-", ".log")
 _DAMAGED = ("state-damaged-", ".json")
 _MOST_DIGITS = 18
-"""Of the number in a name: a record must also hold the next number."""
+"""The most digits of a number in a file name; a record must have room for the next number, too."""
 
 _NOT_A_FOLDER_ERRORS = frozenset([errno.ELOOP, errno.ENOTDIR])
 _MAX_RECENT_BYTES = 1 << 16
-"""Bytes of records that a cache holds beside the last one: an event of a host concerns few sessions."""
+"""Bytes of records that a cache holds besides the last record: an event of a host concerns few sessions."""
 
 
 def transcript_name(generation: int) -> str:
@@ -134,7 +134,7 @@ def has(root: Directory, agent_id: str) -> bool:
 
 
 def has_record(root: Directory, agent_id: str) -> bool:
-    """Returns whether anything has the name of the record of ``agent_id``; also if the system forbids to look."""
+    """Returns whether a file has the name of the record of ``agent_id``; True if the system forbids to look."""
     try:
         return root.has(f"{agent_id}/{RECORD}")
     except OSError as error:
@@ -192,7 +192,7 @@ def read(root: Directory, agent_id: str) -> Record:
 
 
 def unless_refused(record: RecordOrError) -> RecordOrError:
-    """Returns ``record``; raises it if it is the error that the system refused to read it."""
+    """Returns ``record``, a record or an error; raises the error if the system refused the read."""
     if isinstance(record, StoreFailure):
         raise record
     return record
@@ -201,7 +201,7 @@ def unless_refused(record: RecordOrError) -> RecordOrError:
 def read_existing(
     read: Callable[[Directory, str], Record], root: Directory, agent_ids: Iterable[str], *, strict: bool = False
 ) -> Iterator[Record]:
-    """Yields the records of those of ``agent_ids`` that have one; ``strict`` also raises for corrupt and newer ones."""
+    """Yields the records of ``agent_ids`` that exist; ``strict`` also raises for corrupt and newer records."""
     for agent_id in agent_ids:
         try:
             record = read(root, agent_id)
@@ -219,7 +219,7 @@ def read_existing(
 # The bytes are read again each time and compared, so a record is never older than the call that asks for it. The same
 # object may be handed out twice: nobody may change it in place.
 class RecordCache:
-    """Reads like ``read``, but decodes and checks no record again whose bytes it read lately."""
+    """Reads like ``read``, but does not decode and check a record again if it read the same bytes lately."""
 
     __slots__ = ("_recent",)
 
@@ -243,7 +243,7 @@ class RecordCache:
 
 
 def _newest_of(recent: tuple[tuple[bytes, Record], ...]) -> Iterator[tuple[bytes, Record]]:
-    """Yields as many of the newest as fit into the cache."""
+    """Yields as many of the newest records as fit into the cache."""
     size = 0
     for data, record in recent:
         size += len(data)

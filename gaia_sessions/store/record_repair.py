@@ -1,4 +1,4 @@
-"""Repairs a record with something behind it, as a writer leaves it that overwrites a longer file.
+"""Repairs a file that has something behind the record, as after a writer that overwrote a longer file.
 
 The record must be a whole and valid record of this session, and the only one in the file.
 """
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from .open_session import OpenSession
 
 _LARGEST_FILE = 16 << 20
-"""Bytes. A larger file is no record with something behind it."""
+"""The size of the largest file that is repaired, in bytes."""
 
 _WHITE_SPACE = b" \t\r\n"
 
 
 def repair(session: OpenSession) -> str | None:
-    """Writes the record in place of the damaged file; returns where the old bytes are, or None if nothing was wrong."""
+    """Replaces the damaged file with its record; returns where the old bytes are, or None if nothing was wrong."""
     folder, agent_id = session.directory, session.agent_id
     try:
         reading.load(folder, agent_id)
@@ -44,7 +44,7 @@ def repair(session: OpenSession) -> str | None:
     with translate_errors("repair", problem.path):
         aside = reading.damaged_name(folder.names())
         session.lock.check_held()
-        # All bytes are aside, then the index entries exist, before the record replaces the damaged file.
+        # First all bytes are stored aside, next the index gets its entries, last the record replaces the damaged file.
         atomic.write_new(folder, aside, data, durable=session.durable)
         index.add(session.root, agent_id, index_keys.keys_of(record))
         atomic.replace(folder, reading.RECORD, whole, durable=session.durable)

@@ -1,4 +1,4 @@
-"""The root directory of a store, and what it holds beside the sessions.
+"""The root directory of a store, and what it holds besides the sessions.
 
     {root}/.gitignore      "*", which keeps records out of version control
     {root}/{agent_id}/     one directory per session
@@ -98,7 +98,7 @@ def _make_folders(path: str) -> None:
 
 
 def _sync_upwards(path: str) -> None:
-    """Syncs each folder from ``path`` up to the first that may not be opened: nothing above that was just made."""
+    """Syncs each folder from ``path`` upwards, until one cannot be opened: nothing above it was just made."""
     try:
         with Directory.at(path or os.curdir) as folder:
             os.fsync(folder.fd)

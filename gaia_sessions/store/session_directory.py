@@ -1,5 +1,4 @@
-"""How sessions are deleted, each under its lock: by a rename into ``.trash``, which is emptied once the rename is
-synced.
+"""Deletes sessions, each under its lock: renames it into ``.trash``, syncs the rename, and empties ``.trash``.
 
 If the record cannot be read, the folder may hold files of others: only names that the store gives are removed from it.
 """
@@ -28,11 +27,11 @@ if TYPE_CHECKING:
     from .port import RecordOrError
 
 _MOST_TOGETHER = 128
-"""So many locks are held at most until the index has lost all their entries: each holds a file open."""
+"""The most locks that are held until the entries of their sessions are removed: each lock holds a file open."""
 
 
 class Deletion:
-    """Deletes those sessions of ``root`` for which ``should_delete``, called with what is read of each, says so."""
+    """Deletes the sessions of ``root`` for which ``should_delete`` returns True. It gets what is read of each."""
 
     def __init__(
         self,
@@ -56,7 +55,7 @@ class Deletion:
         self._gone: dict[str, tuple[Lock, list[IndexKey]]] = {}
 
     def each(self, agent_ids: Iterable[str]) -> Iterator[tuple[str, bool | SessionsError]]:
-        """Yields whether each is deleted now, or the error; after the last one, the deletions are on the disk."""
+        """Yields for each ID whether it is deleted now, or the error; after the last ID, the deletions are durable."""
         try:
             for agent_id in agent_ids:
                 outcome = self._delete(agent_id)
@@ -155,7 +154,7 @@ def _move_to_trash(root: Directory, agent_id: str) -> None:
 
 
 def purge_trash(root: Directory, *, durable: bool) -> None:
-    """Empties the trash once the renames into it are on the disk."""
+    """Syncs the renames into the trash, and empties the trash."""
     if not root.has(roots.TRASH):
         return
     with root.below(roots.TRASH) as trash:

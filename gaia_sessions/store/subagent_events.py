@@ -49,7 +49,7 @@ def ended(  # all that describes an end
     now: datetime,
     evidence: Entry | None = None,
 ) -> Entry:
-    """Returns the entry for the end of ``run`` of ``before``, as ``record`` has it; ``kind`` says how it ended."""
+    """Returns the entry for the end of ``run`` of ``before``, with facts of ``record``; ``kind`` says how it ended."""
     stored = updated_run(record, run)
     return _entry(kind, format_time(now), record, stored, before, {**_who(sessions, record, run), **(evidence or {})})
 

@@ -1,7 +1,7 @@
-"""What root does differently; loaded for root alone.
+"""What the user root does differently from other users; no other user loads this.
 
-A link of a user leads root only to what belongs to that user. What root makes in a user's folder is given to that user,
-and nothing else is: the user may put any file under a name, even root's.
+Root follows a user's link only to what belongs to that user. Root gives to a user only what it made in that user's
+folder: the user may put any file under a name, even a file of root.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from gaia_sessions.system.users import user_name
 _STEP_FLAGS = getattr(os, "O_PATH", 0) | os.O_NOFOLLOW | os.O_CLOEXEC
 _FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _MAX_LINKS = 40
-"""As many as the system follows."""
+"""The most links that are followed, as many as the system follows."""
 
 CAN_CHECK_LINKS = hasattr(os, "O_PATH")
 """Whether the system can open a link itself; on other systems paths are opened as they are."""
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def open_folder(path: str) -> int:
-    """Opens the directory at ``path``; ``PermissionError`` if a link of another user than its owner leads to it."""
+    """Opens the directory at ``path``; raises ``PermissionError`` if a link leads to it that is not its owner's."""
     walk = _PathWalk(path)
     try:
         fd = os.open(walk.name, _FOLDER_FLAGS, dir_fd=walk.parent_fd)
@@ -71,7 +71,7 @@ def give(fd: int, owner: Owner) -> None:
     """Gives the open file ``fd``, which this process has just made, to ``owner``."""
     try:
         os.fchown(fd, *owner)
-    except OSError:  # a root without the capability: the file stays root's
+    except OSError:  # root without the capability: the file stays root's
         return
 
 

@@ -39,7 +39,7 @@ _IS_UNFINISHED_IN: dict[str, Callable[[str], bool]] = {
 # The directories of sessions are not looked into: that would cost a walk through all of them. ``sweep_sessions``, for
 # ``doctor --fix``, does that.
 def sweep(root: Directory, now: datetime, active: set[str], read: ReadSession) -> list[str]:
-    """Sweeps the root and corrects the index; returns what was removed. ``active`` were not final lately."""
+    """Sweeps the root and corrects the index; returns what was removed. ``active``: sessions that are not final."""
     cutoff = (now - LEFTOVER_AGE).timestamp()
     existing = set(reading.session_names(root))
     if not (root.has(roots.LOCKS) or any(reading.has_record(root, agent_id) for agent_id in existing)):

@@ -1,7 +1,7 @@
-"""How messages come into a transcript file, in one commit with the record, under the session's lock.
+"""Adds messages to a transcript file, in one commit with the record, under the session's lock.
 
-New lines are written and synced behind the committed ones; then the record commits them. A record of a later generation
-names a new file.
+New lines are written and synced after the committed lines; then the record commits the new lines. A record
+of a later generation names a new file.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Uncommitted:
         self._stored, self._lines = number_messages(messages, self._last_seq + 1, current_turn(before))
 
     def announced_in(self, record: Record) -> Record:
-        """Returns ``record``, which a rule made, with what it will say about the file."""
+        """Returns ``record``, which a rule made, with the facts about the file that the commit will store."""
         size = self._end
         if generation_of(record) != generation_of(self._before):
             record, size = with_next_transcript(record, self._last_generation + 1, self._last_seq), 0
@@ -60,8 +60,8 @@ class Uncommitted:
         return with_transcript(record, size + len(self._lines), self._stored[-1]["seq"]) if self._stored else record
 
     def write(self, *, durable: bool) -> None:
-        """Writes the lines in place of everything that is not committed, before the record is replaced."""
-        # Whole lines behind the committed ones are from a writer that was killed before its record; or the record was
+        """Cuts off all uncommitted lines and writes the new lines; the caller replaces the record afterwards."""
+        # Whole lines after the committed ones are from a writer that was killed before its record; or the record was
         # restored from an older copy and the lines were acknowledged. Nothing tells the two apart, so they are moved
         # aside and synced before they are cut (except a line that is longer than any message).
         if self._behind_end:

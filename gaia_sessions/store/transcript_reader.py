@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 _CHUNK = 16 << 10
 """How many bytes are read at once; the last 20 messages are seldom more."""
 _CUT = EVENT_LINE_LIMIT + 1
-"""So much of a line is read that is longer than any message: enough to see that it is."""
+"""How many bytes are read of a line that is longer than any message: enough to see that it is too long."""
 _MOST_PASSED = 64 << 20
-"""So many bytes of one line are passed over, then the reading ends: a sparse file may be larger than any disk."""
+"""The most bytes of one line that are skipped before reading ends: a sparse file may be larger than any disk."""
 _FEW = 64 << 10
-"""So many bytes of messages are in memory at once; if more are wanted, they are read again in order."""
+"""The most bytes of messages in memory at once; if more are wanted, the messages are read again in order."""
 
 
 def messages(session: Directory, load: Callable[[], Record], take: Callable[[CommittedLines], Messages]) -> Messages:
@@ -142,7 +142,7 @@ class CommittedLines:
         yield from self.lost()
 
     def _find_wanted(self, is_wanted: IsWanted) -> tuple[int, list[Message | SessionsError] | None]:
-        """Returns where the wanted messages begin, and these if they are few; searches from the end."""
+        """Returns where the wanted messages begin, and the messages if they are few; searches from the end."""
         start, found = self.end, []
         lost = ((self.end, error) for error in self.lost())
         for place, message in chain(lost, ((line[0], self.decode(line)) for line in self.lines_backwards())):
@@ -162,7 +162,7 @@ class CommittedLines:
             return InvalidInput(str(error), f"{self.path} byte {offset}")
 
     def lines_backwards(self, start: int = 0) -> Iterator[tuple[int, bytes]]:
-        """Yields each line behind ``start`` and where it begins, the last first; cuts lines that are too long."""
+        """Yields each line after ``start`` and where the line begins, the last first; cuts lines that are too long."""
         position = line_end = self.end
         rest = b""
         while position > start and line_end - position <= _MOST_PASSED:

@@ -1,6 +1,4 @@
-"""What the machine says: time, processes, users, project folders, mounts, streams; here, the time and the user's
-folders.
-"""
+"""Facts about the machine: processes, users, project folders, mounts, streams; in this file, time and home folders."""
 
 from __future__ import annotations
 
@@ -37,7 +35,7 @@ def _is_gone(process: HostProcess) -> bool:
 
 
 def program_path(name: str, environ: Mapping[str, str]) -> str:
-    """Returns the program ``name`` on the path, without its relative folders; raises ``FileNotFoundError``."""
+    """Returns the path of the program ``name`` in an absolute folder of ``PATH``; raises ``FileNotFoundError``."""
     import shutil  # no hook needs it
 
     folders = environ.get("PATH", os.defpath).split(os.pathsep)
@@ -72,7 +70,7 @@ def state_folder(environ: Mapping[str, str]) -> str:
 
 
 def _xdg_folder(environ: Mapping[str, str], variable: str, default: str) -> str:
-    """Returns this program's folder in that of ``variable``; by the XDG rule a relative path counts as unset."""
+    """Returns this program's folder in the folder that ``variable`` names; by the XDG rule, ignores a relative path."""
     base = environ.get(variable, "")
     if not os.path.isabs(base):
         home = home_folder(environ)

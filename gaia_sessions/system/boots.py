@@ -46,7 +46,8 @@ def is_this_boot(signature: bytes) -> bool:
         return False
     try:
         # A later boot starts after the signature was written. So nearly equal times mean one boot, unless the clock was
-        # set back by exactly the time between, as where every boot resets it: hence ``_EARLIEST_SET_TIME``.
+        # set back by exactly the difference. A machine that resets its clock at every boot does that, so a time before
+        # ``_EARLIEST_SET_TIME`` does not count.
         return abs(float(signature.removeprefix(_PREFIX)) - boot_time) <= _TOLERANCE
     except ValueError:
         return False

@@ -39,7 +39,7 @@ def _is_same(named: str, gitfile: str) -> bool:
 def _first_line(path: str) -> str | None:
     """Returns the first line of the regular file ``path``, if it is no link."""
     try:
-        # Without blocking: it may be a pipe.
+        # O_NONBLOCK, because the path may lead to a pipe.
         fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW)
     except (OSError, ValueError):
         return None

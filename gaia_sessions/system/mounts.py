@@ -1,6 +1,6 @@
 """The kind of file system that a path is on (Linux). Network file systems have unreliable locks and renames.
 
-The answer is for a warning only: never refuse one, the user may know better.
+Use the answer only for a warning, and never to refuse a path: the user may know better.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def kind_at(path: str) -> str | None:
 
 
 def kind_of(path: str, mounts: list[tuple[str, str]]) -> str | None:
-    """Returns the kind of the mount that holds ``path``: of ``mounts`` (point, kind), the deepest and latest."""
+    """Returns the kind of the mount that holds ``path``: the latest of the deepest in ``mounts`` (point, kind)."""
     matching = [(len(point), number, kind) for number, (point, kind) in enumerate(mounts) if _lies_under(path, point)]
     return max(matching)[2] if matching else None
 

@@ -1,4 +1,4 @@
-"""Processes: how one is described so that it can be recognized later, and whether it still exists (Linux's ``/proc``).
+"""Describes processes so that they can be recognized later, and says whether they still exist (by Linux's ``/proc``).
 
 Pids are used again, so a description has the start time, boot, pid namespace and machine as well. Gone means proved
 gone: what is unknown never counts as gone.
@@ -46,7 +46,7 @@ def describe_ancestor(names: tuple[str, ...], reported_pid: str = "") -> HostPro
         pid = nearest_ancestor(names)
     else:
         reported = int(reported_pid)
-        # The variable that names it may come from a program further up: then no ancestor has it.
+        # The variable with this pid may be from an earlier program: then no ancestor has this pid.
         pid = reported if reported in (1, *_ancestors()) else None  # process 1 is above every process
     return describe(pid) if pid else None
 
@@ -67,7 +67,7 @@ def is_alive(process: HostProcess) -> bool:
 
 
 def describe_holder(lock: str) -> HostProcess:
-    """Describes this process, which holds the file ``lock``: if the lock is free, the process is gone."""
+    """Describes this process, which holds the file ``lock``; when the lock is free, the process counts as gone."""
     boot = boot_signature().decode(errors="replace")
     process: HostProcess = describe(os.getpid()) or {"pid": os.getpid(), **({"boot_id": boot} if boot else {})}
     folder = _identity(os.path.dirname(lock))
@@ -86,7 +86,7 @@ def _identity(folder: str) -> str:
 def gone_and_reason(process: HostProcess) -> tuple[bool | None, str]:
     """Returns whether ``process`` has ended (None: unknown from here), and how that is known, in words."""
     is_gone, reason = _gone_by_itself(process)
-    # A process that holds a lock has ended, for us, with the work that it held the lock for.
+    # A process with a lock counts as gone when the work for which it held the lock has ended.
     if is_gone or "lock" not in process:
         return is_gone, reason
     is_held = _is_held(process, is_known=is_gone is not None)
@@ -99,13 +99,13 @@ def _is_held(process: HostProcess, *, is_known: bool) -> bool | None:
     """Returns whether the lock of ``process`` is held; None if that is unknown from here."""
     import fcntl  # few processes have a lock
 
-    path = process["lock"]  # not the stored text: reading a record puts the path of its own store here
+    path = process["lock"]  # reading a record has replaced the stored path with the path in this store
     is_same_folder = _identity(os.path.dirname(path)) == process.get("lock_folder", "-")
     if not is_same_folder or not is_this_boot(process.get("boot_id", "").encode()):
         return None
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
-    except FileNotFoundError:  # its holder removes the file last; if the process is there, another one removed it
+    except FileNotFoundError:  # the holder removes the file last; if the holder exists, another process did it
         return None if is_known else False
     except (OSError, ValueError):
         return None
@@ -127,7 +127,7 @@ def _gone_by_itself(process: HostProcess) -> tuple[bool | None, str]:
     if process["boot_id"] != local["boot_id"]:
         # Machines that were copied with one ID count as one: a reboot of one of them counts for all.
         if "machine" in local and process.get("machine") == local["machine"]:
-            return True, "its machine was started anew since"
+            return True, "its machine was restarted since then"
         return None, "it ran in another boot, and perhaps on another machine"
     if process.get("pid_ns") != local["pid_ns"] or "pid" not in process or "started" not in process:
         return None, "it ran in another pid namespace, or its pid is unknown"

@@ -38,9 +38,9 @@ def find_root(flag: str | None, environ: Mapping[str, str], cwd: str) -> str:
 
 def find_root_and_skipped(flag: str | None, environ: Mapping[str, str], cwd: str) -> tuple[str, list[SkippedProject]]:
     """Returns the absolute root, and the projects that the search for it skipped."""
-    # The root is ``flag``, else ``GAIA_SESSIONS_ROOT``, else that of ``CLAUDE_PROJECT_DIR``, else that of the nearest
-    # project at or above ``cwd``. A linked worktree counts as its main checkout, even if a variable names it, because
-    # what is stored in a worktree is deleted with it.
+    # The root is ``flag``, else ``GAIA_SESSIONS_ROOT``, else the root of the project ``CLAUDE_PROJECT_DIR``, else the
+    # root of the nearest project at or above ``cwd``. A linked worktree counts as its main checkout, even if a variable
+    # names the worktree, because files in a worktree are deleted with the worktree.
     skipped: list[SkippedProject] = []
     explicit = _explicit_root(flag, environ, cwd)
     if explicit:
@@ -58,7 +58,7 @@ def find_root_and_skipped(flag: str | None, environ: Mapping[str, str], cwd: str
 
 def check_owner(root: str) -> None:
     """Raises ``OwnedByAnother`` if the sessions at ``root``, or the project that would get them, are another user's."""
-    # Root may use anybody's sessions (the files keep their owner), but follows no user's link to files of others.
+    # The user root may use all sessions (the files keep their owner), but follows no user's link to files of others.
     claude = claude_folder(root)
     owners = _owners_by_path(claude, root) if claude else _owners_by_path(root)
     if claude and not owners:
@@ -73,12 +73,12 @@ def check_owner(root: str) -> None:
 def check_links(path: str) -> None:
     """Raises ``LinkedElsewhere`` if a link leads the root or the ``.claude`` of a project out of the project."""
     target = target_outside(path)
-    if target:  # the maker of the project would decide where; a user who wants that names the folder itself
+    if target:  # otherwise the maker of the project would choose the folder; a user can name that folder
         raise errors.LinkedElsewhere(path, target)
 
 
 def target_outside(path: str) -> str | None:
-    """Returns where links lead ``path``, a root or a ``.claude``, if that is outside its project; None otherwise."""
+    """Returns where links lead ``path`` (a root or a ``.claude``) if they lead out of the project; None otherwise."""
     claude = path if os.path.basename(path) == ".claude" else claude_folder(path)
     if not claude or not (os.path.islink(path) or os.path.islink(claude)):
         return None
@@ -105,7 +105,7 @@ def owned_by_another(path: str, uid: int) -> OwnedByAnother:
 
 
 def working_directory() -> str:
-    """Returns the working directory of this process; empty if it was removed: the root may be known without it."""
+    """Returns the working directory of this process; empty if it was removed, because ``--root`` may be enough."""
     try:
         return os.getcwd()
     except OSError:
@@ -140,7 +140,7 @@ def _explicit_root(flag: str | None, environ: Mapping[str, str], cwd: str) -> st
         return ""
     _check_no_url(ROOT_VARIABLE, configured)
     check_expanded(ROOT_VARIABLE, configured, environ)
-    if not os.path.isabs(configured):  # it would be another place for every process
+    if not os.path.isabs(configured):  # a relative path would be another place for each process
         raise errors.BadSetting(ROOT_VARIABLE, f"{configured!r} is not absolute", "set it to a path that begins with /")
     return os.path.normpath(configured)
 
@@ -166,7 +166,7 @@ def _nearest_project(cwd: str, stop: str, skipped: list[SkippedProject]) -> str:
 
 
 def _folders_upwards(start: str, stop: str) -> Iterator[str]:
-    """Yields ``start`` and the folders above it, up to ``stop``, the user's home: its ``.claude`` is no project's."""
+    """Yields ``start`` and the folders above it, up to ``stop``, the user's home: ``.claude`` there is no project's."""
     folder, end = start, os.path.realpath(stop) if stop else None
     while folder != end:
         yield folder
@@ -203,7 +203,7 @@ def _add_skipped(skipped: list[SkippedProject], project: str, owners: Mapping[st
 
 
 def _owners_of_project(folder: str) -> dict[str, int]:
-    """Returns the owners, except root, whom a new ``.claude`` in ``folder`` would lock out of their own project."""
+    """Returns the owners (never root) whom a new ``.claude`` in ``folder`` would lock out of their own project."""
     if _owner(folder) == os.geteuid():
         return {}
     owners = _owners_by_path(os.path.join(folder, ".git"), folder)
@@ -234,7 +234,7 @@ def _owners_by_path(*paths: str) -> dict[str, int]:
 
 def _owner(path: str) -> int | None:
     """Returns the owner of ``path``; None if it does not exist."""
-    # A link belongs to the user who made it. If that is the current user or root, they mean its target; a link of
+    # A link belongs to the user who made it. If that is the current user or root, they mean the target; a link of
     # another user may lead into what belongs to the current user.
     try:
         status = os.lstat(path)

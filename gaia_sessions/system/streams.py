@@ -20,7 +20,7 @@ _WRITE_SIZE = select.PIPE_BUF
 _TYPING_TIMEOUT = 60
 """Seconds that a person may take to type a line."""
 _MIN_SECONDS = 0.1
-"""Seconds in which at least as much is written as the reader takes at once, even if the time was up before."""
+"""The shortest time for writing, in seconds: it applies even if the time limit has already passed."""
 
 
 def fill_closed_streams() -> None:
@@ -29,7 +29,7 @@ def fill_closed_streams() -> None:
         try:
             os.fstat(descriptor)
         except OSError:
-            # It gets the lowest free number, which is this one. A read ends at once, and what is written is lost.
+            # The file gets the lowest free number, which is this one. A read ends at once, and what is written is lost.
             os.open(os.devnull, os.O_RDWR)
 
 
@@ -47,7 +47,7 @@ def read_input(limit: int, seconds: float) -> bytes:
 
 
 def read_typed(prompt: str, limit: int, is_whole: Callable[[bytes], bool]) -> bytes | None:
-    """Prompts on stderr and reads what a person types until it ends or ``is_whole``; None if nobody can type."""
+    """Prompts on stderr and reads what a person types until the input ends or ``is_whole``; None if nobody can type."""
     # Both must be terminals: a host that lets hooks read its terminal still captures their stderr. A host that gives
     # hooks a terminal of their own may never end the input, so each line must come within a minute.
     if not (os.isatty(0) and os.isatty(2) and _is_in_foreground()):
@@ -96,8 +96,8 @@ def _write_all(target: int, data: bytes, seconds: float) -> bool:
 
 
 def _open_terminal() -> int:
-    """Opens the terminal of standard output again, without blocking if possible; other programs share the old one."""
-    # A terminal counts as ready with room for one byte, and blocks a writer of more until all of it was read.
+    """Opens the terminal of standard output again, without blocking if possible; other programs share descriptor 1."""
+    # A terminal with room for one byte counts as ready, and blocks a writer of more bytes until all were read.
     try:
         return os.open(os.ttyname(1), os.O_WRONLY | os.O_NOCTTY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:

@@ -23,7 +23,7 @@ def skipped_project_notice(project: str, path: str, uid: int, root: str) -> tupl
         f" the sessions are in {root}"
     )
     if own_uid:
-        return message, "to store them there without this notice", _export_root_command(root)
+        return message, "to store the sessions there without this notice", _export_root_command(root)
     return (
         message,
         f"as root, you can use {user_name(uid)}'s sessions instead",
