@@ -64,11 +64,11 @@ TOTAL_TIMEOUT = 2.6
 """Seconds that a call may work. The rest of its three seconds starts and ends the interpreter."""
 
 _SECONDS_TO_END = 0.4
-"""Seconds of these that are reserved for a write that has begun, the reply and the log."""
+"""Seconds of ``TOTAL_TIMEOUT`` that are reserved for a write that has begun, the reply and the log."""
 
 
 def read_arguments(words: list[str]) -> Arguments:
-    """Returns what ``words`` say. Of two equal options, the last one counts."""
+    """Returns what ``words`` say. If an option comes twice, the last one counts."""
     # This never raises: a host would take the error for a refusal.
     told: Arguments
     told = {"host": None, "root": None, **dict.fromkeys(FLAGS.values(), False), "ignored": []}  # type: ignore[typeddict-item]  # its keys
@@ -96,7 +96,7 @@ def argument_words(**told: str | bool | None) -> list[str]:
 def apply_waiting(
     store: Store, now: datetime, config: Config, events: list[Event], is_late: Callable[[], bool]
 ) -> list[str]:
-    """Applies the events of the inbox until ``is_late``, events about ``events`` first; returns a line for each."""
+    """Applies events of the inbox until ``is_late``, first those that concern ``events``; returns a line for each."""
     from gaia_sessions.errors import SessionsError
 
     # In most calls no event waits, and nothing more is imported.
@@ -164,7 +164,7 @@ def handle_event(
 
 
 def is_countable(event: Event, result: EventResult) -> bool:
-    """Returns whether the tokens of the run of ``event`` may be counted now."""
+    """Returns whether the tokens of the run of ``event`` can be counted now."""
     from gaia_sessions.session.host_events import DELEGATE, FAIL, NOTIFICATION, RETURNED, START
     from gaia_sessions.session.schema import LOST
 
@@ -200,7 +200,7 @@ class TimeLimits:
         return time.monotonic() > self.started + READ_TIMEOUT
 
     def is_over(self) -> bool:
-        """Returns whether this call may change no other run. The next call then applies the rest of its events."""
+        """Returns whether this call must change no other run. The next call then applies the events that are left."""
         return self.seconds_left() < _SECONDS_TO_END
 
     def open_store(self, root: str, config: Config) -> Store:
@@ -216,7 +216,7 @@ class TimeLimits:
 
 
 def may_have_reply(event: Event, result: EventResult, host: Host) -> bool:
-    """Returns whether a reply is possible. Only then the code for replies is imported."""
+    """Returns whether a reply is possible. The code for replies is imported only in that case."""
     from gaia_sessions.ingest import REFUSED
     from gaia_sessions.session.host_events import DELEGATE, NOTIFICATION, RETURNED
 

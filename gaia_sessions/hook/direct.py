@@ -60,7 +60,7 @@ class DirectCall:
 
 
 def pre_delegate(request: Request, call: DirectCall) -> Answer:
-    """Answers whether the session ``agent_id`` may be resumed. If not, ``create`` creates a session."""
+    """Answers whether the session ``agent_id`` may be resumed. If not, ``create`` asks for a new session."""
     agent_id = _optional_text(request, "agent_id")
     agent_name = _optional_text(request, "agent_name")
     check_flag(request.get("create", False), "create")
@@ -99,11 +99,11 @@ def subagent_stop(request: Request, call: DirectCall) -> Answer:
 
 
 def write_answer(hook: str, answer: Answer, request: Request | None, seconds: float) -> None:
-    """Prints ``answer`` with the defaults of ``hook``, and the ``request``; None if that could not be read."""
+    """Prints ``answer`` with the defaults of ``hook``, and with ``request``, which is None if it could not be read."""
     whole = {**_DEFAULTS[hook], **answer}
     try:
         data = strict.dump_line({**whole, "original_context": request}, _LONGEST_ANSWER)
-    except InvalidInput:  # around a request at the limit of depth or length, the answer is over it
+    except InvalidInput:  # an answer contains its request, so it may break a limit that the request just keeps
         data = strict.dump_line({**whole, "agent_id": None, "original_context": None}, _LONGEST_ANSWER)
     streams.write_output(data, seconds)
 
@@ -172,7 +172,7 @@ def _create(call: DirectCall, agent_name: str | None, metadata: Json, agent_id: 
 def _finalize_event(agent_id: str, fields: Request, now: datetime) -> Event:
     event: Event = {"kind": "finalize", "at": format_time(now), "agent_id": agent_id, "outcome": _outcome(fields)}
     if fields.get("outcome") is None and is_success(event["outcome"]):
-        event["outcome_assumed"] = True  # a session in approval stays open then
+        event["outcome_assumed"] = True  # so a session in approval stays open
     for key in _FINALIZE_TEXTS:
         value = _optional_text(fields, key)
         if value is not None:

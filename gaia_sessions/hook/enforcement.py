@@ -107,7 +107,7 @@ def verdict(
         if agent is not None and payload.host_session_id is not None:
             record = store.find(agent_alias(payload.host_session_id, agent, payload.host), strict=True)
         if record is not None:
-            # A reported event may have a reply of its own: then the sender is warned at another use.
+            # The reported event may have a reply of its own. If so, the sender is warned at another use.
             return _verdict_on_session(payload, host, store, record, may_warn=not events)
     except SessionsError as error:
         is_of_session = not isinstance(error, StoreFailure) or error.path != store.root
@@ -195,7 +195,7 @@ def _refused_task(payload: HookPayload, *, has_input: bool) -> str | None:
     if payload.config.guard_mode == "off":
         return None
     if not has_input:
-        return "the task cannot be read: it is too long, or has characters that JSON does not allow; reword it"
+        return "the task cannot be read: it is too long, or has characters that JSON does not allow; reword the task"
     from gaia_sessions.session.guard import guard
 
     prompt = payload.tool_input.get("prompt")
@@ -243,7 +243,7 @@ def _within_limits(asking: Asking, *, may_warn: bool) -> Verdict:
 
 
 def _work_so_far(asking: Asking, call: str, *, must_count: bool) -> WorkSoFar:
-    """Returns what the agent did, with the round of this ``call`` if the host writes that down in time."""
+    """Returns what the agent did, with the round of this ``call`` if the host writes that round in time."""
     from gaia_sessions.hosts.agent_files import looks_until
 
     found = WorkSoFar(0, 0, (), has_call=False)
@@ -266,7 +266,7 @@ def _changed(asking: Asking, rule: Callable[[Record, Run], Record | None]) -> bo
     """Writes the change by ``rule`` and returns True; returns False if ``rule`` forbids the use."""
     from gaia_sessions.session.retention import RESERVED_BYTES
 
-    # What passes by itself, such as a busy lock or a full disk, allows the use.
+    # A problem that passes by itself, such as a busy lock or a full disk, denies no use.
     try:
         payload = asking.payload
         with asking.store.open(asking.record["agent_id"], timeout=LOCK_TIMEOUT) as session:

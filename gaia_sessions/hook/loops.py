@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def calls_in_row(payload: HookPayload, host: Host, files: list[str], until: float) -> int:
-    """Returns how often the agent made this same call right before; waits ``until`` then for late lines."""
+    """Returns how often in a row the agent just made this same call. Waits for late lines until the time ``until``."""
     agent, call, look = payload.key("agent_id"), payload.key("tool_use_id"), host.recent_calls
     if not (agent and call and look):
         return 0
@@ -36,7 +36,7 @@ def calls_in_row(payload: HookPayload, host: Host, files: list[str], until: floa
 
 
 def cancel_around(store: Store, record: Record, payload: HookPayload) -> SessionsError | None:
-    """Cancels the open session above ``record``, else ``record``, with all below; returns what failed."""
+    """Cancels the open session above ``record``, else ``record``, with all sessions below it; returns what failed."""
     from gaia_sessions.api.cancelling import mark_cancelled  # most agents are in no loop
 
     agent_id = record["agent_id"]

@@ -113,8 +113,8 @@ def _is_relevant(record: Record, event: Event) -> bool:
     runs = record.get("runs", [])
     if source in _CONTINUING_SOURCES:
         return any(conversation_of(run) == event["host_session_id"] for run in runs[-1:])
-    # A fork may take over the agents of the conversation that ended for it, and their starts come next: so it is with
-    # "Move to background" of Claude Code. A session that only that end paused is not offered to the fork.
+    # A fork may take over the agents of the conversation that ended for it, as with Claude Code's "Move to background".
+    # Their starts come next. So a session that only the end of that conversation paused is not offered to the fork.
     return source != _FORK or not any(run.get("end") == ENDED_WITH_HOST for run in runs[-1:])
 
 

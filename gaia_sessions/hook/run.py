@@ -79,7 +79,7 @@ class HookCall:
         self.payload: Payload | None = None
         self.root: str | None = None
         self.line: dict[str, object] = {}
-        self.last: tuple[Store, Record] | None = None  # the session of the line, if it is below another one
+        self.last: tuple[Store, Record] | None = None  # the session of the log line, if it is below another session
         self.results_to_count: list[tuple[Store, Event, EventResult]] = []
 
     def run(self) -> None:
@@ -199,7 +199,7 @@ class HookCall:
             count_runs(self.results_to_count, self.time)
 
     def _limit_unreadable(self, data: bytes, config: Config) -> None:
-        """Checks the limits by the part of the payload before what an agent writes."""
+        """Checks the limits with the part of the payload that comes before what an agent writes."""
         from .enforcement import payload_before, unjudged
 
         raw = payload_before(b'"tool_input"', data) or payload_before(b'"tool_name"', data)
@@ -217,7 +217,7 @@ class HookCall:
         host, payload = hosts.host_named(name), HookPayload(name, raw, config, self.now, os.environ)
         if self._asks_before_tool(payload, host):
             store = self.time.open_store(self.root or "", config)
-            applied = apply_waiting(store, self.now, config, [], self.time.is_late)  # one may be the start of the agent
+            applied = apply_waiting(store, self.now, config, [], self.time.is_late)  # the agent's start may wait
             self.line |= {"inbox": applied} if applied else {}
             whole = HookPayload(name, {**raw, "tool_input": {}, "tool_use_id": "unread"}, config, self.now, os.environ)
             reply = self._limited(payload, host, store, host.events_of(self.hook, whole), has_input=False)

@@ -76,7 +76,7 @@ def _pre_delegate(root: str) -> Iterator[Step]:
     answer = _run_for_json(root, {"agent_name": _AGENT_NAME, "agent_id": "../elsewhere"})
     yield "an invalid ID is refused", answer.get("reason") == "invalid_input"
     delegation = sample_payloads.delegation(_AGENT_NAME)
-    yield "a host's delegation is recorded without output", _run(root, PRE_DELEGATE, delegation) == ""
+    yield "a client's delegation is recorded, and the hook prints nothing", _run(root, PRE_DELEGATE, delegation) == ""
 
 
 def _subagent_stop(root: str) -> Iterator[Step]:
@@ -88,7 +88,7 @@ def _subagent_stop(root: str) -> Iterator[Step]:
     answer = json.loads(_run(root, SUBAGENT_STOP, {"agent_id": "agent-unknown"}))
     yield "an unknown ID changes nothing", answer["finalized"] is False
     stop = sample_payloads.bare_stop()
-    yield "a host's stop is recorded without output", _run(root, SUBAGENT_STOP, stop) == ""
+    yield "a stop event of a client is recorded, and the hook prints nothing", _run(root, SUBAGENT_STOP, stop) == ""
 
 
 def _package() -> str:
@@ -113,17 +113,17 @@ def _run(root: str, hook: str, payload: Mapping[str, object]) -> str:
 
 def _every_event(root: str) -> Iterator[Step]:
     delegation = sample_payloads.delegation(_AGENT_NAME)
-    yield "a delegation is recorded without output", _run(root, HOOK, delegation) == ""
+    yield "a delegation is recorded, and the hook prints nothing", _run(root, HOOK, delegation) == ""
     started = _run_for_json(root, sample_payloads.start(_AGENT_NAME), HOOK)
     yield "a starting sub-agent gets the note on how to pause", "[gaia-sessions: approval]" in json.dumps(started)
     answer = json.dumps(_run_for_json(root, sample_payloads.completed_return(_AGENT_NAME), HOOK))
     [record] = Sessions(root).list()
     yield "after a return without a stop the work can be resumed", record.get("resume_ready") is True
     line = resume_line(record["agent_id"])
-    yield "the main agent gets the line that resumes it", line in answer
+    yield "the main agent gets the line that resumes the work", line in answer
     delegation = sample_payloads.delegation(_AGENT_NAME, f"Go on.\n{line}", "toolu_again")
     resumed = _run_for_json(root, delegation, HOOK)
-    yield "the delegation that resumes it gets a briefing", "updatedInput" in json.dumps(resumed)
+    yield "the delegation that resumes the work gets a briefing", "updatedInput" in json.dumps(resumed)
 
 
 _STEPS = {PRE_DELEGATE: _pre_delegate, SUBAGENT_STOP: _subagent_stop, HOOK: _every_event}

@@ -90,7 +90,7 @@ def _whom_to_ask(record: Record, until: str | None, *, nested: bool) -> str:
         before = (
             "Use the line below only after you are told that the user said yes."
             if until
-            else "Its line resumes nothing until the user types this in a terminal outside this client: "
+            else "Its resume line works only after the user types this in a terminal outside this client: "
             f"gaia-sessions approve {record['agent_id']}"
         )
         return (
@@ -100,7 +100,7 @@ def _whom_to_ask(record: Record, until: str | None, *, nested: bool) -> str:
         )
     if until is None:
         return _who_approves(record)
-    ask = f"Ask the user {quoted(asked)}." if asked else "Ask the user whether it may do what it wants."
+    ask = f"Ask the user {quoted(asked)}." if asked else "Ask the user whether the sub-agent may do what it wants."
     return (
         f"The sub-agent waits for the user. {ask} If the user says no, type: gaia-sessions deny {record['agent_id']}\n"
         "Use the line below only after the user says yes."
@@ -108,7 +108,7 @@ def _whom_to_ask(record: Record, until: str | None, *, nested: bool) -> str:
 
 
 def quoted(text: str) -> str:
-    """Returns ``text`` between quotes that it cannot end."""
+    """Returns ``text`` in quotes. No character of ``text`` can end the quotes."""
     return '"' + visible_line(text, _LONGEST_QUESTION).replace('"', "'") + '"'
 
 
@@ -125,8 +125,8 @@ def waiting_message(record: Record) -> str:
 def mentioned_message(named: list[Resumable]) -> str:
     """Returns how to resume the sessions that a delegation named without a resume."""
     heading = (
-        "This delegation named work that is not finished but did not resume it: it began new work. To resume one, "
-        f"delegate to the agent type named below its line. {_first_ask(named)}Put that line {_LINE_PLACEMENT}"
+        "This delegation named work that is not finished but did not resume it. It began new work. To resume a "
+        f"session, delegate to the agent type named below its line. {_first_ask(named)}Put that line {_LINE_PLACEMENT}"
     )
     return "\n".join([heading, *(_offered(one, "\n") for one in named)])
 
@@ -167,7 +167,7 @@ def _offered(resumable: Resumable, gap: str) -> str:
     how = resume_line(record["agent_id"]) + gap
     asked = _asked_by(record)
     asks = f", asks {quoted(asked)}" if asked else ""
-    when = f"until {_in_minutes(until)}" if until else "once it is approved"
+    when = f"until {_in_minutes(until)}" if until else "after it is approved"
     return f"{how}{what} ({stands}, phase {record['phase']}, {when}){asks}"
 
 

@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from .settings import HostSettings
 
     class StopToHold(TypedDict):
-        """A stop of an agent that may be held back."""
+        """A stop of an agent that can be held back."""
 
         # A digest that differs for each stop of the agent.
         key: str
-        # How often the host obeys.
+        # How often the host obeys this reply.
         most: int
         # The host's tool for commands.
         shell: str
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
         reply: Callable[[str], dict[str, object]]
 
     class Work(TypedDict):
-        """What a host must know about the session of a run to resume it."""
+        """What a host must know about the session of a run to resume the run."""
 
         agent_id: str
         agent_name: str
@@ -63,7 +63,7 @@ HOOK = "hook"
 
 EVENT_NAME_KEY = "hook_event_name"
 EVENT_NAME_KEYS = (EVENT_NAME_KEY, "hookEventName")
-"""The keys of the event's name: the key of all hosts here, and a key documented for other hosts."""
+"""The keys that can hold an event's name: the key of all hosts here, and a key documented for other hosts."""
 
 CLAUDE_CODE = "claude-code"
 CODEX = "codex"
@@ -76,7 +76,7 @@ FOLDERS: dict[str, tuple[str, str | None, str]] = {
     QWEN_CODE: (".qwen", None, "projects"),
     GEMINI_CLI: (".gemini", None, "tmp"),
 }
-"""Of each host: its folder at home and in a project, the variable that replaces it, its folder for conversations."""
+"""For each host: its folder at home and in a project, the variable that moves it, its folder of conversations."""
 
 SHELL_VARIABLES = {
     CLAUDE_CODE: "CLAUDECODE",
@@ -84,13 +84,13 @@ SHELL_VARIABLES = {
     QWEN_CODE: "QWEN_CODE",
     GEMINI_CLI: "GEMINI_CLI",
 }
-"""The variable that each host sets in every shell of its agents. No shell of a person has it."""
+"""The variable that each host sets in every shell of its agents. No shell of a person has this variable."""
 
 HOSTS = (*FOLDERS,)
 """The name of each host in records. Its module has the same name, with underscores."""
 
 SECONDS_FOR_LINE = 0.3
-"""How long we wait for a line of a transcript that the host writes while it waits for us."""
+"""How long we wait for a line of a transcript. The host writes the line while it waits for our hook."""
 
 _UNSUPPORTED_KEYS = ("cursor_version", "sessionId", "hookEventName")
 """Keys that unsupported hosts are documented to send. They read Claude Code's settings and run our hook."""
@@ -101,7 +101,7 @@ _GEMINI_EVENTS = ("BeforeTool", "AfterTool", "BeforeAgent", "AfterAgent")
 class Host:
     """One host: how its payloads are read, which replies it obeys, what its files say. A missing part is None."""
 
-    # The agent type of a delegation that names none.
+    # The agent type of a delegation that names no type.
     general: str
     # The reader of each event.
     readers: EventReaders
@@ -118,11 +118,11 @@ class Host:
     end_in_files: Callable[[Run], ReportedEnd | None] | None
     # The calls in the transcript of an agent at work.
     calls_seen: Callable[[Run], SeenCalls | None] | None
-    # The usage of a run between two times, and its model. None if the last argument says that it is late.
+    # The usage of a run between two times, and its model. None if the last argument returns True: time is over.
     consumption: Callable[[Run, str | None, str | None, Callable[[], bool]], Run | None] | None
-    # The messages of a run's agent in order, with an error in place of each that cannot be read.
+    # The messages of a run's agent in order. An error replaces each message that cannot be read.
     messages: Callable[[Run], Iterator[NewMessage | SessionsError]] | None
-    # The messages in the last bytes, newest first, each with whether it begins a turn. May raise ``OSError``.
+    # The messages in the last bytes, newest first, each with whether it begins a turn. Can raise ``OSError``.
     newest_first: Callable[[Run, int], Iterator[tuple[bool, NewMessage]]] | None
     # The first message of each turn in the last 64 MiB, newest first, each with whether it begins the file.
     sent_newest_first: Callable[[Run, Callable[[], bool]], Iterator[tuple[bool, NewMessage]]] | None
@@ -134,11 +134,11 @@ class Host:
     denies: Callable[[str], dict[str, object]] | None
     # The event before a use of a tool. It names the agent, and its reply can deny the use.
     asks_before_tools: str | None
-    # What an agent did in some transcripts, from a time on and before a call. May raise ``OSError``.
+    # What an agent did in some transcripts, from a time on and before a call. Can raise ``OSError``.
     work_so_far: Callable[[Collection[str], str | None, str], WorkSoFar] | None
-    # The calls of an agent in a transcript, newest first. May raise ``OSError``.
+    # The calls of an agent in a transcript, newest first. Can raise ``OSError``.
     recent_calls: Callable[[str, str], Iterator[PastCall]] | None
-    # The stop in a payload, if it can be held back; given the known keys. May raise ``OSError``.
+    # The stop in a payload, if it can be held back. The second argument: keys of known stops. Can raise ``OSError``.
     stop_to_hold: Callable[[HookPayload, Collection[str]], StopToHold | None] | None
     # What to do to wake an agent of this conversation: the second half of a sentence to the main agent.
     wake_advice: str | None
@@ -158,14 +158,14 @@ class Host:
         }
 
     def events_of(self, hook: str, payload: HookPayload) -> list[Event]:
-        """The events of ``payload`` that ``hook`` reads."""
+        """Returns the events of ``payload`` that ``hook`` reads."""
         name = payload.text(EVENT_NAME_KEY)
         is_read = name in self.events_by_hook[hook] and payload.host_session_id
         return self.readers[name](payload) if is_read else []
 
 
 def _late_part(module: str, path: str) -> Callable[..., object]:
-    """A function that imports the function at ``path`` below ``module`` when it is called."""
+    """Returns a function that imports and calls the function at ``path`` below ``module`` only when it is called."""
     submodule, _, function = path.partition(".")
 
     def call(*arguments: object) -> object:
@@ -179,54 +179,54 @@ _IMPORTED: dict[str, Host] = {}
 
 
 def host_named(name: str) -> Host:
-    """The host with this name; imports its module."""
+    """Returns the host with this name, and imports its module."""
     if name not in _IMPORTED:
         _IMPORTED[name] = Host(_module_name(name))
     return _IMPORTED[name]
 
 
 def denial(reason: str) -> dict[str, object]:
-    """The part of a reply by which most hosts deny a delegation."""
+    """Returns the part of a reply by which most hosts deny a delegation."""
     return {"permissionDecision": "deny", "permissionDecisionReason": reason}
 
 
 def host_of_shell(variables: Mapping[str, str]) -> str | None:
-    """The host whose agent runs the shell with these variables; None if a person or a program runs it."""
+    """Returns the host whose agent runs the shell with these variables; None if a person or a program runs it."""
     return next((host for host, name in SHELL_VARIABLES.items() if variables.get(name)), None)
 
 
 def settings_of(host: str) -> HostSettings:
-    """The settings of ``host``. Only ``install`` needs them."""
+    """Returns the settings of ``host``. Only ``install`` needs them."""
     settings: HostSettings = __import__(f"{_module_name(host)}.settings", fromlist=["SETTINGS"]).SETTINGS
     return settings
 
 
 def noted_since(event: Event, config: Config) -> Event:
-    """A waiting ``event`` without a key, with its agent's workflow if the host has noted that by now."""
+    """Returns a waiting ``event`` without a key, with its agent's workflow if the host has noted that workflow now."""
     note = host_named(event["host"]).noted_since if "key_file" in event and event.get("host") in HOSTS else None
     return note(event, config) if note else event
 
 
 def end_in_files(run: Run) -> ReportedEnd | None:
-    """How ``run`` ended, by the host's files; None if they do not say."""
+    """Returns how ``run`` ended, as the host's files say; None if they do not say it."""
     read = host_named(run["host"]).end_in_files if _is_known(run) else None
     return read(run) if read else None
 
 
 def calls_seen(run: Run) -> SeenCalls | None:
-    """The calls of tools in the transcript of the agent of ``run``; None if there are none."""
+    """Returns the calls of tools in the transcript of the agent of ``run``; None if there are none."""
     read = host_named(run["host"]).calls_seen if "transcript_path" in run and _is_known(run) else None
     return read(run) if read else None
 
 
 def consumption(run: Run, since: str | None, until: str | None, is_late: Callable[[], bool]) -> Run | None:
-    """What ``run`` used in all, by the host's files; None if they do not say."""
+    """Returns what ``run`` used in all, as the host's files say; None if they do not say it."""
     read = host_named(run["host"]).consumption if _is_known(run) else None
     return read(run, since, until, is_late) if read else None
 
 
 def messages(run: Run) -> Iterator[NewMessage | SessionsError]:
-    """The messages of the agent of ``run`` in order. An error replaces each that cannot be read."""
+    """Yields the messages of the agent of ``run`` in order. An error replaces each message that cannot be read."""
     path = run.get("transcript_path")
     read = host_named(run["host"]).messages if _is_known(run) else None
     if path and read:
@@ -236,7 +236,7 @@ def messages(run: Run) -> Iterator[NewMessage | SessionsError]:
 
 
 def messages_newest_first(run: Run, last_bytes: int) -> Iterator[tuple[bool, NewMessage]]:
-    """The messages in the last bytes of the host's file, newest first, each with whether it begins a turn."""
+    """Yields the messages in the last bytes of the host's file, newest first, each with whether it begins a turn."""
     read = host_named(run["host"]).newest_first if "transcript_path" in run and _is_known(run) else None
     if read is None:
         raise FileNotFoundError
@@ -244,20 +244,20 @@ def messages_newest_first(run: Run, last_bytes: int) -> Iterator[tuple[bool, New
 
 
 def sent_newest_first(run: Run, is_late: Callable[[], bool]) -> Iterator[tuple[bool, NewMessage]]:
-    """The first message of each turn of ``run``, newest first, each with whether it begins the file."""
+    """Yields the first message of each turn of ``run``, newest first, each with whether it begins the file."""
     read = host_named(run["host"]).sent_newest_first if "transcript_path" in run and _is_known(run) else None
     if read:
         yield from read(run, is_late)
 
 
 def resumption(run: Run, work: Work) -> HostResumption | None:
-    """How the host of ``run`` resumes it; None if it cannot, or cannot any more."""
+    """Returns how the host of ``run`` can resume the run; None if the host cannot do that, or can no longer do it."""
     resume = host_named(run["host"]).resumption if _is_known(run) else None
     return resume(run, work) if resume else None
 
 
 def host_of(configured: str | None, payload: Payload, variables: Mapping[str, str]) -> str | None:
-    """The name of the host that sent ``payload``, or None. ``configured`` is the host in the hook's command."""
+    """Returns the name of the host that sent ``payload``, or None. ``configured`` is the host in the hook's command."""
     # Some hosts read another host's settings and run our hook as that host would. So a key that only one host
     # sends beats ``configured``, and ``configured`` beats the environment.
     if any(key in payload for key in _UNSUPPORTED_KEYS):
@@ -279,8 +279,8 @@ def _module_name(host: str) -> str:
 
 
 def _host_by_environment(payload: Payload, variables: Mapping[str, str]) -> str | None:
-    """The host by the variables that only it sets."""
-    # A client that was started inside another client inherits its variables, so the IDs must be equal.
+    """Returns the host whose own variables are set."""
+    # A client that was started inside another client inherits the variables of that client, so the IDs must be equal.
     session = variables.get("GEMINI_SESSION_ID")
     if session and session == payload.get("session_id"):
         return GEMINI_CLI

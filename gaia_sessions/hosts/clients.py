@@ -21,20 +21,20 @@ if TYPE_CHECKING:
         """One process of a client, from its start to its end."""
 
         def __init__(self, text: str, environment: Mapping[str, str], conversation_id: str | None) -> None:
-            """The client gets ``text``, in this conversation if there is one, else in a new conversation."""
+            """Prepares to give the client ``text``, in the conversation with this ID, or in a new one without an ID."""
 
-        # Whether to ask for a report at a limit: only if it would be recorded.
+        # Whether to ask for a report at a limit: only if the report would be recorded.
         may_report: bool
 
-        # The client's ID of the conversation, once it is known.
+        # The client's ID of the conversation; None until it is known.
         @property
         def conversation_id(self) -> str | None: ...
 
-        # Nothing more will be written to its stdin.
+        # Whether nothing more will be written to its stdin.
         @property
         def is_told_all(self) -> bool: ...
 
-        # It keeps working although it has no tokens left.
+        # Whether the client keeps working although it has no tokens left.
         @property
         def must_be_killed(self) -> bool: ...
 
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
         @staticmethod
         def with_tools(words: Sequence[str], allowed: Sequence[str] | None, blocked: Sequence[str]) -> list[str]:
-            """``words`` limited to the tools ``allowed`` (None: all) without ``blocked``, or ``UsageError``."""
+            """Limits ``words`` to the tools ``allowed`` (None: all) without ``blocked``; raises ``UsageError``."""
 
         # What the main agent said last.
         @property
@@ -54,32 +54,32 @@ if TYPE_CHECKING:
         @property
         def problem(self) -> str | None: ...
 
-        # The client has said how its latest turn ended.
+        # Whether the client has said how its latest turn ended.
         @property
         def is_at_rest(self) -> bool: ...
 
-        # It does not know the conversation that it was to resume.
+        # Whether the client does not know the conversation that it had to resume.
         @property
         def is_refused(self) -> bool: ...
 
         def words(self, words: Sequence[str]) -> list[str]:
-            """The command ``words`` with the options that the preset adds."""
+            """Returns the command ``words`` with the options that the preset adds."""
 
         def to_say(self) -> bytes:
-            """What to write to its stdin now."""
+            """Returns what to write to its stdin now."""
 
         def hear(self, data: bytes) -> Iterator[tuple[int, bytes]]:
-            """What to show of ``data`` from its stdout, each piece with the number of our stream."""
+            """Yields what to show of ``data`` from its stdout, each piece with the number of our stream."""
 
-        # ``is_out_of_tokens``: the client may make one more request, or finish the request that runs.
+        # If ``is_out_of_tokens``, the client is allowed only one more request: the running one, if there is one.
         def asks_to_end(self, *, is_out_of_tokens: bool) -> bool:
-            """Whether stdin tells it to end with a report; if not, it needs SIGINT."""
+            """Tells the client on stdin to end with a report; returns False if it needs SIGINT instead."""
 
         def figures(self) -> Run:
-            """What its main agent used so far: ``consumed`` and ``model``; empty if nothing is known."""
+            """Returns what its main agent used so far: ``consumed`` and ``model``; empty if nothing is known."""
 
         def tokens_of_agents(self) -> int:
-            """The tokens of its sub-agents since it began, as a budget counts them."""
+            """Returns the tokens of its sub-agents since it began, as a budget counts them."""
 
 
 _FOLDERS = {"claude": "claude_code", "codex": "codex"}
@@ -87,14 +87,14 @@ PRESETS = (*_FOLDERS,)
 """The clients, by the names of their programs."""
 
 _LONGEST_LINE = 8 << 20
-"""Bytes. A longer line is a tool's result, of which we show nothing, so it is skipped."""
+"""Bytes. A longer line is a tool's result, of which we show nothing, so the line is skipped."""
 
 BY_NAME = "by its name"
-"""In place of a preset: the client with the name of the program, or none."""
+"""A value for a preset: use the client with the name of the program, or none."""
 
 
 def preset_for(words: Sequence[str], preset: str | None) -> str | None:
-    """The checked preset for the command ``words``; None for no preset."""
+    """Returns the checked preset for the command ``words``; None for no preset."""
     if preset == BY_NAME:
         name = os.path.basename(words[0])
         preset = name if name in PRESETS else None
@@ -107,7 +107,7 @@ def preset_for(words: Sequence[str], preset: str | None) -> str | None:
 
 
 def client_class(preset: str) -> type[Client]:
-    """The class of the client ``preset``."""
+    """Returns the class of the client ``preset``."""
     from importlib import import_module  # only the module of the client is loaded
 
     client: type[Client] = import_module(f"{__package__}.{_FOLDERS[preset]}.client").CLIENT
@@ -115,7 +115,7 @@ def client_class(preset: str) -> type[Client]:
 
 
 def is_conversation_id(text: str) -> bool:
-    """Whether ``text`` is a UUID. It becomes a word of a command line and a part of a path."""
+    """Returns whether ``text`` is a UUID. It becomes a word of a command line and a part of a path."""
     try:
         return str(UUID(text)) == text
     except ValueError:
@@ -128,14 +128,14 @@ class Options:
     __slots__ = ("own", "with_one_value", "without_value")
 
     def __init__(self, own: Collection[str], without_value: Collection[str], with_one_value: Collection[str]) -> None:
-        # Options of the preset, or with which the client does something else than its task.
+        # Options that the preset gives, or that make the client do something else than its task.
         self.own = own
         self.without_value = without_value
         # Options that take at most one value.
         self.with_one_value = with_one_value
 
     def room_behind(self, name: str) -> float:
-        """How many values can follow the option ``name``."""
+        """Returns how many values can follow the option ``name``."""
         if name in self.without_value:
             return 0
         return 1 if name in self.with_one_value else float("inf")
@@ -170,7 +170,7 @@ def _given_already(word: str, preset: str) -> UsageError:
 
 def _not_read(word: str, preset: str) -> UsageError:
     return UsageError(
-        f"the preset {preset} does not read {word!r} from the command",
+        f"the preset {preset} accepts only options in the command, not {word!r}",
         "give the task with --task or as the TEXT of send, or add --no-preset to run the command unchanged",
     )
 
@@ -185,7 +185,7 @@ class JsonLines:
         self._is_too_long = False
 
     def add(self, data: bytes) -> Iterator[tuple[bytes, Payload]]:
-        """The lines that are now complete and not blank, each with its object (empty for other JSON)."""
+        """Yields the lines that are now complete and not blank, each with its object (empty for other JSON)."""
         *whole, rest = data.split(b"\n")
         for end in whole:
             line = bytes(self._begun + end)
@@ -200,7 +200,7 @@ class JsonLines:
 
 
 def shown_text(text: str) -> bytes:
-    """``text`` as bytes for the screen."""
+    """Returns ``text`` as bytes for the screen."""
     return text.encode("utf-8", "replace")
 
 

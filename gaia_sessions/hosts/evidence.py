@@ -1,4 +1,4 @@
-"""What the machine and the hosts' files say about a record now: which processes are gone, when its agent last wrote."""
+"""What the machine and the hosts' files say about a record now: which processes are gone, when the agent last wrote."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from gaia_sessions.session.schema import Record, Run
 
     class Evidence(TypedDict):
-        """What the policy must know of a session that its record does not say."""
+        """What the policy must know about a session and the record does not say."""
 
         dead_runs: frozenset[int]
         written_at: datetime | None
 
 
 def file_written_at(host: str | None, path: Json) -> datetime | None:
-    """When the file of ``host`` at ``path`` was last written; None if it does not exist."""
+    """Returns when the file of ``host`` at ``path`` was last written; None if it does not exist."""
     try:
         fd, found = host_files.open_file(host, path)
     except OSError:
@@ -36,18 +36,18 @@ def file_written_at(host: str | None, path: Json) -> datetime | None:
 
 
 def evidence_of(record: Record) -> Evidence:
-    """The runs of ``record`` whose processes are gone, and when its agent last wrote to its files."""
+    """Returns the runs of ``record`` whose processes are gone, and when its agent last wrote to its files."""
     return {"dead_runs": gone_runs(record), "written_at": latest_write(record)}
 
 
 def latest_write(record: Record) -> datetime | None:
-    """When the files of the latest run with files were last written; None if the work is over."""
+    """Returns when the files of the latest run with files were last written; None if the work is over."""
     run = latest_run_with_file(record)
     return written_at(run) if run else None
 
 
 def written_at(run: Run) -> datetime | None:
-    """When the agent of ``run`` last wrote to its transcript, or its command to its output."""
+    """Returns when the agent of ``run`` last wrote to its transcript, or its command to its output."""
     transcript = file_written_at(run.get("host"), run["transcript_path"]) if "transcript_path" in run else None
     output = _output_written_at(run["output_path"]) if "output_path" in run else None
     return max(filter(None, (transcript, output)), default=None)

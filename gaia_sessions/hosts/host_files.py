@@ -22,7 +22,7 @@ LARGEST_FILE = 1 << 30
 
 
 def folder_of(host: str, environ: Mapping[str, str]) -> str:
-    """The user's folder of ``host``; empty if the user has no home."""
+    """Returns the user's folder of ``host``; empty if the user has no home."""
     name, variable, _ = FOLDERS[host]
     configured = environ.get(variable, "") if variable else ""
     if os.path.isabs(configured):
@@ -32,13 +32,13 @@ def folder_of(host: str, environ: Mapping[str, str]) -> str:
 
 
 def conversations_of(host: str, environ: Mapping[str, str]) -> str:
-    """The folder in which ``host`` has its conversations."""
+    """Returns the folder in which ``host`` has its conversations."""
     _, _, name = FOLDERS[host]
     return os.path.join(folder_of(host, environ), name)
 
 
 def open_file(host: str | None, path: Json) -> tuple[int, os.stat_result]:
-    """A file of ``host``, open for reading, and its status; any other path raises ``OSError``."""
+    """Opens a file of ``host`` for reading; returns its descriptor and status. Any other path raises ``OSError``."""
     base, (*above, name) = _place(host, path)
     # Many files are looked for before they exist: this is the cheapest check.
     os.lstat(os.path.join(base, *above, name))
@@ -55,12 +55,12 @@ def open_file(host: str | None, path: Json) -> tuple[int, os.stat_result]:
 
 
 def open_folder(host: str | None, path: Json) -> Directory:
-    """A folder of ``host``, held open; any other path raises ``OSError``."""
+    """Opens a folder of ``host``, which stays open. Any other path raises ``OSError``."""
     return _opened(*_place(host, path))
 
 
 def is_file(host: str | None, path: Json) -> bool:
-    """Whether ``path`` is a file of ``host``."""
+    """Returns whether ``path`` is a file of ``host``."""
     try:
         os.close(open_file(host, path)[0])
     except OSError:
@@ -69,7 +69,7 @@ def is_file(host: str | None, path: Json) -> bool:
 
 
 def is_folder(host: str | None, path: Json) -> bool:
-    """Whether ``path`` is a folder of ``host``."""
+    """Returns whether ``path`` is a folder of ``host``."""
     try:
         os.close(open_folder(host, path).fd)
     except OSError:
@@ -78,7 +78,7 @@ def is_folder(host: str | None, path: Json) -> bool:
 
 
 def content(host: str | None, path: Json, limit: int) -> bytes:
-    """The content of a file of ``host``, or ``OSError``, also for more than ``limit`` bytes."""
+    """Returns the content of a file of ``host``; raises ``OSError``, also for more than ``limit`` bytes."""
     fd, found = open_file(host, path)
     try:
         if found.st_size > limit:
@@ -97,8 +97,8 @@ def _opened(base: str, names: list[str]) -> Directory:
 
 
 def _place(host: str | None, path: Json) -> tuple[str, list[str]]:
-    """The folder of ``host`` that ``path`` is in, and the names that lead from there to ``path``, at least one."""
-    # Anybody may have written the path. So it leads only below the host's folder of conversations, without ".."
+    """Returns the folder of ``host`` above ``path``, and the names that lead from there to ``path``, at least one."""
+    # Anybody may have written the path. So it is followed only below the host's folder of conversations, without ".."
     # and without links, to a regular file of this user or of the folder's owner. The folder itself may be a link.
     if isinstance(path, str) and path.isprintable():
         for base in conversation_folders(host):
@@ -106,12 +106,12 @@ def _place(host: str | None, path: Json) -> tuple[str, list[str]]:
             if path.startswith(f"{base}/") and not {"", ".", ".."}.intersection(names):
                 return base, names
     where = next(conversation_folders(host), "")
-    why = f"it is not below {where}" if where else "its client has no known folder of conversations"
+    why = f"it is not below {where}" if where else "gaia-sessions does not know where this client stores conversations"
     raise PermissionError(errno.EACCES, why)
 
 
 def conversation_folders(host: str | None) -> Iterator[str]:
-    """The folders in which ``host`` may have conversations, as they are named, then without links."""
+    """Yields the folders in which ``host`` can have conversations, first as they are named, then without links."""
     if host not in FOLDERS:
         return
     named = []

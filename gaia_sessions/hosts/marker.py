@@ -34,7 +34,7 @@ NOTE = (
 
 _MOST_MENTIONS = 20
 _MOST_PLACES = 20_000
-"""Places in a text where we look for an ID: a text may consist of brackets, and a hook has little time."""
+"""How many places in a text are searched for an ID: a text may consist of brackets, and a hook has little time."""
 
 _DECORATION = " \t\r*_>`"
 _EMPHASIS = " \t*_`"
@@ -50,7 +50,7 @@ _TIME_LENGTHS = (8, 6)
 
 
 def read_marker(message: str) -> tuple[str | None, str | None]:
-    """The phase in the last line of ``message`` (resumable or ``failed``), and the ID after it, if there is one."""
+    """Returns the phase in the last line of ``message`` (resumable or ``failed``) and the ID after it, if any."""
     words = _marker_words(_last_line(message))
     if not words or not is_marker_phase(words[0].casefold()):
         return None, None
@@ -59,13 +59,13 @@ def read_marker(message: str) -> tuple[str | None, str | None]:
 
 
 def read_why(message: str) -> str:
-    """The text after the marker in the last line of ``message``."""
+    """Returns the text after the marker in the last line of ``message``."""
     line = _last_line(message)
     return line.partition("]")[2].strip() if read_marker(message)[0] else ""
 
 
 def without_marker(message: str) -> str:
-    """The lines of ``message`` before the marker; the whole message if it has no marker."""
+    """Returns the lines of ``message`` before the marker; the whole message if it has no marker."""
     lines = message.split("\n")
     while lines and not read_marker(lines[-1])[0]:
         lines.pop()
@@ -73,7 +73,7 @@ def without_marker(message: str) -> str:
 
 
 def read_requests(text: str) -> list[str]:
-    """The IDs that lines of ``text`` request to resume, once for each request."""
+    """Returns the IDs that lines of ``text`` request to resume, once for each request."""
     if not _holds_opening(text):
         return []
     from .quoting import unquoted_lines
@@ -84,7 +84,7 @@ def read_requests(text: str) -> list[str]:
 
 
 def read_mentions(text: str) -> list[str]:
-    """The first IDs in ``text``: generated IDs, and IDs in requests anywhere."""
+    """Returns the first IDs in ``text``: generated IDs, and IDs in requests anywhere."""
     found: dict[str, None] = {}
     for agent_id in _mentioned_ids(text):
         found[agent_id] = None
@@ -109,12 +109,12 @@ def _mentioned_ids(text: str) -> Iterator[str]:
 
 
 def _holds_opening(text: str) -> bool:
-    """Whether a marker begins anywhere in ``text``. For many MiB this takes a few milliseconds."""
+    """Returns whether a marker begins anywhere in ``text``. For many MiB this takes a few milliseconds."""
     return MARKER_OPENING.encode() in text.encode("utf-8", "surrogatepass").lower()
 
 
 def _generated_suffix(piece: str) -> str:
-    """The rest of the generated ID at the beginning of ``piece``; empty if there is none."""
+    """Returns the rest of the generated ID at the beginning of ``piece``; empty if there is no such ID."""
     rest = piece[: len("20260108-180530-") + RANDOM_DIGITS]
     day, _, time = rest.partition("-")
     time, _, random_part = time.partition("-")
@@ -127,7 +127,7 @@ def _is_of_word(character: str, others: str) -> bool:
 
 
 def read_briefing_id(text: str) -> str | None:
-    """The ID in the last briefing in ``text``, which may be escaped as in JSON."""
+    """Returns the ID in the last briefing in ``text``. The text may be escaped as in JSON."""
     # The last briefing counts: ours is added at the end. A quoted briefing begins no line, as all data in a briefing.
     end = len(text)
     while (place := text.rfind(_BRIEFING_HEADING, 0, end)) >= 0:
@@ -139,7 +139,7 @@ def read_briefing_id(text: str) -> str | None:
 
 
 def without_additions(prompt: str) -> str:
-    """``prompt`` without the lines that request a resume, and without its briefing and all that follows."""
+    """Returns ``prompt`` without the lines that request a resume, its briefing, and all that follows the briefing."""
     if not _holds_opening(prompt):
         return prompt
     lines = prompt.split("\n")
@@ -156,7 +156,7 @@ def _begins_line(text: str, place: int) -> bool:
 
 
 def _sole_request(line: str) -> str | None:
-    """The ID that ``line`` requests, if the line has nothing else."""
+    """Returns the ID that ``line`` requests, if the line contains nothing else."""
     lead, _, rest = line.partition("[")
     inside, closed, after = rest.partition("]")
     is_alone = line.isascii() and not after.strip(_EMPHASIS) and _is_lead_in(lead)
@@ -164,7 +164,7 @@ def _sole_request(line: str) -> str | None:
 
 
 def _is_lead_in(lead: str) -> bool:
-    """Whether ``lead`` has only a list marker, emphasis, and a few known words with a colon."""
+    """Returns whether ``lead`` has only a list marker, emphasis, and a few known words with a colon."""
     from .quoting import without_bullet
 
     text = without_bullet(lead).strip(_EMPHASIS)
@@ -180,20 +180,20 @@ def _is_lead_in(lead: str) -> bool:
 
 
 def _requested_id(line: str) -> str | None:
-    """The ID in the request at the beginning of ``line``."""
+    """Returns the ID in the request at the beginning of ``line``."""
     words = _marker_words(line)
     is_request = len(words) == 2 and words[0].casefold() == RESUME and is_agent_id(words[1])  # noqa: PLR2004  # verb, id
     return words[1] if is_request else None
 
 
 def _last_line(message: str) -> str:
-    """The last line that is not blank, without decoration: models often add a code fence or emphasis."""
+    """Returns the last line that is not blank, without decoration: models often add a code fence or emphasis."""
     lines = (line.strip(_DECORATION) for line in reversed(message.split("\n")))
     return next((line for line in lines if line and line != _FENCE), "")
 
 
 def _marker_words(line: str) -> list[str]:
-    """The first two words in the brackets and the rest, if ``line`` begins with a marker."""
+    """Returns the first two words in the brackets and the rest, if ``line`` begins with a marker."""
     if line[: len(MARKER_OPENING)].casefold() != MARKER_OPENING or "]" not in line:
         return []
     return line[len(MARKER_OPENING) :].partition("]")[0].split(None, 2)

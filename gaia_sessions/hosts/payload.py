@@ -43,19 +43,19 @@ _CONTROL_CHARACTERS = (range(9), range(0xB, 0x20), range(0x7F, 0xA0), range(0x20
 
 
 def bare_event(kind: str) -> EventReader:
-    """A reader for an event of which only the kind is known."""
+    """Returns a reader for an event of which only the kind is known."""
     return lambda payload: [payload.event(kind)]
 
 
 def host_process(programs: tuple[str, ...], pid: str = "") -> HostProcess | None:
-    """The process with the ``pid`` that the host reports, else the nearest ancestor that runs one of ``programs``."""
+    """Returns the process with the ``pid`` that the host reports, else the nearest ancestor among ``programs``."""
     from gaia_sessions.system import processes
 
     return processes.describe_ancestor(programs, pid)
 
 
 class HookPayload:
-    """One payload of ``host``, and how events are made from it."""
+    """One payload of ``host``, which makes events from it."""
 
     def __init__(self, host: str, raw: Payload, config: Config, now: datetime, variables: Mapping[str, str]) -> None:
         self.host = host
@@ -67,21 +67,21 @@ class HookPayload:
         self.tool_input = object_in(raw, "tool_input")
 
     def key(self, name: str) -> str | None:
-        """The ID under ``name``; None if there is none."""
+        """Returns the ID under ``name``; None if there is none."""
         return key_in(self.raw, name)
 
     def text(self, name: str) -> str:
-        """The text under ``name``; empty if there is none."""
+        """Returns the text under ``name``; empty if there is none."""
         return text_in(self.raw, name)
 
     def event(self, kind: str, **keys: object) -> Event:
-        """An event of this conversation, with those of ``keys`` that are not None."""
+        """Returns an event of this conversation, with those of ``keys`` that are not None."""
         present = {name: value for name, value in keys.items() if value is not None}
         base = {"kind": kind, "at": format_time(self.now), "host": self.host, "host_session_id": self.host_session_id}
         return {**base, **present}  # type: ignore[typeddict-item]  # callers give keys of events
 
     def delegation(self, prompt: Json, description: Json, **keys: object) -> Event:
-        """A delegation begins. ``keys`` are what else the host reports; the prompt itself is not stored."""
+        """Returns the beginning of a delegation. ``keys`` is what else the host reports; the prompt is not stored."""
         from .marker import read_mentions, read_requests
 
         texts = [text for text in (prompt, description) if isinstance(text, str)]
@@ -94,11 +94,11 @@ class HookPayload:
         return self.event(host_events.DELEGATE, purpose=self.purpose(description), **sessions, **keys)
 
     def failure(self, error: str, **keys: object) -> Event:
-        """An agent failed. ``error`` is stored on one line, unless it is empty."""
+        """Returns the failure of an agent. ``error`` is stored on one line, unless it is empty."""
         return self.event(host_events.FAIL, **keys, error=one_line(error, MAX_MESSAGE_LENGTH) or None)
 
     def last_message_keys(self, message: str) -> dict[str, object]:
-        """What is stored of an agent's last message: its marker, and its end if the settings allow that."""
+        """Returns what is stored of an agent's last message: its marker, and its last words if settings allow that."""
         if not message.strip():
             return {"has_message": False}
         from .marker import read_marker
@@ -108,21 +108,21 @@ class HookPayload:
         return {"has_message": True, "marker_phase": phase, "marker_id": marker_id, "last_message": last_message}
 
     def is_tracked(self, event: Event, general: str) -> bool:
-        """Whether the settings want sessions for this type of agent. ``general``: the type of agents without a name."""
+        """Returns whether the settings want sessions for this agent type; ``general`` is the type if none is named."""
         name = event.get("agent_name")
         if name is None:
             return True
         return name.casefold() not in self.config.ignore_agents and (self.config.track != "named" or name != general)
 
     def purpose(self, description: Json) -> str:
-        """The description of a delegation on one line; ``general`` if the settings forbid to store it."""
+        """Returns the description of a delegation on one line; ``general`` if the settings do not allow to store it."""
         if not self.config.store_description or not isinstance(description, str):
             return "general"
         return one_line(description, LONGEST_PURPOSE) or "general"
 
 
 def object_in_bytes(data: bytes, limit: int = DOCUMENT_LIMIT) -> Payload:
-    """The JSON object in ``data``; empty for anything else."""
+    """Returns the JSON object in ``data``; empty for anything else."""
     try:
         return load_object(data, limit)
     except InvalidInput:
@@ -130,25 +130,25 @@ def object_in_bytes(data: bytes, limit: int = DOCUMENT_LIMIT) -> Payload:
 
 
 def key_in(payload: Payload, name: str) -> str | None:
-    """The ID under ``name`` in ``payload``; None if there is none."""
+    """Returns the ID under ``name`` in ``payload``; None if there is none."""
     value = payload.get(name)
     return value if isinstance(value, str) and is_key(value) else None
 
 
 def text_in(payload: Payload, name: str) -> str:
-    """The text under ``name`` in ``payload``; empty if there is none."""
+    """Returns the text under ``name`` in ``payload``; empty if there is none."""
     value = payload.get(name)
     return value if isinstance(value, str) else ""
 
 
 def object_in(payload: Payload, name: str) -> Payload:
-    """The object under ``name`` in ``payload``; empty if there is none."""
+    """Returns the object under ``name`` in ``payload``; empty if there is none."""
     value = payload.get(name)
     return value if isinstance(value, dict) else {}
 
 
 def parts_in(message: Payload, kind: str) -> Iterator[Payload]:
-    """The parts of this kind in the content of ``message``; none if the content is no list."""
+    """Yields the parts of this kind in the content of ``message``; none if the content is no list."""
     content = message.get("content")
     for part in content if isinstance(content, list) else ():
         if isinstance(part, dict) and part.get("type") == kind:
@@ -156,18 +156,18 @@ def parts_in(message: Payload, kind: str) -> Iterator[Payload]:
 
 
 def figures_in(report: Mapping[str, object], names: Mapping[str, str]) -> dict[str, int]:
-    """The figures in ``report``, under our names; ``names`` maps them to the host's names."""
+    """Returns the figures in ``report``, under our names; ``names`` maps them to the host's names."""
     found = {name: report.get(name_there) for name, name_there in names.items()}
     return {name: figure for name, figure in found.items() if type(figure) is int and 0 <= figure < _LARGEST_FIGURE}
 
 
 def is_key(value: str) -> bool:
-    """Whether ``value`` can be an ID of a host."""
+    """Returns whether ``value`` can be an ID of a host."""
     return 0 < len(value) <= _LONGEST_KEY
 
 
 def element_in(text: str, name: str) -> str | None:
-    """The content of the first XML element ``name``; None if it is missing, empty or too long."""
+    """Returns the content of the first XML element ``name``; None if it is missing, empty or too long."""
     _, opened, rest = text.partition(f"<{name}>")
     inside, closed, _ = rest.partition(f"</{name}>")
     found = inside.strip()
@@ -175,16 +175,16 @@ def element_in(text: str, name: str) -> str | None:
 
 
 def with_addition(tool_input: Payload, key: str, addition: str) -> Payload:
-    """``tool_input`` with ``addition`` as the last paragraph of the prompt under ``key``."""
+    """Returns ``tool_input`` with ``addition`` as the last paragraph of the prompt under ``key``."""
     prompt = tool_input.get(key)
     return {**tool_input, key: f"{prompt}\n\n{addition}" if isinstance(prompt, str) else addition}
 
 
 def clean(text: str) -> str:
-    """``text`` without control characters, except tabs and line feeds."""
+    """Returns ``text`` without control characters, except tabs and line feeds."""
     return text.translate({code: None for codes in _CONTROL_CHARACTERS for code in codes})  # few calls of a hook ask
 
 
 def one_line(text: str, longest: int = _LONGEST_LINE) -> str:
-    """``text`` on one line, without control characters, cut to ``longest`` characters."""
+    """Returns ``text`` on one line, without control characters, cut to ``longest`` characters."""
     return " ".join(clean(text).split())[:longest]

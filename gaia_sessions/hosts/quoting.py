@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     Fence = tuple[str, range]
-    """The characters of the opening fence, and the columns in which the closing fence may begin."""
+    """The characters of the opening fence, and the columns in which the closing fence can begin."""
 
 CODE = 4
 """Columns of indentation that make a line code."""
@@ -20,16 +20,16 @@ _BLANKS = " \t"
 _FENCES = ("```", "~~~")
 _QUOTES = ("\n>", " >", "\t>")
 _MOST_LINES = 10_000
-"""Lines of a text that are parsed: 8 MiB of hostile lines would take longer than a hook has."""
+"""How many lines of a text are parsed: 8 MiB of hostile lines would take longer than a hook has."""
 
 _BULLETS = ("-", "*", "+")
 _BULLET_CHARACTERS = "-*+.)0123456789"
 _DEEPEST = 20
-"""Nested lists whose markers are read. After that, any text counts as one more marker."""
+"""How many nested lists have their markers read. After that, any text counts as one more marker."""
 
 
 def unquoted_lines(text: str, opening: str) -> list[str]:
-    """The lines of ``text`` with ``opening``, in any case, outside fenced code, indented code and quotes."""
+    """Returns the lines of ``text`` that contain ``opening`` (in any letter case) outside code blocks and quotes."""
     text = "\n" + text.replace("\r\n", "\n").replace("\r", "\n")
     # A text may have millions of lines, so lines that cannot matter are only searched, not parsed.
     # If too many lines would have to be parsed, no line counts.
@@ -38,7 +38,7 @@ def unquoted_lines(text: str, opening: str) -> list[str]:
 
 
 def _relevant_lines(text: str, opening: str) -> Iterator[tuple[int, int]]:
-    """The begin and end of each line that has ``opening``, or may change how such a line is read."""
+    """Yields the begin and end of each line that contains ``opening`` or can change how such a line is read."""
     last = text.rfind(opening)
     nearest = dict.fromkeys((opening, *_FENCES, *_QUOTES), -1)
     end = 0
@@ -75,7 +75,7 @@ def _unquoted(text: str, spans: list[tuple[int, int]], opening: str) -> list[str
 
 
 def _in_lower_case(text: str) -> str:
-    """``text`` with its ASCII letters in lower case. Each character keeps its position."""
+    """Returns ``text`` with its ASCII letters in lower case. Each character keeps its position."""
     return text.encode("utf-8", "surrogatepass").lower().decode("utf-8", "surrogatepass")
 
 
@@ -84,7 +84,7 @@ def _holds_blank_line(text: str) -> bool:
 
 
 def without_bullet(line: str) -> str:
-    """``line`` without its indentation and its first list marker."""
+    """Returns ``line`` without its indentation and its first list marker."""
     bare = line.lstrip(_BLANKS)
     bullet = bare[:1] if bare.startswith(_BULLETS) else _number(bare)
     rest = bare[len(bullet) :]
@@ -92,7 +92,7 @@ def without_bullet(line: str) -> str:
 
 
 def _holds_only_bullets(lead: str) -> bool:
-    """Whether ``lead`` is empty or has only list markers: then the text after it begins a line or an item."""
+    """Returns whether ``lead`` has at most list markers: then the text after ``lead`` begins a line or an item."""
     if lead.strip(_BLANKS + _BULLET_CHARACTERS) or lead[-1:] not in ("", " ", "\t"):
         return False
     words = lead.split(None, _DEEPEST)
@@ -104,13 +104,13 @@ def _is_bullet(word: str) -> bool:
 
 
 def _number(bare: str) -> str:
-    """The number of a list item at the beginning of ``bare``, with its full stop or bracket."""
+    """Returns the number of a list item at the beginning of ``bare``, with its full stop or bracket."""
     digits = len(bare) - len(bare.lstrip("0123456789"))
     return bare[: digits + 1] if digits and bare[digits : digits + 1] in (".", ")") else ""
 
 
 def _opened_fence(line: str) -> Fence | None:
-    """The fence that ``line`` opens."""
+    """Returns the fence that ``line`` opens; None if it opens no fence."""
     begins = min(begin for begin in map(line.find, _FENCES) if begin >= 0)
     if not _holds_only_bullets(line[:begins]):
         return None
@@ -135,5 +135,5 @@ def _indent(line: str) -> int:
 
 
 def _columns(line: str, rest: str) -> int:
-    """The column in which ``rest``, the end of ``line``, begins."""
+    """Returns the column in which ``rest``, the end of ``line``, begins."""
     return len(line[: len(line) - len(rest)].expandtabs(CODE))

@@ -10,7 +10,7 @@ Matchers = dict[str, str | None]
 USER, PROJECT, LOCAL = SCOPES = ("user", "project", "local")
 
 SHARED_FILES = {USER: "settings.json", PROJECT: "settings.json"}
-"""The files of a host that has no settings for one person in one project."""
+"""The files of a host that has no separate settings for one person in one project."""
 
 
 class WantedEntry(NamedTuple):
@@ -32,7 +32,7 @@ class HostSettings(NamedTuple):
     files: dict[str, str]
     # The events for which the host waits.
     events: Matchers
-    # The tool that starts a sub-agent, under every name that it has had.
+    # The tool that starts a sub-agent, under each name that the tool has had.
     delegation: tuple[str, ...]
     # The event that announces a delegation.
     delegates: str = "PreToolUse"
@@ -48,7 +48,7 @@ class HostSettings(NamedTuple):
     comments: bool = False
 
     def entries(self, *, enforce: bool = False) -> list[WantedEntry]:
-        """The entries in the order of the settings: for one event, awaited entries come first."""
+        """Returns the entries in the order of the settings: for one event, awaited entries come first."""
         return [
             *(WantedEntry(event, matcher) for event, matcher in self.events.items()),
             *(WantedEntry(event, matcher, of_agents=True) for event, matcher in self.enforced.items() if enforce),
@@ -56,5 +56,5 @@ class HostSettings(NamedTuple):
         ]
 
     def wired_events(self) -> list[str]:
-        """The events that have an entry, each once."""
+        """Returns the events that have an entry, each once."""
         return [*self.events, *self.unawaited]

@@ -1,4 +1,4 @@
-"""Delegations of hosts that report a sub-agent by its tool alone: one event before the tool runs, one event after.
+"""Delegations of hosts that report a sub-agent only by its tool: one event before the tool runs, one event after it.
 No event of the agent itself can be joined to its delegation (Gemini CLI, Qwen Code 0.15.10).
 """
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def delegation_reader(keys_of: Callable[[HookPayload], Keys], programs: tuple[str, ...]) -> EventReader:
-    """A reader of the event before a tool runs, for hosts that report no start."""
+    """Returns a reader of the event before a tool runs, for hosts that report no start."""
 
     def read(payload: HookPayload) -> list[Event]:
         # ``keys_of`` gives no keys for another tool.
@@ -38,17 +38,17 @@ def delegation_reader(keys_of: Callable[[HookPayload], Keys], programs: tuple[st
 
 
 def report_events(payload: HookPayload, report: str, **keys: object) -> list[Event]:
-    """The delegation returned with ``report``, the agent's last message."""
+    """Returns the events of a delegation that returned with ``report``, the agent's last message."""
     # What the tool returned replaces the agent's stop, which the host does not report.
     stop = payload.event(host_events.STOP, **keys, was_running=True, **payload.last_message_keys(report))
     return [stop, *return_events(payload, **keys)]
 
 
 def return_events(payload: HookPayload, **keys: object) -> list[Event]:
-    """The delegation returned, and nothing else is known: a limit may have stopped the agent."""
+    """Returns the events of a delegation that returned without more: a limit may have stopped the agent."""
     return [payload.event(host_events.RETURNED, **keys, was_running=True)]
 
 
 def failure_events(payload: HookPayload, error: str, keys: Keys, *, interrupted: bool = False) -> list[Event]:
-    """The agent was at work when it failed or was interrupted."""
+    """Returns the events of an agent that was at work when it failed or was interrupted."""
     return [payload.failure(error, **keys, was_running=True, interrupted=interrupted or None)]

@@ -37,7 +37,7 @@ KNOWN = "known"
 """The record has already what the event reports."""
 
 AT_ONCE = 8
-"""An event that changes more runs, or has more events, may take long: it is put into the inbox first."""
+"""An event that changes more runs, or has more events, can take long: it is first put into the inbox."""
 
 MAX_MENTIONED = 5
 """How many of the sessions that a delegation names are stored with its run, and shown beside its report."""
@@ -74,7 +74,7 @@ class EventResult:
         self.word = word
         self.agent_id = record["agent_id"] if record else agent_id
         self.record = record
-        # The session that the delegation continues, as it was; or the session of a woken agent that lacks an answer.
+        # The session that the delegation resumes or continues, as it was; or that of a woken agent without its answer.
         self.resumed = resumed
         # Why ``resumed`` itself could not be resumed.
         self.reason = reason
@@ -116,9 +116,9 @@ class Terms:
 
 
 def id_bytes(event: Event) -> RandomBytes:
-    """The random part of the ID of a session that ``event`` begins: equal for equal events, so it can be foreseen."""
+    """Returns the random part of the ID of a session that ``event`` begins: equal for equal events, so foreseeable."""
     from gaia_sessions.session.ids import bytes_made_of  # few events begin a session
 
-    # Only keys that the event has from the beginning: its host may note others later.
+    # Only keys that the event has from the beginning: its host may note other keys later.
     keys = ("at", "host_session_id", "host_agent_id" if "host_agent_id" in event else "tool_use_id", "kind")
     return bytes_made_of(" ".join(str(event.get(key)) for key in keys))

@@ -1,5 +1,5 @@
-"""A sub-agent is at work: for the first time, or again because a message woke it. A late start belongs to the run that
-has ended since.
+"""A sub-agent is at work: for the first time, or again because a message woke it. If a start is reported after its run
+has ended, the start belongs to that run.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _AGENT_FIELDS = (
 
 
 def start(store: Store, event: Event, terms: Terms) -> EventResult:
-    """``started``, in a run that was found or in a new run; ``continued`` in a new session; else as ``change_run``."""
+    """Returns ``started`` (in a found or a new run), ``continued`` (in a new session), or a word of ``change_run``."""
     joined = find_run(store, event)
     if isinstance(joined, EventResult):
         return joined
@@ -49,14 +49,14 @@ def start(store: Store, event: Event, terms: Terms) -> EventResult:
 
 
 def _start_in_session(store: Store, event: Event, joined: JoinedRun, terms: Terms) -> EventResult | None:
-    """The start in the session that was found; None if that session is final and the agent woke for a new one."""
+    """Applies the start in the session that was found; None if that is final and the agent woke for a new session."""
     record, run = joined
     if _is_wake(run, event, terms.now) and is_final(record["phase"]):
         return None
     result = _change(store, event, joined, terms)
     changed = result.record
     changed_run = runs.run_by_number(changed, run["run"]) if changed and is_final(changed["phase"]) else None
-    return None if changed_run and _is_wake(changed_run, event, terms.now) else result  # its host was gone
+    return None if changed_run and _is_wake(changed_run, event, terms.now) else result  # the host of its run was gone
 
 
 def _change(store: Store, event: Event, joined: JoinedRun, terms: Terms) -> EventResult:
@@ -140,20 +140,20 @@ class _StartRule:
         return self._with_start(record, run, self._start_fields(run))
 
     def _start_fields(self, run: Run) -> Run:
-        """What the start adds to ``run``. Its first time of start stays."""
+        """Returns what the start adds to ``run``. The run keeps its first time of start."""
         fields = _agent_fields(self.event)
         if "host_session_id" in run:  # part of the delegation's key; the current conversation has its own field
             del fields["host_session_id"]
         return {**_time_of_start(self.event, self.now), **fields} if "started_at" not in run else fields
 
     def _is_of_gone_host(self, record: Record, run: Run) -> bool:
-        """Whether the host of ``run`` is gone, and its successor starts the agent in the same conversation."""
+        """Returns whether the host of ``run`` is gone, and its successor starts the agent in the same conversation."""
         in_own_conversation = runs.conversation_of(run) == self.event["host_session_id"]
         return in_own_conversation and runs.has_started(run) and run["run"] in gone_runs(record)
 
 
 def with_question_held(record: Record) -> Record:
-    """With the question of a marker as the question of the work itself, if the question is still open."""
+    """Returns ``record`` with the question of a marker as the question of the work, if the question is still open."""
     if not runs.holds_question(record) or "question" in record:
         return record
     from gaia_sessions.hosts.marker import read_why
@@ -164,10 +164,10 @@ def with_question_held(record: Record) -> Record:
 
 
 def _is_wake(run: Run, event: Event, now: datetime) -> bool:
-    """Whether the start wakes an agent whose run had ended before the event."""
+    """Returns whether the start wakes an agent whose run had ended before the event."""
     if event.get("launch") or "was_running" in event or run.get("host_agent_id") != event["host_agent_id"]:
         return False
-    if "own_work" in run:  # it only seemed to have ended
+    if "own_work" in run:  # the run only seemed to have ended
         return False
     if run.get("end") == ENDED_WITH_HOST and runs.conversation_of(run) != event["host_session_id"]:
         return False  # only its conversation ended; the agent works in another one
@@ -175,7 +175,7 @@ def _is_wake(run: Run, event: Event, now: datetime) -> bool:
 
 
 def _has_live_run(record: Record) -> bool:
-    """Whether an agent or a command is at work on the session. A send does not keep an agent from waking."""
+    """Returns whether an agent or a command is at work on the session. A send does not keep an agent from waking."""
     gone = gone_runs(record)
     return any(runs.is_live(run) and not runs.is_send(run) and run["run"] not in gone for run in record["runs"])
 
@@ -185,24 +185,24 @@ def _continue_in_new_session(store: Store, event: Event, earlier: Record, terms:
 
     event = {**event, "agent_name": earlier["agent_name"], "purpose": earlier["purpose"]}
     begun = first_start(first_fields(event, terms.now), terms.now)
-    # The session that started the agent is above its later work too, and can cancel it.
+    # The session that started the agent is also above the agent's later work, and can cancel that work.
     above = read_or_none(store, earlier["parent_id"]) if "parent_id" in earlier else None
     kept = begin_session(store, event, terms, begun, above=above, earlier=earlier)
     return EventResult("continued", record=kept, resumed=earlier if runs.untold_answers(earlier) else None)
 
 
 def first_start(fields: Run, now: datetime) -> Callable[[Record], Record]:
-    """A function that gives a new session its first run, with ``fields``: its agent is at work."""
+    """Returns a function that gives a new session its first run, with ``fields`` and an agent at work."""
     return lambda new: runs.with_start({**new, "runs": [{"run": 1}]}, {"run": 1}, fields, now)
 
 
 def first_fields(event: Event, now: datetime) -> Run:
-    """The fields of a run that begins with this start."""
+    """Returns the fields of a run that begins with this start."""
     return {**_agent_fields(event), **_time_of_start(event, now)}
 
 
 def _time_of_start(event: Event, now: datetime) -> Run:
-    """When the agent started; empty if it was at work before its first event."""
+    """Returns when the agent started; empty if it was at work before its first event."""
     return {} if "was_running" in event else {"started_at": format_time(now)}
 
 

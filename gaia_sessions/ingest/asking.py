@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def permission_request(store: Store, event: Event, terms: Terms) -> EventResult:
-    """``noted``; ``known``; ``no_key`` if no session has the agent; ``full`` if the record has no room for it."""
+    """Returns ``noted``; ``known``; ``no_key`` if no session has the agent; ``full`` if the record has no more room."""
     record = newest_of_agent(store, event.get("host"), event["host_session_id"], event["host_agent_id"])
     if record is None:
         return EventResult(NO_KEY)
@@ -36,7 +36,7 @@ def permission_request(store: Store, event: Event, terms: Terms) -> EventResult:
     except (SessionNotFound, CorruptSession, errors.NewerSchema):
         # The index was outdated, or the session cannot be changed.
         return EventResult(NO_KEY)
-    except errors.TooLarge:  # the rest is reserved for the end
+    except errors.TooLarge:  # the room that is left is reserved for the end
         return EventResult("full", record["agent_id"])
 
 
@@ -55,7 +55,7 @@ def _note_request(session: OpenSession, event: Event, now: datetime) -> EventRes
 
 
 def _calls_seen(run: Run) -> SeenCalls | None:
-    """The calls in the transcript of an agent that has asked for something."""
+    """Returns the calls in the transcript of an agent that has asked for something."""
     if "waiting" not in run:  # few agents ask
         return None
     from gaia_sessions.hosts import calls_seen

@@ -1,5 +1,5 @@
-"""What a run used in all, from the files of its host, once the run has ended. This is a separate write:
-no end of a run waits for it. If a call has no time, the next ``reconcile`` counts. Counting twice changes nothing.
+"""What a run used in all, from the files of its host, after the run has ended. This is a separate write,
+for which no end of a run waits. If a call has no time, the next ``reconcile`` counts. Counting twice changes nothing.
 """
 
 from __future__ import annotations
@@ -71,13 +71,13 @@ def count_ended_runs(store: Store) -> list[CountedRun]:
 def count_run(
     store: Store, record: Record, run: Run, timeout: float = 0, is_late: Callable[[], bool] = lambda: False
 ) -> bool:
-    """Whether ``record`` now has what ``run`` used, by its host's files. ``timeout`` is for the lock."""
+    """Stores what ``run`` used, by its host's files; returns whether it is stored. ``timeout`` is for the lock."""
     counted = consumption(run, *span_of(record, run), is_late) if "transcript_path" in run else None
     return counted is not None and _store_counted(store, record["agent_id"], run["run"], counted, timeout)
 
 
 def _store_counted(store: Store, agent_id: str, number: int, counted: Run, timeout: float) -> bool:
-    """Whether the record has ``counted`` now. It takes no room that the end of the work needs."""
+    """Stores ``counted``, but not in room that the end of the work needs; returns whether the record has it now."""
 
     def rule(record: Record) -> Record:
         return with_consumed(record, number, counted)

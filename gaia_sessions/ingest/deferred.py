@@ -62,7 +62,7 @@ def apply_deferred(
     try:
         if waiting is None:
             names = [name for name, _ in store.waiting()]
-            if names:  # without an index, each key means a look at all sessions
+            if names:  # without an index, each key would need a look at all sessions
                 store.ensure_index()
         else:
             # A hook tries only events of the sessions of its ``new_events``, and a few others. Other calls try more.
@@ -73,14 +73,14 @@ def apply_deferred(
             if should_stop():
                 break
             word = _apply_one(store, name, event, now, config, should_stop)
-            outcomes.append(f"{name} {word}")  # kept if the next one fails
+            outcomes.append(f"{name} {word}")  # stays in the list if the next event fails
     except SessionsError as error:
         outcomes.append(f"unread: {error}")
     return outcomes
 
 
 def _names_to_try(store: Store, waiting: list[WaitingEvent], new_events: Sequence[Event]) -> list[str]:
-    """The names of the waiting events that a call with ``new_events`` tries."""
+    """Returns the names of the waiting events that this call tries to apply, together with ``new_events``."""
     if len(waiting) <= TRY_ALL_LIMIT:
         return [name for name, _ in waiting]
     from gaia_sessions.store import inbox_keys
@@ -116,7 +116,7 @@ def _apply_one(
 
 
 def has_waited_too_long(event: Mapping[str, object], now: datetime, word: str | None = None) -> bool:
-    """Whether a waiting ``event`` is dropped; ``word`` says why it was not applied, None if it was not tried."""
+    """Returns whether a waiting ``event`` is dropped. ``word``: why it was not applied; None if it was not tried."""
     return now - parse_time(event.get("at")) >= _max_wait(word)
 
 
@@ -125,7 +125,7 @@ def _max_wait(word: str | None) -> timedelta:
 
 
 def try_to_apply(store: Store, event: Event, config: Config, should_stop: Callable[[], bool]) -> tuple[bool, str]:
-    """Whether ``event`` was applied, and the word for what was done or for what prevented it."""
+    """Applies ``event``; returns whether that succeeded, and the word for what was done or for what prevented it."""
     try:
         terms = Terms(parse_time(event["at"]), config, 0, should_stop, is_waiting=True)
         result = apply_event(store, event, terms)
@@ -139,7 +139,7 @@ def try_to_apply(store: Store, event: Event, config: Config, should_stop: Callab
 
 
 def checked_event(event: Mapping[str, object] | SessionsError) -> Event:
-    """``event``, if it was read and is valid; otherwise raises why not."""
+    """Returns ``event`` if it was read and is valid; otherwise raises why not."""
     if isinstance(event, SessionsError):
         raise event
     check_event(event, "")
@@ -156,7 +156,7 @@ def checked_event(event: Mapping[str, object] | SessionsError) -> Event:
 
 
 def _keys_in_records(store: Store, events: Sequence[Event]) -> set[str]:
-    """The inbox keys of the sessions of ``events``, from their records."""
+    """Returns the inbox keys of the sessions of ``events``, from their records."""
     from gaia_sessions.store import inbox_keys
 
     return {

@@ -1,5 +1,5 @@
 """A delegation begins: it gets a new session, or claims a run in the session that it asks to resume.
-Look-up and creation run under a lock on its key, so a delegation that is reported twice has one session.
+Look-up and creation run under a lock on the delegation's key, so a delegation that is reported twice has one session.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ _RUN_FIELDS = (
 )
 
 CLAIM_YIELD_AGE = timedelta(seconds=10)
-"""An older claim gives way to a new request of the same main session. A younger claim holds."""
+"""An older claim gives way to a new request of the same conversation. A younger claim holds."""
 
 _MOST_LOOKED_AT = 40
-"""How many of the sessions that a delegation names are looked at: as many as are read of two texts."""
+"""How many of the sessions that a delegation names are looked at: two texts together can name as many."""
 
 SEVERAL_REQUESTS = "several_requests"
 
@@ -53,7 +53,7 @@ CONTINUE_REASONS = frozenset(["phase_not_resumable", "not_ready", "clock_skew", 
 
 
 def delegate(store: Store, event: Event, terms: Terms) -> EventResult:
-    """``created``, ``continued`` or ``claimed``; ``known`` if this delegation was reported before."""
+    """Returns ``created``, ``continued`` or ``claimed``; ``known`` if this delegation was reported before."""
     key = (event["host_session_id"], event["tool_use_id"])
     with store.lock_key(("delegation", *key), terms.timeout):
         existing = session_of_delegation(store, event)
@@ -66,7 +66,7 @@ def delegate(store: Store, event: Event, terms: Terms) -> EventResult:
 
 
 def session_of_delegation(store: Store, event: Event) -> Record | None:
-    """The session with a run for exactly this delegation."""
+    """Returns the session with a run for exactly this delegation."""
     key = (event["host_session_id"], event["tool_use_id"])
     # The index may be outdated, so the record decides.
     record = store.find(runs.delegation_alias(*key))
@@ -75,13 +75,13 @@ def session_of_delegation(store: Store, event: Event) -> Record | None:
 
 
 def _is_reused_id(record: Record, event: Event) -> bool:
-    """Whether the host reuses IDs, and the earlier delegation with this ID is over."""
+    """Returns whether the host reuses IDs, and the earlier delegation with this ID is over."""
     run = runs.run_of_delegation(record, event["host_session_id"], event["tool_use_id"])
     return "reused_id" in event and run is not None and runs.has_ended(run)
 
 
 def _with_late_parent(store: Store, record: Record, event: Event, terms: Terms) -> Record:
-    """Puts the session below the delegating agent, if its own agent was reported before the delegation."""
+    """Puts the session below the delegating agent, if the session's agent was reported before the delegation."""
     if "parent_host_agent_id" not in event:
         return record
     from .parent_session import KeptParent, parent_of, with_parent_known, with_purpose
@@ -106,7 +106,7 @@ def _with_late_parent(store: Store, record: Record, event: Event, terms: Terms) 
 
 
 def _repeated_result(store: Store, record: Record, key: tuple[str, str], terms: Terms) -> EventResult:
-    """The result of a delegation that was reported before, equal to the first result."""
+    """Returns the result of a delegation that was reported before. It is equal to the first result."""
     run = runs.run_of_delegation(record, *key)
     # In a resumed session, the run of the delegation is not the first run.
     if run and run["run"] > 1:
@@ -147,7 +147,7 @@ def _resume(store: Store, event: Event, terms: Terms, requested_id: str) -> Even
 
 
 def end_continued(store: Store, agent_id: str, new_id: str, terms: Terms) -> None:
-    """Ends work that waited for an approval once ``new_id`` continues it: nobody has to answer any more."""
+    """Ends work that waited for an approval when ``new_id`` continues it: nobody has to answer any more."""
     from gaia_sessions.system import gone_runs
 
     decides = terms.config.approvals != "explicit"
@@ -156,7 +156,7 @@ def end_continued(store: Store, agent_id: str, new_id: str, terms: Terms) -> Non
         record = runs.with_work_continued(before, new_id, terms.now, gone_runs(before), decides=decides)
         return Change(record, answer_entries(before, record))
 
-    # Applied again, this changes nothing.
+    # If this is applied again, it changes nothing.
     earlier = read_or_none(store, agent_id)
     if earlier is not None and waits_for_approval(earlier["phase"]):
         try:
@@ -166,7 +166,7 @@ def end_continued(store: Store, agent_id: str, new_id: str, terms: Terms) -> Non
 
 
 def _claimed(store: Store, session: OpenSession, event: Event, terms: Terms) -> tuple[Record, str | None]:
-    """The record, with a run for the resume if the policy allows it, else unchanged and with the reason."""
+    """Returns the record, with a run for the resume if the policy allows it; else unchanged, and the reason."""
     now = terms.now
     freed_record, entries = _with_stale_runs_ended(store, session.record, event, now)
     decision = _decide(freed_record, session.cancellation(), now, terms.config.limits)
@@ -181,7 +181,7 @@ def _claimed(store: Store, session: OpenSession, event: Event, terms: Terms) -> 
 
 
 def _may_approve(store: Store, event: Event, record: Record) -> bool:
-    """Whether the delegating agent may resume work that waits: the main agent, or an agent above that work."""
+    """Returns whether the main agent, or an agent above that work, delegates: only these can resume waiting work."""
     if "parent_host_agent_id" not in event and "parent_id" not in event:
         return True
     from gaia_sessions.store.above import Above
@@ -194,7 +194,7 @@ def _may_approve(store: Store, event: Event, record: Record) -> bool:
 
 
 def _with_stale_runs_ended(store: Store, before: Record, event: Event, now: datetime) -> tuple[Record, list[Entry]]:
-    """Ends the runs of processes that are gone and old claims of this main session; entries for our own runs."""
+    """Ends runs of processes that are gone and old claims of this conversation; returns entries for runs of ours."""
     from gaia_sessions.hosts.evidence import written_at
     from gaia_sessions.session.run_ends import with_end, with_end_of_gone_host
     from gaia_sessions.system import gone_runs
@@ -217,7 +217,7 @@ def _is_old_claim(run: Run, event: Event, now: datetime) -> bool:
 
 
 def _is_only_claimed(run: Run, now: datetime) -> bool:
-    """Whether only the delegation of ``run`` is known, and its claim would prevent a resume."""
+    """Returns whether only the delegation of ``run`` is known, and its claim would prevent a resume."""
     if not run.get("unannounced"):
         return runs.is_claimed(run, now)
     return "claimed_at" in run and not (runs.has_started(run) or runs.has_ended(run))
@@ -226,7 +226,7 @@ def _is_only_claimed(run: Run, now: datetime) -> bool:
 def create_session(
     store: Store, event: Event, terms: Terms, *, earlier: Record | None = None, refused: str | None = None
 ) -> EventResult:
-    """A new session for the delegation; ``earlier`` is the session that it continues."""
+    """Creates a new session for the delegation; ``earlier`` is the session that the new session continues."""
     fields: Run = {**run_fields_of(event), **({} if earlier else _mentioned_fields(store, event))}
     above = None
     if "parent_host_agent_id" in event or "parent_id" in event:  # rare: a main agent has no session
@@ -271,17 +271,17 @@ def _create(store: Store, event: Event, terms: Terms, record: Record) -> Record:
 
 
 def run_fields_of(event: Event) -> Run:
-    """The fields of a run that its delegation gives."""
+    """Returns the fields of a run that its delegation gives."""
     return {name: event[name] for name in _RUN_FIELDS if name in event}  # type: ignore[literal-required, return-value]
 
 
 def _record_before(record: Record, run: Run) -> Record:
-    """The session with the runs that it had when ``run`` was claimed."""
+    """Returns the session with the runs that it had when ``run`` was claimed."""
     return {**record, "runs": [earlier for earlier in record["runs"] if earlier["run"] < run["run"]]}
 
 
 def _mentioned_fields(store: Store, event: Event) -> Run:
-    """The sessions that the delegation names and its run stores: requested sessions, and other open sessions."""
+    """Returns the sessions that the delegation names and its run stores: requested and other open sessions."""
     requested_ids, other_ids = event.get("resume", []), event.get("mentioned", [])
     named = islice(filter(is_agent_id, dict.fromkeys([*requested_ids, *other_ids])), _MOST_LOOKED_AT)
     asked_or_open = (agent_id for agent_id in named if agent_id in requested_ids or _is_open(store, agent_id))

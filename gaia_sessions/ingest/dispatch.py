@@ -57,7 +57,7 @@ def handle_event(store: Store, event: Event, terms: Terms) -> EventResult:
 
 
 class _HeldEvent:
-    """An event that is applied, and that is in the inbox under ``name`` meanwhile if that may take long."""
+    """An event that is being applied. If that can take long, the event is in the inbox under ``name`` meanwhile."""
 
     def __init__(self, store: Store, event: Event, now: datetime) -> None:
         self.store, self.event, self.now = store, event, now
@@ -80,7 +80,7 @@ class _HeldEvent:
 
 
 def may_join_later(event: Event, result: EventResult) -> bool:
-    """Whether ``event`` may only be early: before its session, or before its host wrote its key to a file."""
+    """Returns whether ``event`` can be early: before its session, or before its host wrote its key to a file."""
     is_key_pending = "key_file" in event or "key_pending" in event
     is_early = result.word == NOT_JOINED or (result.word == NO_KEY and is_key_pending)
     return is_early and event["kind"] in EARLY_KINDS
@@ -105,7 +105,7 @@ def apply_event(store: Store, event: Event, terms: Terms) -> EventResult:
 
 
 def _with_orphans_adopted(store: Store, parent: Record, event: Event, terms: Terms, result: EventResult) -> EventResult:
-    """Puts what the agent of ``event`` began before under its session; ``busy`` if that takes too long."""
+    """Puts the sessions that the agent of ``event`` began before below its own; ``busy`` if that takes too long."""
     from gaia_sessions.session.runs import orphan_alias
 
     alias = orphan_alias(event["host_session_id"], event["host_agent_id"], event.get("host"))
@@ -126,7 +126,7 @@ def _with_orphans_adopted(store: Store, parent: Record, event: Event, terms: Ter
 
 
 def with_key(event: Event) -> Event:
-    """``event`` with the key of its delegation, if its host has written the key to a file by now."""
+    """Returns ``event`` with the key of its delegation, if its host has written the key to a file by now."""
     if "tool_use_id" in event or "key_file" not in event:
         return event
     from gaia_sessions.hosts.agent_files import noted_delegation
@@ -142,7 +142,7 @@ def session_start(store: Store, event: Event, terms: Terms) -> EventResult:  # n
 
 
 def finalize(store: Store, event: Event, terms: Terms) -> EventResult:
-    """``finalized`` or ``waits_for_approval``."""
+    """Returns ``finalized`` or ``waits_for_approval``."""
     # Texts that do not fit are shortened: a hook gets no second chance.
     for max_length in _TEXT_LIMITS:
         try:

@@ -47,27 +47,27 @@ _MESSAGE_FIELDS = ("last_message", "transcript_path")
 
 
 def stop(store: Store, event: Event, terms: Terms) -> EventResult:
-    """``paused`` or ``finalized``; ``joined`` for a stop without a last message, which leaves the run open."""
+    """Returns ``paused`` or ``finalized``; ``joined`` if the stop has no last message, which leaves the run open."""
     return change_joined_run(store, event, terms.timeout, _EndRules(event, terms.now).stop, _word_for)
 
 
 def fail(store: Store, event: Event, terms: Terms) -> EventResult:
-    """``broken_off`` or ``finalized``. A delegation that failed before its agent started was denied."""
+    """Returns ``broken_off`` or ``finalized``. A delegation that failed before its agent started counts as denied."""
     return _change_with_agents(store, event, find_run(store, event), terms, _EndRules(event, terms.now).fail)
 
 
 def returned(store: Store, event: Event, terms: Terms) -> EventResult:
-    """``finalized``; ``paused`` if its stop came before, ``broken_off`` if none did."""
+    """Returns ``finalized``; ``paused`` if the agent's stop came before, ``broken_off`` if no stop came."""
     return change_joined_run(store, event, terms.timeout, _EndRules(event, terms.now).returned, _word_for)
 
 
 def delegation_closed(store: Store, event: Event, terms: Terms) -> EventResult:
-    """A delegation that is over and never started was denied. Any other delegation stays as it is."""
+    """Ends a delegation that never started as denied. Any other delegation stays as it is."""
     return change_joined_run(store, event, terms.timeout, _EndRules(event, terms.now).delegation_closed, _word_for)
 
 
 def notification(store: Store, event: Event, terms: Terms) -> EventResult:
-    """The host tells the main agent what became of a background agent or a workflow."""
+    """Applies what the host tells the main agent about the end of a background agent or a workflow."""
     keyed, joined = _find_notified(store, event)
     rules = _EndRules(event, terms.now)
     return _change_with_agents(
@@ -76,9 +76,9 @@ def notification(store: Store, event: Event, terms: Terms) -> EventResult:
 
 
 def _find_notified(store: Store, event: Event) -> tuple[Event, JoinedRun | EventResult]:
-    """The run of a notification, and the event with the keys that lead to it."""
-    # The agent may have been woken since, so the delegation comes first. If no run has the key of the delegation, it is
-    # the key of what woke the agent, and the latest run counts; or the key of a dropped run, and nothing changes.
+    """Returns the event with the keys that lead to the run of a notification, and that run."""
+    # The agent may have been woken since, so the delegation comes first. If no run has the delegation's key, there are
+    # two cases: the key is that of the message that woke the agent, and the latest run counts; or its run was dropped.
     by_delegation, by_agent = _without_key(event, "host_agent_id"), _without_key(event, "tool_use_id")
     joined = find_run(store, by_delegation)
     if not isinstance(joined, EventResult):
@@ -95,7 +95,7 @@ def _find_notified(store: Store, event: Event) -> tuple[Event, JoinedRun | Event
 def _change_with_agents(
     store: Store, event: Event, joined: JoinedRun | EventResult, terms: Terms, rule: RunRule
 ) -> EventResult:
-    """Applies ``rule`` to the run that was found. If that kills a workflow, its agents end first."""
+    """Applies ``rule`` to the run that was found. If ``rule`` kills a workflow, the workflow's agents end first."""
     if isinstance(joined, EventResult):
         return joined
     if runs.is_workflow_itself(joined[1]):
@@ -170,7 +170,7 @@ class _EndRules:
         return with_settled_return(record, runs.updated_run(record, run), self.now)
 
     def word_on_wait(self, record: Record, run: Run) -> Record:
-        """A notification that is only about an agent that waits for its own work."""
+        """Applies a notification that is only about an agent that waits for its own work."""
         from gaia_sessions.session.own_work import with_word_of_host
 
         return with_word_of_host(*self._with_start(record, run), self.event.get("interruption"), self.now)
@@ -183,7 +183,7 @@ class _EndRules:
         return with_purpose(record, self.event)
 
     def _is_last(self, run: Run) -> bool:
-        """Whether the agent stopped for good, whatever it left running: it gave up, or its delegation returned."""
+        """Returns whether the stop is final, whatever the agent left running: it failed, or its delegation returned."""
         return is_failure(self.event.get("marker_phase")) or run.get("end") == RUN_RETURNED
 
     def _with_wait(self, record: Record, run: Run) -> Record:
@@ -212,19 +212,19 @@ class _EndRules:
         return {**changed, "paused_until": self.event["paused_until"]} if runs.is_latest(changed, run) else changed
 
     def _with_own_words(self, record: Record, run: Run, fields: Run) -> Record:
-        """The agent's own description of a known interruption replaces another description."""
+        """Replaces another description of a known interruption with the agent's own description."""
         is_better = self.event.get("has_message") and run.get("interruption") == fields["interruption"]
         return runs.with_run(record, {**run, **fields}) if is_better and not fields.items() <= run.items() else record
 
     def _replaces_stop(self, run: Run) -> bool:
-        """Whether the agent now sent a message: a hook kept it working, or its last words were missing."""
+        """Returns whether a message follows a stop: a hook kept the agent working, or its last words were missing."""
         if not self.event.get("has_message") or not runs.has_ended(run) or "own_work" in run:
             return False
         is_after_block = self.event.get("after_block") and self.now >= parse_time(run["ended_at"])
         return is_after_block or run.get("detail") == SILENT_STOP_DETAIL
 
     def _with_start(self, record: Record, run: Run) -> tuple[Record, Run]:
-        """Starts ``run`` if the event shows its start: it names the agent, or says that the agent was at work."""
+        """Starts ``run`` if the event shows its start: the event names the agent, or says that it was at work."""
         start_fields = self._start_of(run)
         if not start_fields:
             return record, run
@@ -237,12 +237,12 @@ class _EndRules:
         return record, runs.updated_run(record, run)
 
     def _start_of(self, run: Run) -> Run:
-        """What the event adds to the start of ``run``."""
+        """Returns what the event adds to the start of ``run``."""
         if "host_agent_id" in self.event:
             return {} if "host_agent_id" in run else {"host_agent_id": self.event["host_agent_id"]}
         if "was_running" not in self.event or runs.has_started(run):
             return {}
-        # A start that is not reported is the delegation.
+        # If no start was reported, the run started with the delegation.
         return {"started_at": run.get("claimed_at") or format_time(self.now)}
 
     def _message_fields(self) -> Run:
@@ -263,7 +263,7 @@ class _EndRules:
 
 
 def _is_repeated(run: Run, message_fields: Run) -> bool:
-    """Whether a stop repeats the last one word for word, so that nothing changes."""
+    """Returns whether a stop reports exactly what the previous stop reported, so that nothing changes."""
     is_contained = bool(message_fields) and message_fields.items() <= run.items()
     return is_contained and run.get("detail") == message_fields.get("detail")
 

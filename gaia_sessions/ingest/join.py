@@ -48,7 +48,7 @@ def change_joined_run(
 def change_run(
     store: Store, event: Event, joined: JoinedRun, timeout: float, rule: RunRule, word_for: Callable[[Record], str]
 ) -> EventResult:
-    """Applies ``rule`` like ``change_joined_run`` to a run that was found before, as it is under the lock."""
+    """Applies ``rule`` like ``change_joined_run``, to the state under the lock of a run that was found before."""
     with store.open(joined[0]["agent_id"], timeout=timeout) as session:
         record = session.record
         run = runs.run_by_number(record, joined[1]["run"])
@@ -69,7 +69,7 @@ def change_run(
 
 
 def _in_conversation_of_event(record: Record, run: Run, event: Event) -> tuple[Record, Run]:
-    """The record and the run with the agent alive in the conversation of ``event``, if that is another one."""
+    """Returns the record and the run, with the agent alive in the conversation of ``event`` if that is another one."""
     # In the run's own conversation, the event itself decides about an end that came with the conversation's end.
     # A start decides for itself, because it may belong to another run.
     if "host_agent_id" not in event or event["kind"] == START or runs.conversation_of(run) == event["host_session_id"]:
@@ -78,7 +78,7 @@ def _in_conversation_of_event(record: Record, run: Run, event: Event) -> tuple[R
 
 
 def alive_in_conversation(record: Record, run: Run, host_session_id: str, now: datetime) -> tuple[Record, Run]:
-    """The record and the run with the agent alive in this conversation, without a process that is gone."""
+    """Returns the record and the run with the agent alive in this conversation, without a process that is gone."""
     from gaia_sessions.session.concluded_ends import with_agent_in_conversation  # few agents outlive their conversation
 
     changed = with_agent_in_conversation(record, run, host_session_id, now)
@@ -95,7 +95,7 @@ def alive_in_conversation(record: Record, run: Run, host_session_id: str, now: d
 
 
 def find_run(store: Store, event: Event) -> JoinedRun | EventResult:
-    """The record and the run of ``event``, read without a lock, or the result that says why none is found."""
+    """Returns the record and the run of ``event``, read without a lock, or the result that says why there is none."""
     joined = list(_runs_by_key(store, event))
     if not joined:
         return not_joined_result(event)
@@ -108,17 +108,17 @@ def find_run(store: Store, event: Event) -> JoinedRun | EventResult:
 
 
 def not_joined_result(event: Event) -> EventResult:
-    """The result for an event whose run does not exist, or does not exist any more."""
+    """Returns the result for an event whose run does not exist, or no longer exists."""
     return EventResult(NOT_JOINED if "tool_use_id" in event else NO_KEY)
 
 
 def newest_of_agent(store: Store, host: str | None, host_session_id: str, host_agent_id: str) -> Record | None:
-    """The newest session of this agent: an agent that wakes after its end begins another session."""
+    """Returns the newest session of this agent: an agent that wakes after its end begins another session."""
     return store.find(runs.agent_alias(host_session_id, host_agent_id, host))
 
 
 def find_run_by_both_keys(store: Store, event: Event) -> JoinedRun | None:
-    """The run of exactly this agent for exactly this delegation, in any conversation."""
+    """Returns the run of exactly this agent for exactly this delegation, in any conversation."""
     if "host_agent_id" not in event or "tool_use_id" not in event:
         return None
     record = newest_of_agent(store, event.get("host"), event["host_session_id"], event["host_agent_id"])
@@ -130,7 +130,7 @@ def find_run_by_both_keys(store: Store, event: Event) -> JoinedRun | None:
 
 
 def session_of_agent(store: Store, host_session_id: str, host_agent_id: str) -> Record:
-    """The session that exactly this agent of a host works on, or worked on last."""
+    """Returns the session that exactly this agent of a host works on, or worked on last."""
     hosts = (None, *runs.HOSTS_WITH_UNIQUE_AGENTS)
     records = (newest_of_agent(store, host, host_session_id, host_agent_id) for host in hosts)
     record = next(filter(None, records), None)
@@ -140,7 +140,7 @@ def session_of_agent(store: Store, host_session_id: str, host_agent_id: str) -> 
 
 
 def read_or_none(store: Store, agent_id: str) -> Record | None:
-    """The session's record; None if it is missing, corrupt or of a newer schema, or if the ID is impossible."""
+    """Returns the session's record; None if it is missing, corrupt or of a newer schema, or if the ID is impossible."""
     try:
         record = store.read(agent_id)
     except (errors.SessionNotFound, errors.CorruptSession, errors.InvalidId):
@@ -149,12 +149,12 @@ def read_or_none(store: Store, agent_id: str) -> Record | None:
 
 
 def entry_of_event(event: Event, record: Record, run: Run, revision: int) -> Entry:
-    """The journal entry of ``event``, which concerns ``run`` and left ``record``, stored under ``revision``."""
+    """Returns the journal entry of ``event``, which concerns ``run`` and led to ``record``, stored as ``revision``."""
     return event_entry(event["at"], event["kind"], run, record, revision, _evidence_of(event))
 
 
 def changed_run_entry(event: Event, changed: Record, run: Run) -> Entry:
-    """The journal entry of a change that made ``changed``, which has ``run`` or a later state of it."""
+    """Returns the journal entry of a change that made ``changed``, which has ``run`` or a later state of it."""
     evidence, revision = _evidence_of(event), changed["revision"] + 1
     return event_entry(event["at"], event["kind"], runs.updated_run(changed, run), changed, revision, evidence)
 
@@ -164,7 +164,7 @@ def _evidence_of(event: Event) -> Entry:
 
 
 def _runs_by_key(store: Store, event: Event) -> Iterator[JoinedRun]:
-    """The record and the run that each key of ``event`` leads to, each record once."""
+    """Yields the record and the run that each key of ``event`` leads to, each record once."""
     for record in _candidates(store, event):
         run = _run_of_event(store, record, event)
         if run and may_be_of_host(run, event):
@@ -185,7 +185,7 @@ def _run_of_event(store: Store, record: Record, event: Event) -> Run | None:
 
 
 def is_of_dropped_run(store: Store, record: Record, event: Event, *keys: str) -> bool:
-    """Whether a key of ``event`` belongs to a run that ``record`` has dropped, by the session's journal."""
+    """Returns whether a key of ``event`` belongs to a run that ``record`` has dropped, by the session's journal."""
     # An event of a dropped run says nothing about the runs that are left, even if another key leads to them.
     if "runs_dropped" not in record:
         return False
@@ -199,12 +199,12 @@ def is_of_dropped_run(store: Store, record: Record, event: Event, *keys: str) ->
 
 
 def _is_of_agent(run: Run, event: Event) -> bool:
-    """Whether ``run`` is known to be of the agent that ``event`` names."""
+    """Returns whether ``run`` is known to be of the agent that ``event`` names."""
     return "host_agent_id" in event and run.get("host_agent_id") == event["host_agent_id"]
 
 
 def _is_of_other_delegation(run: Run, event: Event) -> bool:
-    """Whether ``run``, which another key found, is known to belong to another delegation."""
+    """Returns whether ``run``, which another key found, is known to belong to another delegation."""
     tool_use_id = run.get("tool_use_id")
     return tool_use_id is not None and event.get("tool_use_id", tool_use_id) != tool_use_id
 
@@ -223,12 +223,12 @@ def _candidates(store: Store, event: Event) -> Iterable[Record]:
 
 
 def may_be_of_host(run: Run, event: Event) -> bool:
-    """Whether both may be of one host: IDs are unique only within a host, and no host reports our own runs."""
+    """Returns whether both can be of one host: IDs are unique only within a host, and no host reports runs of ours."""
     return not runs.is_own_run(run) and ("host" not in run or event.get("host", run["host"]) == run["host"])
 
 
 def may_be_of_agent(run: Run, event: Event) -> bool:
-    """Whether ``run`` may be of the agent that ``event`` names, if it names one."""
+    """Returns whether ``run`` can be of the agent that ``event`` names. If ``event`` names no agent, it can."""
     if "host_agent_id" not in event:
         return True
     return run.get("host_agent_id", event["host_agent_id"]) == event["host_agent_id"]

@@ -26,40 +26,40 @@ if TYPE_CHECKING:
 
 
 def main_stop(store: Store, event: Event, terms: Terms) -> EventResult:
-    """Settles the delegations of the turn: those that never started were denied."""
+    """Settles the delegations of the turn: a delegation that never started counts as denied."""
     # An agent that the host names is alive in this conversation, and so are the agents that it started. Any other agent
     # without an end was interrupted. A delegation that was neither launched nor named was denied. If the host says
     # nothing about its agents, background agents and agents that others started stay at work.
     live = _LiveAgents(store, event, terms)
     rule = _rule_by_live_agents(store, event, live, terms) if "running" in event else _rule_without_live_agents(terms)
-    if terms.should_stop():  # then not all agents were looked up
+    if terms.should_stop():  # not all agents were looked up
         return EventResult(BUSY)
     return change_each_run(store, event, terms, rule, chain(runs_of_conversation(store, event, terms.now), live.runs()))
 
 
 class _LiveAgents:
-    """The agents that the host names as alive, each with its session, whichever conversation began it."""
+    """The agents that the host names as alive, each with its session, whichever conversation began the session."""
 
     def __init__(self, store: Store, event: Event, terms: Terms) -> None:
         self.event = event
         named = takewhile(lambda _: not terms.should_stop(), event.get("running", ()))
         sessions = {agent: self._session(store, agent) for agent in named}
         self.has_unknown = None in sessions.values()
-        """Whether an agent is alive that no session has yet: it may belong to any delegation."""
+        """Whether an agent is alive that no session has yet. Such an agent can belong to any delegation."""
         self.records = [(agent, record) for agent, record in sessions.items() if record]
 
     def _session(self, store: Store, agent: str) -> Record | None:
         return newest_of_agent(store, self.event.get("host"), self.event["host_session_id"], agent)
 
     def runs(self) -> Iterator[JoinedRun]:
-        """The runs of these agents."""
+        """Yields the runs of these agents."""
         for agent, record in self.records:
             run = runs.run_of_agent(record, self.event["host_session_id"], agent)
             if run and may_be_of_host(run, self.event):
                 yield record, run
 
     def workflow_ids(self) -> Iterator[str]:
-        """The host's IDs of the workflows among them, also their IDs from before the host resumed them."""
+        """Yields the host's IDs of workflows that are alive, also the IDs from before the host resumed them."""
         for _, record in self.records:
             for run in record.get("runs", ()):
                 # The agents of a resumed workflow start again one by one. Until an agent starts, nothing is known of
@@ -93,7 +93,7 @@ def _rule_by_live_agents(store: Store, event: Event, live: _LiveAgents, terms: T
 
 
 def _with_end_of_wait(record: Record, run: Run, going_on: Collection[str], now: datetime) -> Record:
-    """Ends the wait of an agent that nobody wakes: its client is gone, or it was stopped, or it had finished."""
+    """Ends the wait of an agent that nobody wakes: its client is gone, or the agent was stopped or had finished."""
     from gaia_sessions.session.own_work import is_wait_over, with_end_of_wait
 
     if not is_wait_over(run, going_on, now):
@@ -123,7 +123,7 @@ def _rule_without_live_agents(terms: Terms) -> RunRule:
 
 
 def _with_end_before_start(record: Record, run: Run, terms: Terms, detail: str) -> Record:
-    """A delegation that never started was denied, unless its client is gone and another client reports this turn."""
+    """Ends a delegation that never started, as denied, unless its client is gone and another one reports this turn."""
     if run["run"] == 1 and "host_process" in run and not runs.has_ended(run) and not terms.is_waiting:
         from gaia_sessions.system import gone_runs  # few delegations never start
 
@@ -133,19 +133,19 @@ def _with_end_before_start(record: Record, run: Run, terms: Terms, detail: str) 
 
 
 def _is_of_unknown_workflow(run: Run) -> bool:
-    """Whether ``run`` is of an agent of a workflow whose launch is unreported: the host names only the workflow."""
+    """Returns whether a workflow without a reported launch started the agent: the host names only the workflow."""
     return "key" in run.get("workflow", ()) and "parent_host_agent_id" not in run
 
 
 def _in_background(record: Record, run: Run) -> Record:
-    """An agent that is alive when the main agent's turn ends works in the background, however it was started."""
+    """Marks an agent that is alive when the main agent's turn ends as working in the background, however it began."""
     if runs.has_ended(run) or run.get("background"):
         return record
     return runs.with_run(record, {**run, "background": True})
 
 
 def session_end(store: Store, event: Event, terms: Terms) -> EventResult:
-    """The conversation is over, and so is every agent of it, also those whose start was not reported."""
+    """Ends all agents of a conversation that is over, also those whose start was not reported."""
 
     def rule(record: Record, run: Run) -> Record:
         return _end_with_conversation(record, run, terms)
@@ -154,7 +154,7 @@ def session_end(store: Store, event: Event, terms: Terms) -> EventResult:
 
 
 def session_left(store: Store, event: Event, terms: Terms) -> EventResult:
-    """The conversation is over. Its process and its background agents continue in another conversation."""
+    """Ends the agents of a conversation that is over. Its background agents continue in another conversation."""
     background_agents = _with_those_they_started(store, event, terms, lambda run: run.get("background"))
 
     def rule(record: Record, run: Run) -> Record:
@@ -165,7 +165,7 @@ def session_left(store: Store, event: Event, terms: Terms) -> EventResult:
 
 
 def _with_those_they_started(store: Store, event: Event, terms: Terms, is_chosen: Callable[[Run], object]) -> set[str]:
-    """The agents at work here whose runs are chosen, and all agents that those started."""
+    """Returns the agents at work here whose runs are chosen, and all agents that the chosen agents started."""
     # If the time of the call ends too early, some are missing. Then no run changes.
     parents: dict[str, str | None] = {}
     found: set[str] = set()

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 def change_each_run(
     store: Store, event: Event, terms: Terms, rule: RunRule, joined_runs: Iterable[JoinedRun]
 ) -> EventResult:
-    """``settled`` if a session changed, ``busy`` if a change could not be made or time ran out, else ``known``."""
+    """Returns ``settled`` if a session changed, ``busy`` if a change failed or time ran out, else ``known``."""
     words = {KNOWN}
     failed: SessionsError | None = None
     to_change = _runs_to_change(terms, rule, joined_runs)
@@ -62,7 +62,7 @@ def change_each_run(
 
 
 def _runs_to_change(terms: Terms, rule: RunRule, joined_runs: Iterable[JoinedRun]) -> Iterator[RunRef | None]:
-    """Each run that ``rule`` changes, once; None as the last if the time of the call is over before the end."""
+    """Yields each run that ``rule`` changes, once. If the time of the call ends too early, yields None last."""
     found: set[RunRef] = set()
     record: Record | None = None
     for read, run in joined_runs:
@@ -94,7 +94,7 @@ def _change_runs(
 
 
 def records_of_conversation(store: Store, host_session_id: str) -> Iterator[Record]:
-    """The open sessions of this conversation, without those that only a later version understands."""
+    """Yields the open sessions of this conversation, without those that only a later version understands."""
     for _, record in store.scan(active_only=True, host_session_id=host_session_id):
         if isinstance(record, SessionsError) or has_newer_schema(record):
             continue
@@ -103,7 +103,7 @@ def records_of_conversation(store: Store, host_session_id: str) -> Iterator[Reco
 
 
 def runs_of_conversation(store: Store, event: Event, now: datetime) -> Iterator[JoinedRun]:
-    """The open runs and the latest run of each session of this conversation, if they began before the event."""
+    """Yields the open runs and the latest run of each session of this conversation, if they began before the event."""
     for record in records_of_conversation(store, event["host_session_id"]):
         for run in record["runs"]:
             is_open_or_latest = not runs.has_ended(run) or runs.is_latest(record, run)
@@ -114,6 +114,6 @@ def runs_of_conversation(store: Store, event: Event, now: datetime) -> Iterator[
 
 
 def began_after(run: Run, now: datetime) -> bool:
-    """Whether ``run`` began after ``now``: then an event of that time says nothing about it."""
+    """Returns whether ``run`` began after ``now``: an event of that time says nothing about such a run."""
     began = runs.started_or_claimed_at(run)
     return began is not None and began > now

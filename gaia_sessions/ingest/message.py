@@ -38,7 +38,7 @@ def message_sent(store: Store, event: Event, terms: Terms) -> EventResult:
 
 
 def _is_same_call(entry: object, new_entry: dict[str, Json]) -> bool:
-    """Whether ``entry`` of a journal is about the same call of a tool as ``new_entry``."""
+    """Returns whether ``entry`` of a journal is about the same call of a tool as ``new_entry``."""
     evidence: Json = new_entry["evidence"]
     has_call = isinstance(evidence, dict) and "call" in evidence
     return (

@@ -32,10 +32,10 @@ _RUN_FIELDS = (
 
 
 def may_be_missed(event: Event) -> bool:
-    """Whether ``event`` is enough to record its agent: on hosts with unique agents, its ID, its type and a key."""
+    """Returns whether ``event`` is enough to record its agent: on hosts with unique agents, ID, type and a key."""
     if event["kind"] not in _KINDS or event.get("host") not in runs.HOSTS_WITH_UNIQUE_AGENTS:
         return False
-    # An event whose delegation may still be noted must wait.
+    # If the host may still note the delegation of an event, the event must wait.
     is_named = "host_agent_id" in event and "agent_name" in event
     return is_named and ("tool_use_id" in event or "key" in event.get("workflow", ()))
 
@@ -61,7 +61,7 @@ def record_agent(store: Store, event: Event, terms: Terms) -> None:
 
 
 def _session_delegated_elsewhere(store: Store, event: Event) -> str | None:
-    """The open session of this delegation in another conversation, from before its agent was reported."""
+    """Returns the open session of this delegation in another conversation, from before its agent was reported."""
     for agent_id, record in store.scan(active_only=True):
         if not isinstance(record, SessionsError) and not has_newer_schema(record) and _run_of(record, event):
             return agent_id
@@ -75,7 +75,7 @@ def _run_of(record: Record, event: Event) -> Run | None:
 
 
 def _join(store: Store, agent_id: str, event: Event, terms: Terms) -> None:
-    """Puts the agent of ``event`` into the run of its delegation, alive in the conversation that reported it."""
+    """Puts the agent of ``event`` into the run of its delegation, alive in the conversation that reported the agent."""
 
     def join(record: Record) -> Record | Change:
         run = _run_of(record, event)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def parent_of(store: Store, event: Event, run: Run | None = None) -> Record | None:
-    """The session of the agent or workflow that started the agent of ``event``, or of its ``run``."""
+    """Returns the session whose agent or workflow delegated the work of ``event`` or ``run``."""
     if "workflow" in event:
         return session_of_workflow(store, event["host"], event["workflow"]["run_id"])
     agent = event.get("parent_host_agent_id") or (run or {}).get("parent_host_agent_id")
@@ -30,7 +30,7 @@ def parent_of(store: Store, event: Event, run: Run | None = None) -> Record | No
 
 
 class KeptParent:
-    """A block in which nobody removes ``parent``: gives ``parent`` as it is now, None if it is gone."""
+    """A ``with`` block in which nobody removes ``parent``: gives ``parent`` as it is now, None if it is gone."""
 
     def __init__(self, store: Store, parent: Record | None, timeout: float, agent_id: str | None = None) -> None:
         self._store, self._parent = store, parent
@@ -60,17 +60,17 @@ class KeptParent:
 
 
 def with_parent_known(store: Store, record: Record, parent: Record | None) -> Record:
-    """``record`` below ``parent``, unless ``record`` is above ``parent``."""
+    """Returns ``record`` below ``parent``, unless ``record`` is above ``parent``."""
     return record if parent is None else with_parent(record, parent, store.ancestors(parent))
 
 
 def session_of_workflow(store: Store, host: str, run_id: str, key: str | None = None) -> Record | None:
-    """The newest session of this workflow, or of the agent with ``key`` in it."""
+    """Returns the newest session of this workflow, or of the agent with ``key`` in it."""
     return store.find(runs.workflow_alias(host, run_id, key))
 
 
 def with_purpose(record: Record, event: Event) -> Record:
-    """``record`` with the purpose in ``event``, if no purpose was known before."""
+    """Returns ``record`` with the purpose in ``event``, if no purpose was known before."""
     if record["purpose"] != NO_PURPOSE or event.get("purpose", NO_PURPOSE) == NO_PURPOSE:
         return record
     return {**record, "purpose": event["purpose"]}

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from . import Terms
 
 IN_ONE_FILE = 500
-"""A hook has time to see that so many events were applied before, and to apply more after them."""
+"""In one call, a hook has time to see that so many events were applied before, and to apply more events."""
 
 
 def hold(store: Store, events: list[Event], now: datetime) -> list[str]:
@@ -37,7 +37,7 @@ def hold(store: Store, events: list[Event], now: datetime) -> list[str]:
 
 
 def several(store: Store, event: Event, terms: Terms) -> EventResult:
-    """``applied``; ``busy`` if one event was refused; ``early`` if one event still waits."""
+    """Returns ``applied``; ``busy`` if one event was refused; ``early`` if one event still waits."""
     from .deferred import REFUSALS, checked_event, try_to_apply
 
     words = {APPLIED}
@@ -65,5 +65,5 @@ def _hold(store: Store, events: list[Event], most: int, moments: Iterator[dateti
 
 
 def _moments_from(now: datetime) -> Iterator[datetime]:
-    """Moments for the names of the files, so that the names have the order of the events."""
+    """Yields moments for the names of the files, so that the names have the order of the events."""
     return (now + timedelta(microseconds=number) for number in count())

@@ -33,13 +33,13 @@ if TYPE_CHECKING:
     from .join import JoinedRun
 
 _RESUMED_DETAIL = "its host resumed the work"
-"""Why earlier runs are lost: a host resumes work only if nobody works on it any more."""
+"""Why earlier runs count as lost: a host resumes work only if nobody is at work on it any more."""
 
 _STOPPED_DETAIL = "stopped with its workflow"
 
 
 def delegate(store: Store, event: Event, terms: Terms) -> EventResult:
-    """The host resumes a workflow: a new run if its session is open, else a session that continues it."""
+    """Records that the host resumes a workflow: in its session if that is open, else in a session that continues it."""
     with store.lock_key(_lock_key(event), terms.timeout):
         if delegations.session_of_delegation(store, event):
             return EventResult(KNOWN)
@@ -52,7 +52,7 @@ def delegate(store: Store, event: Event, terms: Terms) -> EventResult:
 
 
 def start(store: Store, event: Event, terms: Terms) -> EventResult:
-    """The launch of a workflow, or the start of one of its agents; else as ``start`` of any agent."""
+    """Applies the launch of a workflow, or the start of one of the workflow's agents."""
     with store.lock_key(_lock_key(event), terms.timeout):
         if "key" in event["workflow"]:
             return _start_agent(store, event, terms)
@@ -63,7 +63,7 @@ def start(store: Store, event: Event, terms: Terms) -> EventResult:
 
 
 def end_agents(store: Store, event: Event, terms: Terms, workflow: Record) -> bool:
-    """Whether all agents of ``workflow`` have ended, after ending them if it was killed."""
+    """Ends the agents of ``workflow`` if the workflow was killed; returns False if that must be tried again."""
     workflow_run = workflow["runs"][-1]
     if workflow_run.get("end") != KILLED:
         return True
@@ -81,7 +81,7 @@ def end_agents(store: Store, event: Event, terms: Terms, workflow: Record) -> bo
 
 
 def _agents_at_work(store: Store, event: Event, workflow_id: str, now: datetime) -> Iterator[JoinedRun]:
-    """The runs without an end of agents of this workflow, if they began before the event."""
+    """Yields the open runs of this workflow's agents that began before the event."""
     for record in records_of_conversation(store, event["host_session_id"]):
         for run in record["runs"] if record.get("parent_id") == workflow_id else ():
             if "workflow" in run and not runs.has_ended(run) and not began_after(run, now):
@@ -134,7 +134,7 @@ def _start_agent(store: Store, event: Event, terms: Terms) -> EventResult:
 def _begin_session(
     store: Store, event: Event, terms: Terms, workflow: Record | None, earlier: Record | None
 ) -> EventResult:
-    """A new session for an agent of ``workflow``. It continues ``earlier``, whose phase is final."""
+    """Creates a session for an agent of ``workflow``. The session continues ``earlier``, whose phase is final."""
     purpose = event.get("purpose") or (earlier["purpose"] if earlier else NO_PURPOSE)
     event, fields = {**event, "purpose": purpose}, starts.first_fields(event, terms.now)
     kept = delegations.begin_session(
@@ -144,13 +144,13 @@ def _begin_session(
 
 
 def _with_parent_agent(event: Event, workflow: Record | None) -> Event:
-    """``event`` with the workflow's task as the agent that started this one, if the task is known."""
+    """Returns ``event`` with the workflow's task, if it is known, as the agent that started the event's agent."""
     task = workflow["runs"][-1].get("host_agent_id") if workflow else None
     return {**event, "parent_host_agent_id": task} if task else event
 
 
 def _adopt_agents(store: Store, workflow: Record, event: Event, timeout: float) -> None:
-    """Gives their parent to the agents that started before the launch was reported."""
+    """Puts agents that started before the launch was reported below the session of the workflow."""
     task = event["host_agent_id"]
     records = records_of_conversation(store, event["host_session_id"])
     others = (record for record in records if record["agent_id"] != workflow["agent_id"])

@@ -1,6 +1,6 @@
 """A client as the command of a run: which conversation it continues, what it used, and how it ended.
 
-The record has what its main agent used while it works: a wrapper that is killed loses half a second of that.
+While the client works, its usage is written twice a second, so a wrapper that is killed loses only the last figures.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class ClientOfRun:
     def supervised(
         self, supervisor: Supervisor, env: Mapping[str, str], going_on: Callable[[], str], anew: Callable[[], str]
     ) -> RunEnd:
-        """Runs the client and returns its end. It is told ``going_on`` in its old conversation, ``anew`` in another."""
+        """Runs the client; returns its end. The prompt is ``going_on()`` in the old conversation, else ``anew()``."""
         if self._found:
             why_not = self._why_anew(self._found)
             if why_not is None:
@@ -90,8 +90,8 @@ class ClientOfRun:
         return self._ended(supervisor, env, client_class(self._preset)(anew(), env, None))
 
     def _why_anew(self, found: Conversation) -> str | None:
-        """Returns why the conversation that the record names is not continued; None if it is."""
-        # The record may be a stranger's: it must choose no option of the client, and not where the client runs.
+        """Returns why the conversation that the record names is not continued; None if it is continued."""
+        # A stranger may have written the record. It must not choose an option of the client, nor where the client runs.
         if not is_conversation_id(found["id"]):
             return CONVERSATION_UNKNOWN
         if found["cwd"] == self._cwd:

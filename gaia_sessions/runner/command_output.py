@@ -75,7 +75,7 @@ class Whole:
 
     @property
     def is_cut(self) -> bool:
-        """Whether there was more."""
+        """Whether more was added than is stored."""
         return self._left_out > 0
 
     def add(self, data: bytes) -> None:
@@ -85,7 +85,7 @@ class Whole:
             del self._data[MESSAGE_BYTES:-MESSAGE_BYTES]
 
     def text(self) -> str:
-        """Returns it as text; invalid UTF-8 is replaced, NUL is left out."""
+        """Returns what is stored as text; invalid UTF-8 is replaced, NUL is left out."""
         data = bytes(self._data)
         if self._left_out:
             gap = f"\n[... {self._left_out:,} bytes left out ...]\n".encode()
@@ -108,7 +108,7 @@ class NoLog:
 
 
 class Live:
-    """One of our streams, written by a thread; ``on_room`` is called when less waits. ``refused``: a failed write."""
+    """One of our streams, written by a thread. ``on_room`` is called when less waits. ``refused``: a failed write."""
 
     def __init__(self, fd: int, on_room: Callable[[], None]) -> None:
         self._fd = fd
@@ -139,7 +139,7 @@ class Live:
         self._begun = bytearray(data[end:])
 
     def finish(self) -> None:
-        """Returns when all is written, or nobody reads it any more."""
+        """Waits until all is written, or until nobody reads it any more."""
         last = (self._last + self._begun)[-1:]  # a terminal gets a line end if it lacks one
         self._give(bytes(self._begun) + (b"\n" if self._is_terminal and last not in (b"", b"\n") else b""))
         self._given.put(b"")
@@ -218,7 +218,7 @@ class Outputs:
             self._live[number].write(data)
 
     def is_full(self, number: int) -> bool:
-        """Returns whether the stream should not be read from now."""
+        """Returns whether the stream should not be read at the moment."""
         return number in self._live and self._live[number].is_full
 
     def message(self) -> str:
@@ -230,7 +230,7 @@ class Outputs:
         self._log.close()
 
     def finish(self) -> OSError | None:
-        """Returns when all was shown, and why some of it could not be, unless nobody reads it any more."""
+        """Waits until all was shown. Returns the error if a write failed, but not if the reader is gone."""
         for live in self._live.values():
             live.finish()
         return next((live.refused for live in self._live.values() if live.refused), None)

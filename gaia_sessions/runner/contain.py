@@ -1,6 +1,6 @@
 """``--contain``: a command in a pid namespace of its own, in which nothing survives the end of this process.
 
-The first process in there is a shell: any other program in that place would ignore signals that it does not handle.
+The first process in the namespace is a shell: another program there would ignore signals that it does not handle.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The process that runs a command for a program. It has nothing else, so it may end all that descends from it."""
+"""The process that runs a command for a program. It does nothing else, so it is allowed to end all its descendants."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ _CHUNK = 1 << 16
 
 
 def read_on(agent_id: str, output: Output, pipes: Sequence[int]) -> bool:
-    """Starts it for ``pipes`` and the ``output`` of the run; returns whether the output is stored."""
+    """Starts the reader for ``pipes`` and the ``output`` of the run; returns whether the output is stored."""
     files = output.handed_over()  # none if the session was removed
     process = subprocess.Popen(  # noqa: S603  # this interpreter
         interpreter_for("runner.keeper", f"reads the background output of {agent_id}"),
@@ -60,7 +60,7 @@ def main() -> None:
 
 
 def _read(pipe: int) -> bytes | None:
-    """Returns what is in ``pipe``, nothing at its end; None if another process has read it."""
+    """Returns what is in ``pipe``, empty at its end; None if another process has read it."""
     with suppress(BlockingIOError):
         return os.read(pipe, _CHUNK)
     return None

@@ -1,7 +1,7 @@
 """The processes of a command: its start, signals to it, and the end of everything that it started.
 
 This process becomes a sub-reaper, so that orphans of its children become its own children. If it was begun by ``exec``,
-it may have older children: a limit that limits nothing is lowered for the command, and tells their orphans apart.
+it may have older children. So the command gets a lower value of a limit without effect, to tell their orphans apart.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ _prctl = ctypes.CDLL(None).prctl if sys.platform == "linux" else None
 _RLIMIT_LOCKS, _NAME_OF_LIMIT = 10, b"Max file locks"
 """A limit of the system that has had no effect since Linux 2.4.25."""
 _WHOLE = 1 << 62
-"""The value that stands for no limit."""
+"""The value that means no limit."""
 _BITS = 20
-"""The values of a run have so many places; a run within it takes one of them at random."""
+"""The values of a run have at most 2**20 places. A run inside this run takes one place at random."""
 
 _MOST_PASSES = 100
-"""How often ``stop`` looks for new processes, so that one that always flees cannot hold it up forever."""
+"""How often ``stop`` looks for new processes, so that a process that always starts others cannot delay it forever."""
 
 _MOST_LISTED = 5_000
-"""The longest list: a command that flees from process to process would be followed forever."""
+"""The longest list: otherwise a command that always starts new processes would be followed forever."""
 
 _TIMES_FOR_STORMS = 10
 """A thousand processes that all want the processor need time to end."""
@@ -62,12 +62,12 @@ class Child:
 
 
 class _Caller:
-    """What called ``exec`` for this process, if it had children: they, and all below them, are not ours."""
+    """The program that this process was before ``exec``, if it had children: they and all below them are not ours."""
 
     def __init__(self) -> None:
         self.children: set[int] = set()  # unreaped, so no other process has their pids
-        # The limits that only our command and its processes have. None: nothing must be told apart, or nothing can be;
-        # then orphans of the caller's children count as ours.
+        # The limits that only our command and its processes have. None: nothing must be told apart, or nothing can be.
+        # If nothing can be, orphans of the caller's children count as ours.
         self.not_his: range | None = None
 
     def has(self, pid: int) -> bool:
@@ -140,7 +140,7 @@ def _preparation() -> Callable[[], None]:
                 lower_limit()
         if _prctl is not None:
             _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-            if os.getppid() != parent:  # it died before this process could watch it
+            if os.getppid() != parent:  # the parent died before this process could watch it
                 os.kill(os.getpid(), signal.SIGKILL)
         for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
             if number != signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:
@@ -156,9 +156,9 @@ def ends_what_others_leave() -> bool:
 
 
 def _lower_limits(limit: int) -> range | None:
-    """Returns limits below ``limit`` that no other run has: the last for a command, all for runs within it."""
-    # A limit stands for a range of limits down from it, whose length is its lowest set bit. There is no room after four
-    # runs within each other, or below an odd limit or 0.
+    """Returns limits below ``limit`` that no other run has: the last for the command, the others for runs inside it."""
+    # The limit L stands for a range that ends at L and is as long as the lowest set bit of L. There is no room after
+    # four runs inside each other, or below an odd limit or 0.
     room = limit & -limit
     bits = min(_BITS, room.bit_length() - 1)
     if bits <= 0:
@@ -192,7 +192,7 @@ def reap(child: Child) -> None:
         while (ended := os.waitpid(-1, os.WNOHANG))[0]:
             pid, status = ended
             _caller.children.discard(pid)
-            if pid == child.pid and not child.has_ended():  # in a storm, its pid is used again
+            if pid == child.pid and not child.has_ended():  # if many processes start, its pid is used again
                 code = os.waitstatus_to_exitcode(status)
                 child.exit_code = code if code >= 0 else 128 - code
 
@@ -227,7 +227,7 @@ def stop() -> None:
 
 
 def go_on() -> None:
-    """Continues everything below this process, children first: no parent finds one of them stopped."""
+    """Continues everything below this process, children first, so that no parent finds a stopped child."""
     for pid in reversed(list(_below())):
         _signal(pid, signal.SIGCONT)
 

@@ -149,7 +149,7 @@ def _supervised(
 
 
 def _leave_background(supervisor: Supervisor, begun: Begun, log: Output, pipes: list[int]) -> None:
-    """Starts the reader of the background's ``pipes``, and says where the output goes."""
+    """Starts the reader of ``pipes`` of the background, and says where the output goes."""
     from . import keeper  # most commands leave nothing
 
     if not pipes:
@@ -164,7 +164,7 @@ def _leave_background(supervisor: Supervisor, begun: Begun, log: Output, pipes: 
 
 
 def environment(sessions: Sessions, agent_id: str, run: int, command: Command) -> dict[str, str]:
-    """Returns the environment of ``command`` as this ``run``. A trace that others began stays."""
+    """Returns the environment of ``command`` as this ``run``. The trace of another program stays."""
     with sessions.store as store:
         root_id = Above(store).root_id(store.read(agent_id))
     own, found = traceparent(root_id, agent_id, run), os.environ.get("TRACEPARENT", "")
@@ -185,7 +185,7 @@ def look_of(
     client: ClientOfRun | None,
     asked: Callable[[], tuple[str | None] | None] = lambda: None,
 ) -> Callable[[], str | None]:
-    """Returns the check of a run: cancelled, out of tokens, or its session removed (``SESSION_GONE``); else None."""
+    """Returns the function that says why a run must end: cancelled, out of tokens, or ``SESSION_GONE``; or None."""
     agent_id, own = begun["agent_id"], begun
     reason: tuple[str | None] | None = None
     token = CancellationToken(agent_id, root=sessions.root)

@@ -117,7 +117,7 @@ def _stored(sending: Send, ended: RunEnd, given: list[dict[str, str]], whole: Wh
 
 
 def _behind_context(sessions: Sessions, agent_id: str, sent: str) -> str:
-    """Returns what is ``sent``, behind the earlier messages, for a client that remembers nothing."""
+    """Returns the earlier messages and then what is ``sent``, for a client that remembers nothing."""
     context = sessions.context(agent_id)
     prompt = [context.pop("system_prompt")] if "system_prompt" in context else []
     lines = context_lines(context)

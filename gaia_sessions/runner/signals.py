@@ -1,4 +1,4 @@
-"""The signals that a wrapper gets while it runs a command: it notes them, and leaves only after the end is written.
+"""The signals that a wrapper gets while it runs a command. It notes them, and exits after it wrote the end of the run.
 
 Ignored signals stay ignored, as ``nohup`` and shells want it.
 """
@@ -23,7 +23,7 @@ _CHUNK = 1 << 12
 
 
 class Signals:
-    """For a block in the main thread: ``noted`` has the signals that came; then ``fd`` can be read."""
+    """Collects signals in ``noted`` during a ``with`` block in the main thread; each signal makes ``fd`` readable."""
 
     def __init__(self) -> None:
         self.noted: list[int] = []

@@ -1,7 +1,7 @@
 """A command from its start to the end of everything that it started: its limits, and the signals that we get.
 
-Time is monotonic and does not pass while we are stopped. All runs in the main thread of a process that does nothing
-else, and never waits for readers of our output.
+Time is monotonic and does not pass while we are stopped. Everything runs in the main thread of a process that does
+nothing else. This thread never waits for readers of our output.
 """
 
 from __future__ import annotations
@@ -60,13 +60,13 @@ CONVERSATION_MOVED = "conversation_moved"
 CONVERSATION_UNKNOWN = "conversation_unknown"
 WITHOUT_TASK = "without_task"
 TOKENS_USED_UP = "tokens_used_up"
-"""What ``tell`` reports."""
+"""An event that ``tell`` reports."""
 
 SECONDS_AFTER_SIGNAL = 5.0
 """How long a command has after a signal or a cancellation: CI systems kill after 10."""
 
 SECONDS_FOR_BACKGROUND = 2.0
-"""How long background processes may go on by themselves, and again after SIGTERM."""
+"""How long background processes have to end by themselves, and again after SIGTERM."""
 
 SECONDS_TO_KILL = 5.0
 """How long to wait for what cannot be killed."""
@@ -80,7 +80,7 @@ _MOST_WAITED_FOR = 200
 
 _CHUNK = 1 << 16
 _MOST_CHUNKS_LEFT = 16
-"""How many are taken of a stream at the end: more than a pipe holds."""
+"""How many chunks are taken of a stream at the end: more than a pipe holds."""
 
 
 class Supervisor:
@@ -129,7 +129,7 @@ class Supervisor:
         stdin: str | int,
         client: Client | None = None,
     ) -> RunEnd:
-        """Starts the command as ``words``, and returns how it ended, when nothing of it is left."""
+        """Starts the command as ``words``, waits until all its processes have ended, and returns how it ended."""
         # If a client refuses its conversation, this may be called once more.
         argv = [word.encode("utf-8", "surrogateescape") for word in words]
         self._client = client
@@ -166,7 +166,7 @@ class Supervisor:
         self._outputs.close()
 
     def finish(self) -> OSError | None:
-        """Returns when the readers of our output have all of it, or are gone, and why a write failed."""
+        """Waits until the readers of our output have all of it, or are gone; returns why a write failed."""
         self.tell("")
         refused = self._outputs.finish()
         self._teller.join()
@@ -428,7 +428,7 @@ class Supervisor:
 
 
 def _check_that_it_exists(argv: Sequence[bytes], cwd: str | None, env: Mapping[str, str]) -> None:
-    """Raises ``FileNotFoundError`` if not: in a namespace, that looks like exit code 127."""
+    """Raises ``FileNotFoundError`` if the program does not exist: in a namespace, the exit code would be 127."""
     program = os.fsdecode(argv[0])
     place = os.path.join(cwd or "", program) if os.sep in program else program
     if shutil.which(place, path=env.get("PATH")) is None:

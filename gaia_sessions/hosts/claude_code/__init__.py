@@ -27,13 +27,13 @@ _CONTINUING_REASONS = ("clear", "resume")
 
 
 def rewrite_prompt(tool_input: Payload, addition: str) -> dict[str, object]:
-    """The reply that adds ``addition`` to the prompt of a delegation."""
+    """Returns the reply that adds ``addition`` to the prompt of a delegation."""
     # The host replaces the whole input.
     return {"updatedInput": with_addition(tool_input, "prompt", addition)}
 
 
 def end_in_files(run: Run) -> ReportedEnd | None:
-    """How a run ended, by the files of its workflow, or by the end of its transcript."""
+    """Returns how a run ended, by the files of its workflow, or by the end of its transcript."""
     from . import interruptions, workflows
 
     reported = workflows.end_in_files(run) if "workflow" in run else None
@@ -134,7 +134,7 @@ def _user_prompt_submit(payload: HookPayload) -> list[Event]:
 
         return notifications.events_of(payload, prompt)
     folder = payload.text("transcript_path").removesuffix(".jsonl") + "/subagents"
-    if not os.path.isdir(folder):  # most conversations have none, and then no more modules are loaded
+    if not os.path.isdir(folder):  # most conversations have no such folder and need no more modules
         return []
     from . import interruptions
 

@@ -1,5 +1,5 @@
 """Claude Code's events about a sub-agent itself: it starts, it stops, it fails. No payload names the agent's delegation
-or workflow. The client's own files do, some of them only a moment later.
+or workflow. The client's own files do, in some cases only a moment later.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def start(payload: HookPayload, host_process: object) -> list[Event]:
-    """The start of an agent that somebody delegated to."""
+    """Returns the start of an agent that a delegation started."""
     keys = _agent_keys(payload)
     if not keys:
         return []
@@ -31,7 +31,7 @@ def start(payload: HookPayload, host_process: object) -> list[Event]:
 
 
 def stop(payload: HookPayload) -> list[Event]:
-    """The stop of an agent that somebody delegated to."""
+    """Returns the stop of an agent that a delegation started."""
     # Compaction sends a stop with an empty ``agent_type`` for an agent that no delegation started. It is ignored.
     keys = _agent_keys(payload)
     if not keys:
@@ -54,7 +54,7 @@ def stop(payload: HookPayload) -> list[Event]:
 
 
 def failure(payload: HookPayload) -> list[Event]:
-    """The failure of an agent, in its own words."""
+    """Returns the failure of an agent, with the agent's last message if there is one."""
     from . import interruptions
 
     text = payload.text("last_assistant_message") or payload.text("error")
@@ -66,7 +66,7 @@ def failure(payload: HookPayload) -> list[Event]:
 
 
 def with_workflow(event: Event, config: Config) -> Event:
-    """``event`` about an agent, with the agent's workflow if a journal names it by now."""
+    """Returns ``event``, with the workflow of its agent if a journal names the agent by now."""
     # On a busy machine the journal of a workflow names an agent a moment late.
     folder = os.path.dirname(event["key_file"])
     raw: Payload = {
@@ -83,7 +83,7 @@ def with_workflow(event: Event, config: Config) -> Event:
 
 
 def _agent_keys(payload: HookPayload, since: datetime | None = None) -> dict[str, object]:
-    """The agent, with its delegation, the file for its delegation, or its workflow; empty if it has no type."""
+    """Returns the agent, with its delegation, the file for its delegation, or its workflow; empty if it has no type."""
     agent, name = payload.key("agent_id"), payload.key("agent_type")
     if not agent or not name:
         return {}

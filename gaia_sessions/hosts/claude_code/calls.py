@@ -22,11 +22,11 @@ _LAST_BYTES = 1 << 20
 _OF_AGENT = b'"assistant"'
 _RESULT = b'"tool_result"'
 _EARLY, _LATE = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
-"""The times of lines that have none: before all that was asked for a call, and after it for a result."""
+"""The times of lines without a time: such a call is before all requests, such a result is after them."""
 
 
 def calls_seen(run: Run) -> SeenCalls | None:
-    """The calls at the end of the transcript of the agent of ``run``; None if there are none."""
+    """Returns the calls at the end of the transcript of the agent of ``run``; None if there are none."""
     reader = _Reader()
     try:
         for line in reversed(list(lines_backwards(CLAUDE_CODE, run.get("transcript_path", ""), _LAST_BYTES))):

@@ -44,7 +44,7 @@ _TOOLS = "--tools"
 _UNKNOWN_CONVERSATION = "No conversation found"
 _LONGEST_CALL = 100
 _MOST_SAID = 4 << 20
-"""Characters of one message that are stored: four times what a transcript takes of it."""
+"""Characters of one message that are stored: four times what a transcript takes of a message."""
 
 _OPTIONS = Options(
     own=(
@@ -89,10 +89,10 @@ class ClaudeCode:
         self._result: Payload | None = None
         self.must_be_killed = False
         self._has_begun = self._wants_report = self._is_asking = self._is_ending = False
-        self._agents: set[str] = set()  # at work, by their IDs
+        self._agents: set[str] = set()  # the IDs of agents at work
         self._requests_left = float("inf")
         self._main = _Agent()
-        self._tokens_in_lines: dict[str, int] = {}  # of messages of sub-agents
+        self._tokens_in_lines: dict[str, int] = {}  # by the IDs of messages of sub-agents
         self._counted: dict[str, tuple[int, int]] = {}  # transcripts of sub-agents: their sizes, and the tokens in them
         self._agents_before = self._tokens_in_transcripts()
 
@@ -154,8 +154,8 @@ class ClaudeCode:
         self._wants_report = not self.is_at_rest
         if not self._wants_report:
             self._to_say.append(_user_message(_REPORT))
-        # At ``interrupt`` the client ends its turn, and the tools in it, with a result that says so. Then it can be
-        # asked again. Between two turns it would stop its agents.
+        # At ``interrupt`` the client ends its turn and the tools in the turn, and sends a result that says so. Then it
+        # takes a new message. Between two turns, an interrupt would stop the client's agents.
         elif self._has_begun:  # before its first request the client ignores an interrupt
             self._to_say.append(dump_line(_INTERRUPT))
         if is_out_of_tokens:
@@ -232,7 +232,7 @@ class ClaudeCode:
                 yield 2, shown_text(_call_line(block, is_of_main=is_of_main))
 
     def _heard_of_work(self, told: Payload) -> None:
-        """A request of the main agent begins, or a sub-agent begins or is done."""
+        """Notes that a request of the main agent begins, or that a sub-agent begins or is done."""
         if told.get("status") == "requesting":
             self._result, self._is_asking = None, True
             self._requests_left -= 1
@@ -293,7 +293,7 @@ class _Agent:
         self._has_open_line = not text.endswith("\n")
 
     def ends_line(self) -> bool:
-        """Whether the block that ends now left a line open; ends that line."""
+        """Returns whether the block that ends now left a line open, and ends that line."""
         if not self._has_open_line:
             return False
         self._said.append("\n")
@@ -314,14 +314,14 @@ def _user_message(text: str) -> bytes:
 
 
 def _call_line(block: Payload, *, is_of_main: bool) -> str:
-    """A line for a call of a tool: its name, and its first text. Calls of sub-agents are indented."""
+    """Returns a line for a call of a tool: its name, and its first text. Calls of sub-agents are indented."""
     given = next((value for value in object_in(block, "input").values() if isinstance(value, str)), "")
     name = visible_line(text_in(block, "name"), _LONGEST_CALL)
     return f"{'' if is_of_main else '  '}  {name}: {visible_line(given, _LONGEST_CALL)}\n"
 
 
 def _failures_in(message: Payload, *, is_of_main: bool) -> Iterator[tuple[int, bytes]]:
-    """A line for each call that failed, or that nobody permitted."""
+    """Yields a line for each call that failed, or that nobody permitted."""
     for block in parts_in(message, "tool_result"):
         if block.get("is_error") is True:
             why = visible_line(str(block.get("content")), _LONGEST_CALL)

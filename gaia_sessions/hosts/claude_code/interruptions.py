@@ -38,10 +38,10 @@ _WORDS = (
     (OVERLOADED, (" 529 ", "overloaded")),
     (CONNECTION_LOST, ("connection dropped", "unable to connect to api", "connection error")),
 )
-"""The words of interruptions, as captures of 2.1.197 and 2.1.330 have them. All other failures are failures."""
+"""The words of interruptions, as captures of 2.1.197 and 2.1.330 have them. A failure with other words is none."""
 
 _KINDS = {"rate_limit": (USAGE_LIMIT,), "server_error": (OVERLOADED, CONNECTION_LOST)}
-"""What the ``error`` of a failure's payload may mean."""
+"""What the ``error`` of a failure's payload can mean."""
 
 _SUMMARY, _SUMMARY_END = 'Agent "', '" failed: '
 _EARLY_END = "Agent terminated early due to an API error: "
@@ -55,7 +55,7 @@ _RESET = (
 )
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _JUST_PAST = timedelta(minutes=5)
-"""A time without a date that passed less than this ago does not mean tomorrow."""
+"""A time without a date is not tomorrow's if it passed less than this ago."""
 
 _LONGEST_LIMIT = timedelta(days=366)
 """A later reset is ignored: work would wait for it, and stay on disk, for ever."""
@@ -68,7 +68,7 @@ _PREFIX, _SUFFIX, _META_SUFFIX = "agent-", ".jsonl", ".meta.json"
 
 
 def keys_of_failure(error: str | None, text: str, transcript: Json, now: datetime) -> dict[str, object]:
-    """What a failure's event says of its interruption and the reset of its limit; empty for a real failure."""
+    """Returns what a failure's event says of its interruption and the reset of its limit; empty for a real failure."""
     interruption = _interruption_of(error, text)
     if interruption != USAGE_LIMIT:
         return {"interruption": interruption} if interruption else {}
@@ -76,7 +76,7 @@ def keys_of_failure(error: str | None, text: str, transcript: Json, now: datetim
 
 
 def _interruption_of(error: str | None, text: str) -> str | None:
-    """The interruption that the failure is. A rate limit is one whatever its text says."""
+    """Returns the interruption; None for a real failure. A rate limit is an interruption, whatever its text says."""
     if error == "rate_limit":
         return USAGE_LIMIT
     if error is None and not _is_of_client(text):
@@ -93,14 +93,14 @@ def _is_of_client(text: str) -> bool:
 
 
 def reset_time(text: str, transcript: Json, now: datetime) -> str | None:
-    """When the limit is reset: exactly by the last line of the transcript, else to the minute by ``text``."""
+    """Returns when the limit is reset: exactly by the last line of the transcript, else to the minute by ``text``."""
     exact = _moment(_reset_in(object_in_bytes(last_transcript_line(CLAUDE_CODE, transcript))))
     moment = exact if exact and abs(exact - now) < _LONGEST_LIMIT else _stated_time(text, now)
     return format_time(moment) if moment else None
 
 
 def failed_delegation(payload: HookPayload, tool_use_id: str, agent_name: str) -> Event:
-    """The call of a delegation failed: the user interrupted it, or its agent failed or was interrupted."""
+    """Returns the failure of a delegation: the user interrupted it, or its agent failed or was interrupted."""
     path, text = payload.raw.get("transcript_path"), payload.text("error")
     agent = agent_of(CLAUDE_CODE, path, tool_use_id)
     keys = {"tool_use_id": tool_use_id, "host_agent_id": agent, "agent_name": agent_name}
@@ -111,7 +111,7 @@ def failed_delegation(payload: HookPayload, tool_use_id: str, agent_name: str) -
 
 
 def events_before_prompt(payload: HookPayload, folder: str) -> list[Event]:
-    """The interruptions of agents in ``folder``."""
+    """Returns the interruptions of agents in ``folder``."""
     # No event reports Esc, and a prompt is the first event after it. The last line of a transcript is its only trace.
     found = interrupted_agents(folder)
     told = [payload.event(NOTIFICATION, host_agent_id=agent, **keys) for agent, keys in found]
@@ -124,7 +124,7 @@ def events_before_prompt(payload: HookPayload, folder: str) -> list[Event]:
 
 
 def _stopped_while_they_waited(folder: str) -> Iterator[str]:
-    """The newest agents that the user stopped."""
+    """Yields the newest agents that the user stopped."""
     # An agent that waited for its own work has no line about the stop in its transcript (2.1.332).
     for name in newest_names(CLAUDE_CODE, folder, _NEWEST_TRANSCRIPTS, _PREFIX, _META_SUFFIX):
         if member_of(CLAUDE_CODE, os.path.join(folder, name), _STOPPED_KEY) is True:
@@ -132,7 +132,7 @@ def _stopped_while_they_waited(folder: str) -> Iterator[str]:
 
 
 def interrupted_agents(folder: str) -> Iterator[tuple[str, dict[str, str]]]:
-    """The newest agents in ``folder`` whose transcripts end with an interruption, with its keys."""
+    """Yields the newest agents in ``folder`` whose transcripts end with an interruption, each with its event's keys."""
     for name in newest_names(CLAUDE_CODE, folder, _NEWEST_TRANSCRIPTS, _PREFIX, _SUFFIX):
         keys = in_transcript(os.path.join(folder, name))
         if keys:
@@ -140,7 +140,7 @@ def interrupted_agents(folder: str) -> Iterator[tuple[str, dict[str, str]]]:
 
 
 def end_in_transcript(run: Run) -> ReportedEnd | None:
-    """The end of a run whose transcript ends with an interruption, unless that was before the run."""
+    """Returns the end of a run whose transcript ends with an interruption; None if that was before the run."""
     path = run.get("transcript_path", "")
     # The transcript of an agent that waited for its own work has no line about the user's stop. The file beside it has.
     if "own_work" in run and _is_stopped_by_user(path):
@@ -152,7 +152,7 @@ def end_in_transcript(run: Run) -> ReportedEnd | None:
 
 
 def in_transcript(path: str) -> dict[str, str]:
-    """The interruption at the end of the transcript, as keys of an event; empty for any other end."""
+    """Returns the interruption at the end of the transcript, as keys of an event; empty for any other end."""
     line = object_in_bytes(last_transcript_line(CLAUDE_CODE, path))
     content = object_in(line, "message").get("content")
     texts = [part.get("text") for part in content if isinstance(part, dict)] if isinstance(content, list) else [content]
@@ -188,14 +188,14 @@ def _stated_time(text: str, now: datetime) -> datetime | None:
 
 
 def _next_days(local: datetime) -> Iterator[datetime]:
-    """The same time of day yesterday, today and tomorrow. If clocks are set back, both moments of that time."""
+    """Yields this time of day yesterday, today and tomorrow: both moments if clocks are set back over it."""
     for days in (-1, 0, 1):
         for fold in (0, 1):
             yield (local + timedelta(days=days)).replace(fold=fold)
 
 
 def _dates(local: datetime, month: str, day: int) -> Iterator[datetime]:
-    """The same time on that day of last year, this year and next year, if the year has the day."""
+    """Yields this time on that day of last year, this year and next year, if the year has the day."""
     for year in (local.year - 1, local.year, local.year + 1):
         try:
             yield local.replace(year=year, month=_MONTHS.index(month) + 1, day=day)
@@ -213,7 +213,7 @@ def _zone(name: str | None) -> tzinfo | None:
 
 
 def _reset_in(line: Payload) -> object:
-    """When the limit is reset, in seconds since 1970, by the client's own line; None if it has none."""
+    """Returns when the limit is reset, in seconds since 1970, if the client's own line says it; else None."""
     limit = object_in(object_in(line, "apiErrorParams"), "rate_limit_info") or object_in(line, "quotaLimits")
     return limit.get("resetsAt")
 

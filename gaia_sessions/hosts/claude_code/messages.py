@@ -27,7 +27,7 @@ _USER = "user"
 _ROLES = (_USER, "assistant")
 _MARKS_OF_ROLES = tuple(f'"{role}"'.encode() for role in _ROLES)
 _MARK_OF_SENT = b'"role":"user","content":"'
-"""Only lines with what was sent have this. A result and an interruption have a list as content."""
+"""Only lines of messages to the agent have this text. A result and an interruption have a list as content."""
 
 _WITHIN_TURN = ("[Request interrupted", "Stop hook feedback:", "[SYSTEM NOTIFICATION - NOT USER INPUT]")
 """The beginnings of texts with the role of a user that the client itself wrote into a turn."""
@@ -39,7 +39,7 @@ _FAR_BACK = 64 << 20
 
 
 def messages(run: Run) -> Iterator[NewMessage | SessionsError]:
-    """The messages of the agent of ``run`` in order. An error replaces each line that cannot be read, or the file."""
+    """Yields the messages of the agent of ``run`` in order. An error replaces a line or file that cannot be read."""
     path, agent = run.get("transcript_path", ""), run.get("host_agent_id")
     if is_workflow_itself(run):
         yield InvalidInput("this is the journal of a workflow; its agents have their own sessions", path)
@@ -66,7 +66,7 @@ def messages(run: Run) -> Iterator[NewMessage | SessionsError]:
 
 
 def newest_first(run: Run, last_bytes: int) -> Iterator[tuple[bool, NewMessage]]:
-    """The messages in the last bytes, newest first, each with whether it begins a turn, or ``OSError``."""
+    """Yields the messages in the last bytes, newest first, each with whether it begins a turn; raises ``OSError``."""
     if is_workflow_itself(run):
         return
     for line in lines_backwards(CLAUDE_CODE, run.get("transcript_path", ""), last_bytes):
@@ -77,7 +77,7 @@ def newest_first(run: Run, last_bytes: int) -> Iterator[tuple[bool, NewMessage]]
 
 
 def sent_newest_first(run: Run, is_late: Callable[[], bool]) -> Iterator[tuple[bool, NewMessage]]:
-    """The first message of each turn, newest first, each with whether it begins the file."""
+    """Yields the first message of each turn, newest first, each with whether it begins the file."""
     try:
         for block, first in blocks_backwards(CLAUDE_CODE, run.get("transcript_path", ""), _FAR_BACK):
             if is_late():
@@ -87,14 +87,14 @@ def sent_newest_first(run: Run, is_late: Callable[[], bool]) -> Iterator[tuple[b
                 if len(line) >= LONGEST_LINE:
                     return
                 for message in filter(_begins_turn, _messages_of_agent(line, run)[:1]):
-                    # If the client moves an agent to another conversation, the new file lacks its first message.
+                    # If the client moves an agent to another conversation, that file lacks the agent's first message.
                     yield start == 0, message
     except OSError:  # what was found until then counts
         return
 
 
 def _lines_to_agent(block: bytes, first: int) -> list[tuple[int, bytes]]:
-    """The lines of ``block`` from ``first`` on that were sent to an agent, newest first, with their places."""
+    """Returns the lines of ``block`` after ``first`` that were sent to an agent, newest first, with their places."""
     found: list[tuple[int, bytes]] = []
     # Python searches faster forwards. The last line may lack its end.
     mark = block.find(_MARK_OF_SENT, first)
@@ -121,7 +121,7 @@ def _begins_turn(message: NewMessage) -> bool:
 
 
 def _whole_lines(parts: Iterable[bytes]) -> Iterator[bytes]:
-    """Each whole line, empty if it is too long. A line that is still being written is left out."""
+    """Yields each whole line, or an empty line for a line that is too long; leaves out an unfinished last line."""
     is_rest = False
     for part in parts:
         is_end = part.endswith(b"\n")

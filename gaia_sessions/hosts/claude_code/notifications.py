@@ -17,18 +17,18 @@ if TYPE_CHECKING:
 
 _BY_USER = "was stopped by user"
 _LOST_AGENT, _LOST = 'Background agent "', '" was running when the previous Claude Code process exited'
-"""What 2.1.197 says, as a failure, after ``--continue`` about an agent that ended with its client."""
+"""What 2.1.197 reports as a failure after ``--continue``, if an agent ended with its client."""
 
 _WAITS = '" is waiting on its own background work'
-"""The end of the summary if an agent ended only its turn (2.1.332): the client wakes it after its own work."""
+"""The end of the summary if an agent ended only its turn (2.1.332): the client wakes the agent after its own work."""
 
 _OUTCOMES = {"completed": COMPLETED, "failed": FAILED, "killed": ABANDONED, "stopped": ABANDONED}
 
 
 def events_of(payload: HookPayload, prompt: str) -> list[Event]:
-    """The end of the task in ``prompt``; for a workflow, the ends of its agents before its own."""
-    # The agent's own words are in the prompt too, and may look like a tag. So what identifies the task is read from the
-    # part before them.
+    """Returns the end of the task in ``prompt``; for a workflow, the ends of its agents, then the workflow's end."""
+    # The agent's own words are in the prompt too, and may look like a tag. So the IDs and the status of the task are
+    # read from the part before those words.
     head, _, rest = prompt.partition("<summary>")
     agent, tool_use_id = element_in(head, "task-id"), element_in(head, "tool-use-id")
     outcome = _OUTCOMES.get(element_in(head, "status") or "")
@@ -37,7 +37,7 @@ def events_of(payload: HookPayload, prompt: str) -> list[Event]:
     summary, _, rest = rest.partition("</summary>")
     error = None if is_success(outcome) else one_line(summary or outcome, MAX_MESSAGE_LENGTH)
     keys: dict[str, object] = {"host_agent_id": agent, "tool_use_id": tool_use_id, "outcome": outcome, "error": error}
-    if is_success(outcome) and summary.rstrip().endswith(_WAITS):  # its figures may come after the last ones
+    if is_success(outcome) and summary.rstrip().endswith(_WAITS):  # the figures may follow the last turn's
         return [payload.event(host_events.NOTIFICATION, **keys, waits=True)]
     if "<usage>" in rest or "<worktree>" in rest:
         from .reported_usage import figures_of_notification
@@ -53,7 +53,7 @@ def events_of(payload: HookPayload, prompt: str) -> list[Event]:
 
 
 def _interruption(payload: HookPayload, outcome: str, agent: str | None, summary: str) -> dict[str, object]:
-    """What the event says of an interruption: by the user, by the end of the client, or by a named limit."""
+    """Returns what the event says of an interruption: by the user, by the end of the client, or by a named limit."""
     if is_abandoned(outcome):
         return {"interruption": STOPPED_BY_USER} if _BY_USER in summary else {}
     if not is_failure(outcome):

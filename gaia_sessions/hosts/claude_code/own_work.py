@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _KINDS = {"shell": "command", "monitor": "monitor", "subagent": "agent"}
 _WAKING = ("command", "monitor")
-"""What wakes an agent. No agent was seen to wake the agent that started it: the client said that it had finished."""
+"""What wakes an agent. No agent was seen to wake the agent that started it: the client had reported that one done."""
 
 _RUNNING = ("running", "pending")
 
@@ -35,16 +35,16 @@ _SECONDS_TO_READ = 0.5
 
 _ANSWER = b'"tool_result"'
 _WORDS_OF_CLIENT = ("Command ", "Monitor started ", "agentId: ")
-"""The beginning of a line in which the client says what it left running. An agent may read other such lines."""
+"""The beginning of a line in which the client says what it left running. What agents read can have such lines too."""
 
 _ID_STANDS_WITHIN = 200
 _AROUND_ID = str.maketrans("(),.:;'\"", "        ")
 _TASK_KEYS = ("backgroundTaskId", "taskId")
 _LAUNCHED, _LAUNCHED_IN_WORDS = "async_launched", "Async agent launched"
-"""What an answer says of an agent that was only launched. The answer of a returned agent has its ID too."""
+"""What a result says of an agent that was only launched. The result of a returned agent has the agent's ID too."""
 
 _ENDS_WITH_AGENT, _IN_WORDS = "backgroundEndsWithFinalResponse", "terminated when you give your final response"
-"""What the client adds for an agent in the foreground: its commands end with its report."""
+"""What the client adds for an agent in the foreground: the agent's commands end when the agent reports."""
 
 
 class _CannotTell(Exception):
@@ -52,7 +52,7 @@ class _CannotTell(Exception):
 
 
 def of_stop(payload: HookPayload, agent: str) -> OwnWork | None:
-    """What the agent waits for, if it stopped only until that is over; None for a final stop."""
+    """Returns the background work for which the agent stopped; None if it stopped for good."""
     # The client lists the background work of the whole conversation, without owners. The agent's own transcript has
     # the ID of each task that the agent began, in the answer to the call.
     listed = _running(payload.raw.get("background_tasks"))
@@ -73,7 +73,7 @@ def of_stop(payload: HookPayload, agent: str) -> OwnWork | None:
 
 
 def _running(tasks: Json) -> dict[str, str]:
-    """The kind of each listed task that is still running, by its ID."""
+    """Returns the kind of each listed task that is still running, by its ID."""
     listed = islice(tasks, MOST_RUNNING) if isinstance(tasks, list) else ()
     going_on = (task for task in listed if isinstance(task, dict) and task.get("status") in _RUNNING)
     named = {key: text_in(task, "type") for task in going_on if (key := key_in(task, "id"))}
@@ -81,11 +81,11 @@ def _running(tasks: Json) -> dict[str, str]:
 
 
 def _begun_by(agent: str, transcript: Json, running: dict[str, str], *, are_all: bool) -> list[str]:
-    """Those of ``running`` that the agent began and that outlive its turn, by its transcript."""
+    """Returns those of ``running`` that the agent began and that outlive its turn, as its transcript says."""
     marks = [key.encode("utf-8", "surrogatepass") for key in running]
     until, left, answers = monotonic() + _SECONDS_TO_READ, _MOST_BYTES, 0
     found: dict[str, None] = {}
-    # If one is found, it does not matter whether the transcript is complete.
+    # If one task is found, it does not matter whether the transcript is complete.
     is_whole, is_cut = False, not are_all
     for number, line in enumerate(lines(CLAUDE_CODE, transcript)):
         left -= len(line)
@@ -108,7 +108,7 @@ def _begun_by(agent: str, transcript: Json, running: dict[str, str], *, are_all:
 
 
 def _left_running(line: Payload, running: dict[str, str]) -> Iterator[str]:
-    """The tasks that this line says were left running, as the answer to a call of the agent."""
+    """Yields the tasks that this line, the result of a call of the agent, reports as left running."""
     results = [*parts_in(object_in(line, "message"), "tool_result")]
     response = object_in(line, "toolUseResult")
     if line.get("type") != "user" or not results or response.get(_ENDS_WITH_AGENT) is True:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 _LAST_BYTES = (REFUSED_AFTER + 1) * LONGEST_LINE
-"""Enough for a row of the longest results that count. Reading ends with the row, so it is seldom so much."""
+"""Enough for a row of the longest results that count. Reading ends at the end of the row, in most cases far earlier."""
 
 _SECONDS_TO_READ = 0.5
 """An agent may write anything into its own transcript, and a hook has three seconds."""
@@ -42,7 +42,7 @@ _PERSISTED, _SAVED_TO = "<persisted-output>", "saved to: "
 
 
 def recent_calls(path: str, agent: str) -> Iterator[PastCall]:
-    """The calls of ``agent`` in a file, newest first, back to what the agent was last told, or ``OSError``."""
+    """Yields the calls of ``agent`` in a file, newest first, back to its last news; raises ``OSError``."""
     results: dict[str, Result] = {}
     until = monotonic() + _SECONDS_TO_READ
     for line in lines_backwards(CLAUDE_CODE, path, _LAST_BYTES):
@@ -83,7 +83,7 @@ def _calls_in(entry: Payload, results: dict[str, Result]) -> Iterator[PastCall]:
 
 
 def _call_text(tool: str, tool_input: Payload) -> str:
-    """The call as a text. The order of its keys does not count, nor the description of a command."""
+    """Returns the call as a text. The order of its keys does not count, nor the description of a command."""
     counted = {key: value for key, value in tool_input.items() if tool != "Bash" or key != "description"}
     return json.dumps([tool, counted], sort_keys=True)
 
@@ -103,7 +103,7 @@ def _results_in(entry: Payload) -> Iterator[tuple[str, Result]]:
 
 
 def _shown(content: Json) -> Json:
-    """What the agent saw, without the name of the client's file for a long result."""
+    """Returns what the agent saw, without the name of the client's file for a long result."""
     if not isinstance(content, str) or not content.startswith(_PERSISTED):
         return content
     before, _, rest = content.partition(_SAVED_TO)
@@ -111,7 +111,7 @@ def _shown(content: Json) -> Json:
 
 
 def _seconds(start: str, end: str) -> float:
-    """Seconds from ``start`` to ``end``; 0 without an end, infinite if the times are invalid."""
+    """Returns the seconds from ``start`` to ``end``; 0 without an end, infinite if the times are invalid."""
     try:
         return seconds_between(parse_time(start), parse_time(end)) if end else 0.0
     except ValueError:
@@ -119,7 +119,7 @@ def _seconds(start: str, end: str) -> float:
 
 
 def _is_told(entry: Payload) -> bool:
-    """Whether this line without results tells the agent something new."""
+    """Returns whether this line without results tells the agent something new."""
     # News comes from the agent that delegated, also while this agent works; from its own background work; from a hook
     # that keeps it at work; from a summary. What the client says beside a result, of a skill or a picture, is no news.
     if entry.get("type") == "attachment":

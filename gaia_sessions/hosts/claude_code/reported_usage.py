@@ -24,14 +24,14 @@ _PROGRESS_FIGURES = {"total_tokens": "tokens", "tool_uses": "toolCalls", "durati
 
 
 def figures_of_return(response: Payload) -> dict[str, object]:
-    """The figures in the response of the tool ``Agent``."""
+    """Returns the figures in the response of the tool ``Agent``."""
     usage = figures_in(object_in(response, "usage"), REQUEST_FIGURES) | figures_in(response, _RETURN_FIGURES)
     worktree = _worktree(key_in(response, "worktreePath"), key_in(response, "worktreeBranch"))
     return _fields(usage=usage, model=key_in(response, "resolvedModel"), worktree=worktree)
 
 
 def figures_of_notification(text: str) -> dict[str, object]:
-    """The figures in a task notification, after its summary."""
+    """Returns the figures in a task notification, after its summary."""
     # The agent's own words are before the figures, and may look like them. So only what follows the last result counts.
     figures = text.rpartition("</result>")[2]
     usage = _last_element(figures, "usage")
@@ -43,7 +43,7 @@ def figures_of_notification(text: str) -> dict[str, object]:
 
 
 def figures_of_progress(entry: Payload) -> dict[str, object]:
-    """The figures of one agent in the file of a workflow."""
+    """Returns the figures of one agent in the file of a workflow."""
     return _fields(usage=figures_in(entry, _PROGRESS_FIGURES), model=key_in(entry, "model"))
 
 

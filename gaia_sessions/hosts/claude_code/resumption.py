@@ -1,4 +1,5 @@
-"""How a person resumes stopped work in Claude Code: the command to type, by what is still on disk. Files are untrusted.
+"""How a person resumes stopped work in Claude Code. The command to type depends on which files still exist.
+These files are untrusted.
 {projects}/{folder}/{conversation}.jsonl has {"cwd"} in most lines, {conversation}/subagents/agent-{id}.jsonl is the
 transcript of an agent, and {conversation}/workflows/scripts/{name}-{run_id}.js a script.
 """
@@ -36,14 +37,14 @@ _TYPE = re.compile(r"[A-Za-z0-9_.:-]+")
 
 
 def resumption(run: Run, work: Work) -> HostResumption | None:
-    """How a client resumes ``run``, the cheapest way first; None for a workflow that is no longer on disk."""
+    """Returns the cheapest way in which a client can resume ``run``; None for a workflow that is no longer on disk."""
     if "workflow" in run:
         return _workflow(run)
     return _message(run) or _repeated_delegation(run, work) or _delegation(work)
 
 
 def _message(run: Run) -> HostResumption | None:
-    """The agent resumes with all that it knows, if it and its conversation are on disk."""
+    """Returns a message that wakes the agent with all that it knows; None if its file or its conversation is gone."""
     agent = run.get("host_agent_id", "")
     for conversation in _conversations(run):
         path = conversation + _TRANSCRIPT
@@ -53,14 +54,14 @@ def _message(run: Run) -> HostResumption | None:
             # after SIGKILL, after an error of the API, at a limit of turns, and for nested agents.
             prompt = (
                 f"Use SendMessage to tell the agent {agent} to resume its work, and to check first what it has done "
-                "already. Do not do its work yourself, and do not delegate it again."
+                "already. Do not do its work yourself, and do not delegate that work again."
             )
             return _resumed("message", conversation, prompt)
     return None
 
 
 def _delegation(work: Work) -> HostResumption:
-    """A new agent with a briefing."""
+    """Returns a delegation of the work to a new agent, with a briefing."""
     prompt = (
         f"Delegate {_to_type(work['agent_name'])}to resume unfinished work. "
         f"Put this line in the prompt once, on its own line, not quoted: {resume_line(work['agent_id'])}"
@@ -69,7 +70,7 @@ def _delegation(work: Work) -> HostResumption:
 
 
 def _repeated_delegation(run: Run, work: Work) -> HostResumption | None:
-    """The delegation again, if its agent never started."""
+    """Returns the same delegation again, if its agent never started; else None."""
     # Only the conversation has the prompt, as long as it is on disk.
     name, project = run.get("host_session_id", ""), work["project"]
     if not was_only_delegated(run) or project is None or not is_conversation_id(name):
@@ -80,15 +81,15 @@ def _repeated_delegation(run: Run, work: Work) -> HostResumption | None:
     if conversation is None:
         return None
     prompt = (
-        f"Your last delegation {_to_type(work['agent_name'])}ended before its agent started. Delegate it again with "
-        "the same prompt. Add this line to the prompt once, on its own line, not quoted: "
+        f"Your last delegation {_to_type(work['agent_name'])}ended before its agent started. Repeat the delegation "
+        "with the same prompt. Add this line to the prompt once, on its own line, not quoted: "
         f"{resume_line(work['agent_id'])}"
     )
     return _resumed("delegation", conversation, prompt)
 
 
 def _to_type(name: str) -> str:
-    """The words for the type of agent; none if the name would be read as part of the prompt."""
+    """Returns the words for the type of agent; empty if the name would be read as part of the prompt."""
     return f"to the agent type {name} " if _TYPE.fullmatch(name) and len(name) <= _LONGEST_NAME else ""
 
 
@@ -110,7 +111,7 @@ def _script(folder: str, run_id: str) -> str | None:
 
 
 def _conversations(run: Run) -> Iterator[str]:
-    """The folders of the conversations that may know the agent: ``/clear`` and ``/resume`` move it to another."""
+    """Yields the folders of conversations that may know the agent: ``/clear`` and ``/resume`` move the agent."""
     conversation, folder = os.path.split(os.path.dirname(run.get("transcript_path", "")))
     if folder != "subagents":
         return
@@ -121,7 +122,7 @@ def _conversations(run: Run) -> Iterator[str]:
 
 
 def _resumed(means: str, conversation: str, prompt: str) -> HostResumption | None:
-    """The resumption by ``prompt`` in a conversation; None if no client gives such an ID to a conversation."""
+    """Returns the resumption by ``prompt`` in a conversation; None if its name is no ID that a client gives."""
     name = os.path.basename(conversation)
     if not is_conversation_id(name):
         return None
@@ -141,7 +142,7 @@ def _is_file(path: str) -> bool:
 
 
 def _working_directory(conversation: str) -> str | None:
-    """The folder in which the conversation began: the name of the conversation's folder is made of it."""
+    """Returns the folder in which the conversation began: the client names the conversation's folder after it."""
     folder = os.path.basename(os.path.dirname(conversation))
     with suppress(OSError):
         for line in islice(agent_files.lines(CLAUDE_CODE, conversation + _TRANSCRIPT), _MOST_LINES):
@@ -152,10 +153,10 @@ def _working_directory(conversation: str) -> str | None:
 
 
 def _name_of_folder(directory: str) -> str:
-    """The client's name of the folder for conversations that began in ``directory``."""
+    """Returns the client's name of the folder for conversations that began in ``directory``."""
     return re.sub(r"[^A-Za-z0-9]", "-", directory)
 
 
 def _may_be_shown(directory: str) -> bool:
-    """Whether terminals and shells take the name of ``directory`` only as a name."""
+    """Returns whether terminals and shells read the name of ``directory`` as nothing but a name."""
     return directory.isprintable() and os.path.isabs(directory)

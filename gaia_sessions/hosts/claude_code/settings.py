@@ -23,7 +23,7 @@ SETTINGS = HostSettings(
         "SessionEnd": None,
     },
     delegation=("Agent", "Task"),
-    # Both versions start a hook with ``async`` and go on at once. Its output would reach the model later, so our hook
+    # Both versions do not wait for a hook with ``async``. Its output would reach the model later, so our hook
     # prints nothing for these events.
     unawaited={"PermissionRequest": None},
     # Both versions read a matcher that is no list of names as a regular expression, in which ``(?!...)`` excludes.

@@ -1,4 +1,4 @@
-"""Which stop of a sub-agent of Claude Code a hook is asked about, for stops that are held back."""
+"""When Claude Code asks a hook whether a sub-agent is allowed to stop: finds that stop, and makes the reply."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _STOP, _SHELL = "SubagentStop", "Bash"
 _CAP = "CLAUDE_CODE_STOP_HOOK_BLOCK_CAP"
 _LONGEST_CAP = 9
-"""Digits. A longer number is higher than ours."""
+"""Digits. A longer number is higher than our own limit."""
 
 _LAST_BYTES = 1 << 20
 _MOST_LINES = 200
@@ -28,7 +28,7 @@ _TYPES = (b'"type":"assistant"', b'"type":"user"')
 
 
 def stop_to_hold(payload: HookPayload, known: Collection[str]) -> StopToHold | None:
-    """The stop in ``payload``; None for another event, or if its message is not written in time, or ``OSError``."""
+    """Returns the stop in ``payload``; None for another event, or a message not written in time; or ``OSError``."""
     if payload.text("hook_event_name") != _STOP:
         return None
     key = _key_of_message(payload, known)
@@ -37,12 +37,12 @@ def stop_to_hold(payload: HookPayload, known: Collection[str]) -> StopToHold | N
 
 
 def _keeps_going(reason: str) -> dict[str, object]:
-    """The reply to a stop that keeps the agent at work."""
+    """Returns the reply to a stop that keeps the agent at work."""
     return {"decision": "block", "reason": reason}
 
 
 def most_holds(variables: Mapping[str, str]) -> int:
-    """How often an agent may be held back, also if it uses no tool; 0 and what is no number are ignored."""
+    """Returns how often an agent can be held back, even if it uses no tool. Ignores 0 and a value that is no number."""
     # If we hold an agent back more often than the client obeys, the client ends the agent without another event.
     said = variables.get(_CAP, "").strip()
     is_cap = said.isascii() and said.isdigit() and len(said) <= _LONGEST_CAP
@@ -50,7 +50,7 @@ def most_holds(variables: Mapping[str, str]) -> int:
 
 
 def _key_of_message(payload: HookPayload, known: Collection[str]) -> str | None:
-    """The key of the message with which the agent stops. Several hooks may get the same stop at the same time."""
+    """Returns the key of the message with which the agent stops. Several hooks may get one stop at the same time."""
     # A payload has no key of the stop, and two stops of one agent may have the same payload. But each stop ends with
     # its own message in the transcript. The client writes it while the hook runs: within 60 ms (2.1.330, 2.1.332).
     path, said = payload.text("agent_transcript_path"), payload.text("last_assistant_message")
@@ -62,13 +62,13 @@ def _key_of_message(payload: HookPayload, known: Collection[str]) -> str | None:
         was_last = was_last or is_last
     if key is None or key not in known:
         return None
-    # A known key in the last line is the same stop again. If an answer follows it and no new line comes in time, it
-    # counts as a new stop, so that every hold is counted.
+    # If the last line has a known key, this is the same stop again. If only lines of the user follow the message and no
+    # new message comes in time, this counts as a new stop, so that every hold is counted.
     return key if was_last else quick_digest(f"{key} {len(known)}")
 
 
 def _last_said(path: str, said: str) -> tuple[str | None, bool]:
-    """A digest of the key of the latest message in which the agent said ``said``, and whether it is the last line."""
+    """Returns a digest of the key of the latest message with ``said``, and whether that message is the last line."""
     is_last = True
     for line in _messages(path):
         if line.get("type") == "user":
@@ -81,12 +81,12 @@ def _last_said(path: str, said: str) -> tuple[str | None, bool]:
             return (None if key is None else quick_digest(key)), is_last and key is not None
         if texts or any(parts_in(message, "tool_use")):
             break
-    # The agent used a tool since, or said something else.
+    # The agent has since used a tool, or said something else.
     return None, False
 
 
 def _messages(path: str) -> Iterator[Payload]:
-    """The lines of messages in the transcript, newest first."""
+    """Yields the lines of messages in the transcript, newest first."""
     for number, line in enumerate(lines_backwards(CLAUDE_CODE, path, _LAST_BYTES)):
         if number == _MOST_LINES:
             return

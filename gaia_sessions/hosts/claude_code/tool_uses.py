@@ -19,7 +19,7 @@ _LONGEST_INPUT = 1 << 30
 
 
 def permission_requests(payload: HookPayload, agent: str) -> list[Event]:
-    """The request to use a tool that a person must permit; none if the payload names no tool."""
+    """Returns the request to use a tool that a person must permit; none if the payload names no tool."""
     name = name_of_tool(payload.text("tool_name"))
     if not name:
         return []
@@ -37,11 +37,11 @@ def permission_requests(payload: HookPayload, agent: str) -> list[Event]:
 
 
 def name_of_tool(name: str) -> str:
-    """The name of a tool, as events have it."""
+    """Returns the name of a tool, as events have it."""
     return one_line(name, MAX_TOOL_NAME_LENGTH)
 
 
 def digest_of_use(tool: str, tool_input: Payload) -> str:
-    """A digest that a request, a use and a call in a transcript share if they are about the same."""
+    """Returns a digest that is equal for a request, a use and a call in a transcript that are about the same use."""
     given = dump_line(dict(sorted(tool_input.items())), _LONGEST_INPUT)
     return quick_digest(f"{tool} {given.decode()}")

@@ -26,7 +26,7 @@ NO_MODEL = "<synthetic>"
 
 
 def consumption(run: Run, since: str | None, until: str | None, is_late: Callable[[], bool]) -> Run | None:
-    """What the agent of ``run`` used from ``since`` to ``until``, and its model; None if that is unknown or late."""
+    """Returns what ``run`` used from ``since`` to ``until``, and its model; None if unknown or if ``is_late``."""
     if is_workflow_itself(run):
         return None
     try:
@@ -80,7 +80,7 @@ class _Used:
 
 
 def _is_within(timestamp: object, since: str | None, until: str | None) -> bool:
-    """Whether ``timestamp`` is from ``since`` to ``until``, compared as texts up to the milliseconds."""
+    """Returns whether ``timestamp`` is from ``since`` to ``until``, compared as texts up to the milliseconds."""
     if not isinstance(timestamp, str):
         return since is None
     moment = timestamp[:_MILLISECONDS]

@@ -32,7 +32,7 @@ _SECONDS_TO_READ = 1.0
 
 
 def work_so_far(paths: Collection[str], since: str | None, call: str) -> WorkSoFar:
-    """What was done in the transcripts from ``since`` on, before ``call``, or ``OSError``, also if reading is slow."""
+    """Returns what was done in the transcripts from ``since`` on, before ``call``; raises ``OSError``, also if slow."""
     began, own = (since or "")[:_MILLISECONDS].encode(), f'"{call}"'.encode()
     usages: dict[bytes, bytes] = {}
     ended: set[bytes] = set()
@@ -47,8 +47,8 @@ def work_so_far(paths: Collection[str], since: str | None, call: str) -> WorkSoF
             raise TimeoutError(errno.ETIMEDOUT, "it is too long to read while the client waits")
         start = line.find(_MESSAGE)
         head = line[: max(start, 0)]
-        # A line of the user has its type before its message, as an error of the API has. The agent's own lines have it
-        # after their message.
+        # In a line of the user, and in an error of the API, the type is before the message. In the agent's own lines,
+        # the type is after the message.
         is_users = b'"type":"user"' in head
         # A result may contain a time after the time of its line. The input of a call may contain one before it.
         end = line.find(_TIME, start) if is_users else line.rfind(_TIME)
@@ -74,7 +74,7 @@ def work_so_far(paths: Collection[str], since: str | None, call: str) -> WorkSoF
 
 
 def _lines_in(paths: Iterable[str]) -> Iterator[bytes]:
-    """The lines of the existing files; raises ``FileNotFoundError`` if there is none."""
+    """Yields the lines of the existing files; raises ``FileNotFoundError`` if there is none."""
     missing, is_there = None, False
     for path in paths:
         try:
@@ -87,13 +87,13 @@ def _lines_in(paths: Iterable[str]) -> Iterator[bytes]:
 
 
 def _text_behind(line: bytes, key: bytes, start: int) -> bytes:
-    """The text right after the first ``key`` from ``start`` on; empty if there is none."""
+    """Returns the text right after the first ``key`` from ``start`` on; empty if there is none."""
     at = line.find(key, start)
     return line[at + len(key) : line.find(b'"', at + len(key))] if at >= 0 else b""
 
 
 def _failed_calls(data: bytes) -> list[str]:
-    """The keys of the calls whose results are errors, in the message at the beginning of ``data``."""
+    """Returns the keys of the calls whose results are errors, in the message at the beginning of ``data``."""
     try:
         message, _ = _FIRST_JSON.raw_decode(data.decode(errors="replace"))
         calls = [block["tool_use_id"] for block in message["content"] if block.get("is_error") is True]
@@ -103,7 +103,7 @@ def _failed_calls(data: bytes) -> list[str]:
 
 
 def _tokens(usage: bytes) -> int:
-    """The tokens of a message that count against a budget, by the usage at the beginning of ``usage``."""
+    """Returns the tokens of a message that count against a budget, from the usage at the beginning of ``usage``."""
     try:
         figures, _ = _FIRST_JSON.raw_decode(usage.decode(errors="replace"))
     except (ValueError, RecursionError):

@@ -32,15 +32,15 @@ AGENT_NAME = "workflow"
 _JOURNAL = "journal.jsonl"
 _LARGEST_FILE = 64 << 20
 _MOST_DECODED = 8 << 20
-"""Bytes of JSON, as many as a payload may have. A short line counts as 1 KiB: it takes about as long."""
+"""Bytes of JSON, as many as a payload can have. A short line counts as 1 KiB, because decoding it takes as long."""
 
 _SHORT_LINE = 1 << 10
 _COARSENESS = timedelta(seconds=2)
-"""Of the times of files: some file systems count in such steps."""
+"""The step in which some file systems count the times of files."""
 
 _MOST_STRETCHES = 100
 _MOST_AGENTS = 2000
-"""Of one workflow."""
+"""The most agents of one workflow that are read."""
 _LONGEST_SCRIPT_HEAD = 4000
 _DESCRIPTION = r"""\bdescription\s*:\s*(?:'((?:[^'\\\n]|\\.)*)'|"((?:[^"\\\n]|\\.)*)"|`([^`\\]*)`)"""
 _OUTCOMES = {"done": COMPLETED, "error": FAILED}
@@ -53,7 +53,7 @@ _WORKFLOW_ENDS: dict[str, ReportedEnd] = {
 
 
 def delegation(payload: HookPayload, host_process: object) -> Event:
-    """An agent calls the tool. A workflow run that is resumed keeps its ID."""
+    """Returns the event of a call of the tool. A workflow run that is resumed keeps its ID."""
     run_id = key_in(payload.tool_input, "resumeFromRunId")
     return payload.event(
         host_events.DELEGATE,
@@ -68,7 +68,7 @@ def delegation(payload: HookPayload, host_process: object) -> Event:
 
 
 def launch(payload: HookPayload) -> list[Event]:
-    """The workflow was launched. Only this event has its IDs."""
+    """Returns the launch of the workflow. No other event has the IDs of the workflow."""
     response = object_in(payload.raw, "tool_response")
     task, run_id = key_in(response, "taskId"), key_in(response, "runId")
     if not task or not run_id:
@@ -93,9 +93,9 @@ def launch(payload: HookPayload) -> list[Event]:
 def agent_keys(
     payload: HookPayload, folder: str, host_agent_id: str, since: datetime | None = None
 ) -> dict[str, object]:
-    """The workflow of an agent, its key, its label as purpose, and its transcript; empty if it has no workflow."""
-    # An event about an agent does not name its workflow. The journal does, from before the agent's start on. ``folder``
-    # has a folder for each workflow run.
+    """Returns an agent's workflow, its key there, its label as purpose, its transcript; empty if it has no workflow."""
+    # An event about an agent does not name its workflow. The journal of the workflow names the agent even before its
+    # start. ``folder`` has a folder for each workflow run.
     for run_id, entry in _entries_about(host_agent_id, _newest_files(folder, _JOURNAL, since)):
         key, label = key_in(entry, "key"), entry.get("label")
         if key and entry.get("type") == "started":
@@ -108,9 +108,9 @@ def agent_keys(
 
 
 def notification_events(payload: HookPayload, notification: Event, folder: str, text: str) -> list[Event]:
-    """The ends of a workflow's agents, and then its own end; for the task of an agent, ``notification`` alone."""
-    # How each agent ended is in the workflow's own file, once the workflow is over. ``text`` is what follows the
-    # summary in the notification.
+    """Returns the ends of a workflow's agents, then the workflow's end; for an agent's task only ``notification``."""
+    # After the workflow is over, its own file says how each agent ended. ``text`` is the part of the notification after
+    # its summary.
     document = _workflow_file(folder, notification.get("host_agent_id", ""))
     if not document:
         return [notification]
@@ -124,14 +124,14 @@ def notification_events(payload: HookPayload, notification: Event, folder: str, 
 
 
 def agents_in(document: Payload) -> list[Payload]:
-    """What the file of a workflow says of each of its agents."""
+    """Returns what the file of a workflow says of each of the workflow's agents."""
     progress = document.get("workflowProgress")
     entries = progress[:_MOST_AGENTS] if isinstance(progress, list) else []
     return [entry for entry in entries if isinstance(entry, dict)]
 
 
 def end_in_files(run: Run) -> ReportedEnd | None:
-    """How a workflow or one of its agents ended, by its own file or the journal; None if they do not say."""
+    """Returns how a workflow or one of its agents ended, by its own file or the journal; None if neither says it."""
     folder, name = os.path.split(run.get("transcript_path", ""))
     agent = run.get("host_agent_id")
     if not os.path.isabs(folder) or agent is None:
@@ -146,7 +146,7 @@ def end_in_files(run: Run) -> ReportedEnd | None:
 
 
 def _journal_end(entry: Payload) -> ReportedEnd | None:
-    """The end of an agent that an entry of the journal states, if it states one."""
+    """Returns the end of an agent that an entry of the journal states; None if the entry states no end."""
     if entry.get("type") == "failed":
         return schema.RUN_FAILED, {"detail": "failed in its workflow"}
     return (schema.STOPPED, {}) if entry.get("type") == "result" else None
@@ -172,7 +172,7 @@ def _agent_end(payload: HookPayload, entry: Payload) -> Event | None:
 
 
 def _described(tool_input: Payload) -> str | None:
-    """The description in the head of the given script, else the name of a stored script."""
+    """Returns the description in the head of the given script, else the name of a stored script."""
     import re  # one call in a conversation
 
     script = tool_input.get("script")
@@ -181,7 +181,7 @@ def _described(tool_input: Payload) -> str | None:
 
 
 def _newest_files(folder: str, name: str = "", since: datetime | None = None) -> Iterator[tuple[str, bytes]]:
-    """The newest entries of ``folder``, each with its content or the content of its file ``name``."""
+    """Yields the newest entries of ``folder``, each with its content or the content of its file ``name``."""
     # Entries that were not written after ``since`` are skipped, and only as much is read as one file may have: a
     # starting agent must not wait until all files are read.
     left = _LARGEST_FILE
@@ -195,18 +195,18 @@ def _newest_files(folder: str, name: str = "", since: datetime | None = None) ->
 def _is_written(path: str, since: datetime | None) -> bool:
     if not since:
         return True
-    from gaia_sessions.hosts.evidence import file_written_at  # only an event that waits says since when
+    from gaia_sessions.hosts.evidence import file_written_at  # only a waiting event has a ``since``
 
     written = file_written_at(CLAUDE_CODE, path)
     return written is not None and written - since >= -_COARSENESS
 
 
 def _entries_about(host_agent_id: str, journals: Iterable[tuple[str, bytes]]) -> Iterator[tuple[str, Payload]]:
-    """The entries of journals that name this agent, each with the name of its journal."""
+    """Yields the entries of journals that name this agent, each with the name of its journal."""
     left = _MOST_DECODED
     for name, data in journals:
         for line in _lines_with(host_agent_id.encode(), data):
-            # Too long lines are skipped, and no more is decoded than there is time for.
+            # Lines that are too long are skipped, and no more is decoded than there is time for.
             left -= max(len(line), _SHORT_LINE)
             if left < 0:
                 return
@@ -216,7 +216,7 @@ def _entries_about(host_agent_id: str, journals: Iterable[tuple[str, bytes]]) ->
 
 
 def _lines_with(text: bytes, data: bytes) -> Iterator[bytes]:
-    """The lines of ``data`` that have ``text`` and are not too long; no other line is split off."""
+    """Yields the lines of ``data`` that contain ``text`` and are not too long, without copies of other lines."""
     end = 0
     while (found := data.find(text, end)) >= 0:
         start, end = data.rfind(b"\n", 0, found) + 1, data.find(b"\n", found)
@@ -226,7 +226,7 @@ def _lines_with(text: bytes, data: bytes) -> Iterator[bytes]:
 
 
 def _workflow_file(folder: str, task_id: str) -> Payload:
-    """The file of the workflow with this task; empty if there is none, as for the task of an agent."""
+    """Returns the file of the workflow with this task; empty if it has none, or if the task is an agent's."""
     left = _MOST_DECODED
     for name, data in _newest_files(folder) if task_id else ():
         if name.endswith(".json") and len(data) <= left and task_id.encode() in data:
@@ -245,5 +245,5 @@ def _read(folder: str, name: str) -> bytes:
 
 
 def _element(text: str, name: str) -> str:
-    """The text of an element of a notification, whatever its length."""
+    """Returns the text of an element of a notification, whatever its length."""
     return text.partition(f"<{name}>")[2].partition(f"</{name}>")[0].strip()

@@ -45,7 +45,7 @@ _LONGEST_RESPONSE = 1 << 20
 
 
 def rewrite_prompt(tool_input: Payload, addition: str) -> dict[str, object]:
-    """The reply that adds ``addition`` to the prompt of a delegation."""
+    """Returns the reply that adds ``addition`` to the prompt of a delegation."""
     # Without the decision, the addition had no effect.
     return {"permissionDecision": "allow", "updatedInput": with_addition(tool_input, "message", addition)}
 
@@ -125,7 +125,7 @@ def _interruption(payload: HookPayload, agent: str, how: str) -> Event:
 
 
 def _agent_meant(payload: HookPayload) -> str | None:
-    """The agent that a tool acts on: its ID, its path, or its name below the agent that uses the tool."""
+    """Returns the agent that a tool acts on: its ID, its path, or its name below the agent that uses the tool."""
     target = key_in(payload.tool_input, "target")
     if not target or target.startswith("/"):
         return target
@@ -188,7 +188,7 @@ def _agent_name(payload: HookPayload) -> str:
 
 
 def _agent(payload: HookPayload, transcript: str) -> str | None:
-    """The agent's path, if it has one, else its ID."""
+    """Returns the agent's path, if it has one, else its ID."""
     agent = payload.key("agent_id")
     if not agent:
         return None
@@ -200,7 +200,7 @@ def _agent(payload: HookPayload, transcript: str) -> str | None:
 
 
 def _response(payload: HookPayload) -> Payload:
-    """The object that a tool returned, which this host reports as text; empty if it is no object."""
+    """Returns the object that a tool returned, which this host reports as text; empty if the text is no object."""
     from gaia_sessions.errors import InvalidInput
     from gaia_sessions.jsonio import strict
 

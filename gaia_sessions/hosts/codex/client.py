@@ -127,7 +127,7 @@ class Codex:
         }
 
     def _total(self) -> Usage:
-        """What all requests of its conversation used so far, by its file and by its stdout."""
+        """Returns what all requests of its conversation used so far, as its file and its stdout say."""
         # The rollout file has a sum over the whole conversation for each request. Stdout has it only at the end
         # of the turn, and with ``--ephemeral`` there is no file.
         in_file, told = self._rollout.total(self.conversation_id), self._told
@@ -175,7 +175,7 @@ class _Rollout:
         return self._path is not None
 
     def total(self, conversation_id: str | None) -> Usage:
-        """What all requests of the conversation used so far, under our names. The input includes cached tokens."""
+        """Returns what all requests of the conversation used so far, under our names. Input includes cached tokens."""
         if conversation_id is not None and self._path is None:
             days = os.path.join(glob.escape(self._folder), "*", "*", "*")
             pattern = os.path.join(days, f"rollout-*-{conversation_id}.jsonl")
@@ -202,12 +202,12 @@ class _Rollout:
 
 
 def _arguments(words: Sequence[str]) -> Sequence[str]:
-    """The arguments of ``exec``, with or without the word ``exec`` in ``words``."""
+    """Returns the arguments of ``exec``, with or without the word ``exec`` in ``words``."""
     found = words[2:] if words[1:2] and words[1] in _EXEC else words[1:]
     return found[:-1] if found[-1:] == ["--"] else found
 
 
 def _call_line(item: Payload) -> str:
-    """A line for a call of a tool: its kind, and its first argument."""
+    """Returns a line for a call of a tool: its kind, and its first argument."""
     given = next((item[key] for key in ("command", "query", "tool") if isinstance(item.get(key), str)), "")
     return f"  {visible_line(text_in(item, 'type'), _LONGEST_CALL)}: {visible_line(str(given), _LONGEST_CALL)}\n"

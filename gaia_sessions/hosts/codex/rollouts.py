@@ -25,7 +25,7 @@ _TURN_BEGINS = "turn_context"
 
 
 def end_in_rollout(run: Run) -> ReportedEnd | None:
-    """The end of a run whose agent's latest turn was aborted, unless that was before the run."""
+    """Returns the end of a run whose agent's latest turn was aborted; None if that was before the run."""
     try:
         newest_first = lines_backwards(CODEX, run.get("transcript_path", ""), _LAST_BYTES)
         latest = next((entry for line in newest_first if _is_of_turn(entry := _entry(line))), {})
@@ -37,7 +37,7 @@ def end_in_rollout(run: Run) -> ReportedEnd | None:
 
 
 def _entry(line: bytes) -> Payload:
-    """The entry in ``line``; empty without parsing if the line says nothing about turns, since it may be long."""
+    """Returns the entry in ``line``. A line may be long, so one that says nothing about turns is not parsed: empty."""
     return object_in_bytes(line) if any(name.encode() in line for name in (*_OF_TURNS, _TURN_BEGINS)) else {}
 
 

@@ -24,12 +24,12 @@ _ABORTED = "ABORTED"
 
 
 def rewrite_prompt(tool_input: Payload, addition: str) -> dict[str, object]:
-    """The reply that adds ``addition`` to the prompt of a delegation."""
+    """Returns the reply that adds ``addition`` to the prompt of a delegation."""
     return {"tool_input": with_addition(tool_input, "prompt", addition)}
 
 
 def _keys(payload: HookPayload) -> dict[str, object]:
-    """The keys of the delegation in ``payload``; empty for another tool."""
+    """Returns the keys of the delegation in ``payload``; empty for another tool."""
     # The use of a tool by a sub-agent looks like the main agent's. Only ``invoke_agent`` starts a sub-agent.
     agent_name, prompt = key_in(payload.tool_input, "agent_name"), payload.tool_input.get("prompt")
     if payload.raw.get("tool_name") != _TOOL or not agent_name or not isinstance(prompt, str):
@@ -38,7 +38,7 @@ def _keys(payload: HookPayload) -> dict[str, object]:
 
 
 def content_key(agent_name: str, prompt: str) -> str:
-    """What replaces the ID of a delegation: equal for equal words."""
+    """Returns the key that replaces the ID of a delegation: equal words have equal keys."""
     # The same words are another delegation after the first one has ended. The same words twice at once count as one.
     # Our hooks' additions do not count: the host may report the return with the rewritten prompt.
     content = "\0".join((agent_name, _without_additions(prompt)))

@@ -32,7 +32,7 @@ _FIGURES = {
 
 
 def _keys(payload: HookPayload) -> dict[str, object]:
-    """The keys of the delegation in ``payload``; empty for another tool."""
+    """Returns the keys of the delegation in ``payload``; empty for another tool."""
     # In 0.24.4 ``tool_call_id`` leads from the agent's own events to its delegation. In 0.15.10 only the events before
     # and after the tool share an ID, ``tool_use_id``, and the agent's own events do not have it.
     tool_use_id = payload.key(_CALL) or payload.key("tool_use_id")
@@ -86,7 +86,7 @@ def _post_tool_use(payload: HookPayload) -> list[Event]:
 
 
 def _figures(display: Payload) -> dict[str, object]:
-    """What the agent used. The host adds up all its requests, so this is also what the run consumed."""
+    """Returns what the agent used. The host adds up all the agent's requests, so this is also what the run consumed."""
     usage = figures_in(object_in(display, "executionSummary"), _FIGURES)
     return {"usage": usage, "consumed": usage} if usage else {}
 
@@ -127,6 +127,6 @@ READERS: EventReaders = {
 
 DENIES = denial
 REPLIES = (host_events.RETURNED, host_events.SESSION_START)
-"""A rewritten prompt and a note to a start had no effect in any run."""
+"""A rewritten prompt, and a note as the reply to a start, had no effect in any run."""
 
 SUBAGENT_STOP = ("PostToolUse", "SubagentStop")

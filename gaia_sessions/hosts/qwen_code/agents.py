@@ -1,5 +1,5 @@
 """Qwen Code's events about a sub-agent itself, as seen in runs of 0.24.4. 0.15.10 has no such keys, so its events about
-agents are ignored. Never read the return of a foreground delegation here.
+agents are ignored. The return of a foreground delegation must not be read here.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _OUTCOMES = {"completed": COMPLETED, "failed": FAILED, "cancelled": ABANDONED}
 
 
 def delegation(payload: HookPayload, keys: dict[str, object], programs: tuple[str, ...]) -> Event:
-    """A delegation whose start will be reported; ``keys`` are its own."""
+    """Returns a delegation whose start will be reported; ``keys`` are the keys of the delegation."""
     background = payload.tool_input.get("run_in_background")
     return payload.delegation(
         payload.tool_input.get("prompt"),
@@ -31,7 +31,7 @@ def delegation(payload: HookPayload, keys: dict[str, object], programs: tuple[st
 
 
 def launch(payload: HookPayload, keys: dict[str, object], agent_name: str | None) -> list[Event]:
-    """The delegation returned at once, and its agent works on in the background."""
+    """Returns the start for a delegation that returned at once: its agent continues in the background."""
     if not agent_name:
         return []
     # The ID of an agent is its type and the ID of the call that started it. No two calls that run have the same ID.
@@ -40,7 +40,7 @@ def launch(payload: HookPayload, keys: dict[str, object], agent_name: str | None
 
 
 def start(payload: HookPayload, programs: tuple[str, ...]) -> list[Event]:
-    """An agent starts, or a message woke it."""
+    """Returns the start of an agent, or its start again after a message woke it."""
     keys = _keys(payload)
     if not keys or "prompt_id" not in payload.raw:
         return []
@@ -48,7 +48,7 @@ def start(payload: HookPayload, programs: tuple[str, ...]) -> list[Event]:
 
 
 def stop(payload: HookPayload) -> list[Event]:
-    """An agent in the background stopped."""
+    """Returns the stop of an agent in the background."""
     keys, transcript = _keys(payload), payload.text("agent_transcript_path")
     # An agent in the foreground has no transcript of its own. Its stop is ignored: the return of its delegation says
     # the same, and whether the agent reached a limit.
@@ -63,7 +63,7 @@ def stop(payload: HookPayload) -> list[Event]:
 
 
 def main_stop(payload: HookPayload, tasks: list[Json]) -> list[Event]:
-    """The main agent's turn ended. ``tasks`` are all tasks of the conversation, those that have ended too."""
+    """Returns the end of the main agent's turn. ``tasks`` are all tasks of the conversation, also ended ones."""
     listed = [task for task in tasks[-host_events.MOST_RUNNING :] if isinstance(task, dict) and key_in(task, "id")]
     running = [key_in(task, "id") for task in listed if task.get("status") == "running"]
     ends = [event for task in listed for event in _ends(payload, task)]
@@ -71,7 +71,7 @@ def main_stop(payload: HookPayload, tasks: list[Json]) -> list[Event]:
 
 
 def _ends(payload: HookPayload, task: Payload) -> list[Event]:
-    """The end of a background agent, by its task."""
+    """Returns the end of a background agent, by the agent's task."""
     # Nothing else reports the failure of a background agent. If the agent did its work, its stop says more.
     outcome = _OUTCOMES.get(key_in(task, "status") or "")
     if not outcome:
@@ -81,7 +81,7 @@ def _ends(payload: HookPayload, task: Payload) -> list[Event]:
 
 
 def _keys(payload: HookPayload) -> dict[str, object]:
-    """The agent and its delegation; empty if the ID is not made of the agent's type and a call."""
+    """Returns the agent and its delegation; empty if the agent's ID is not made of its type and the ID of a call."""
     agent, name = payload.key("agent_id"), payload.key("agent_type")
     if not agent or not name or not agent.startswith(f"{name}-"):
         return {}
