@@ -60,7 +60,7 @@ def _command(name: str, failed: str = "") -> Callable[[Callable[..., int | None]
             return code
 
         run.__doc__ = COMMANDS[name]
-        run.__dict__.update(function.__dict__)  # click keeps the options there until it makes the command
+        run.__dict__.update(function.__dict__)  # click keeps the options in this attribute until it makes the command
         command = declare()(run)
         command.epilog = f"gaia-sessions {name} does the same and more."
         group.add_command(command, name)

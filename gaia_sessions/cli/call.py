@@ -27,7 +27,7 @@ _CONTEXT_SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width":
 
 
 class _Directory(click.ParamType[str]):
-    """The type of ``--root``: from now on, every printed command repeats this option."""
+    """The type of ``--root``. When a folder was typed, every printed command repeats the option."""
 
     name = "directory"
 
@@ -52,8 +52,8 @@ ID = click.argument("agent_id", metavar="ID")
 HOST_AGENT = click.option(
     "--host-agent",
     nargs=2,
-    metavar="SESSION AGENT",
-    help="Select the session by the client's IDs of the conversation and the agent, instead of by ID.",
+    metavar="CONVERSATION AGENT",
+    help="Select the session by two IDs of the client, that of the conversation and that of the agent.",
 )
 """For agents, which do not know the ID of their session; ``Call.chosen_session`` finds the session."""
 
@@ -72,7 +72,7 @@ class Call:
         self._sessions: Sessions | None = None
 
     def session_root(self) -> str:
-        """Returns the root; prints a notice if the search skipped another user's project."""
+        """Returns the root; prints a notice if the search for the root skipped another user's project."""
         from gaia_sessions.system.project_root import find_root_and_skipped, working_directory
 
         root, skipped = find_root_and_skipped(self.root, os.environ, working_directory())
@@ -93,7 +93,7 @@ class Call:
         return self._sessions
 
     def says_there_is_no_root(self) -> bool:
-        """Prints on stderr that the root does not exist, if so, and returns whether it did; never for a program."""
+        """Returns whether this printed on stderr that the root does not exist; prints nothing for a program."""
         if self.as_json or os.path.exists(self.sessions().root):
             return False
         from .render.plain import no_sessions_line
@@ -108,14 +108,14 @@ class Call:
         return records.has(self.sessions(), agent_id)
 
     def session_id(self, typed_id: str, *, writes: bool = False) -> str:
-        """Returns the ID that ``typed_id`` means; if the command ``writes``, prints which session that is."""
+        """Returns the ID that ``typed_id`` means; if the command ``writes``, also prints this ID."""
         # Text that means no session is returned unchanged: the store reports it missing.
         if is_generated_id(typed_id) or not is_agent_id(typed_id) or self.has(typed_id):
             return typed_id
         from .typed_ids import resolve_id
 
         found = resolve_id(self.sessions(), typed_id)
-        # Nothing is printed for the end of a generated ID: ``list`` shows that end.
+        # If ``typed_id`` is the end of a generated ID, nothing is printed: ``list`` shows that end.
         is_as_listed = is_generated_id(found) and found.endswith(f"-{typed_id}")
         if writes and found != typed_id and not is_as_listed:
             output.print_aside("session_taken", f"using session {found} for {typed_id}", as_json=self.as_json)
@@ -132,7 +132,7 @@ class Call:
         return self.session_id(given(agent_id, "agent_id"), writes=writes)
 
     def notice_if_abandoned(self, agent_id: str) -> None:
-        """Prints a notice if the session was cancelled, so that the write that just happened ended it."""
+        """Prints a notice if the session is cancelled: then the write that just happened has ended the session."""
         from gaia_sessions.api import records
         from gaia_sessions.session.phases import is_abandoned
 
@@ -159,7 +159,7 @@ class Call:
                 output.print_notice(message.code, str(message), message.hint, as_json=self.as_json)
 
     def explain_missing(self, missing: SessionNotFound) -> None:
-        """Adds the root to ``missing``, and a hint at what the user may have meant."""
+        """Adds the root to ``missing``, and a hint at the ID that the user perhaps meant."""
         if self._sessions is not None:
             from .typed_ids import explain
 
@@ -174,7 +174,7 @@ class Call:
 
 
 def given(value: _Value | None, name: str) -> _Value:
-    """Returns ``value``; raises click's error for the missing parameter ``name`` if it is None."""
+    """Returns ``value``; if it is None, raises click's error for the missing parameter ``name``."""
     if value is None:
         raise click.MissingParameter(ctx=click.get_current_context(), param=param_of(name))
     return value

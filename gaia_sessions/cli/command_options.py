@@ -1,4 +1,4 @@
-"""Options of ``run`` and ``send`` for their command: its limits, its client, its folder."""
+"""Options of ``run`` and ``send`` for the command that they start: its limits, its client, its folder."""
 
 from __future__ import annotations
 

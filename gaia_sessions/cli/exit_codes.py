@@ -17,7 +17,7 @@ CODES_OF_REPORTS = {
     "timeout": EXIT_TIMEOUT,
     "not_found": 3,
 }
-"""The exit code of each status of ``report`` and ``wait``, the worst last."""
+"""The exit code for each status in ``report`` and ``wait``, the worst last."""
 
 EXIT_CODES = {
     EXIT_DONE: ("done, yes", "done, or the answer is yes"),
@@ -36,7 +36,7 @@ EXIT_CODES = {
         "the system refused the operation, or the sessions belong to another user; nothing was changed",
     ),
     9: ("written, durability unknown", "the change is written, but the disk did not confirm it"),
-    10: ("cancelled", "the session, or one above it, is cancelled"),
+    10: ("cancelled", "the session, or a session above it, is cancelled"),
     EXIT_WORK_FAILED: ("the work failed", "`run`, `send`, `report`, `wait`: the work failed"),
     EXIT_BUG: ("bug", "a bug in gaia-sessions: stderr names a log"),
     EXIT_TIMEOUT: ("not ended", "`run`, `send`, `report`, `wait`: the work reached its time limit, or has not ended"),

@@ -38,10 +38,10 @@ GROUPS = {
         "get": "Print the record of a session as JSON, as it is stored.",
         "should-resume": "Check whether a session can be resumed: exit code 0 or 1.",
         "finalize": "End a session as completed, failed or abandoned.",
-        "send": "Send a message to an agent, and print its answer: a turn.",
+        "send": "Send a message to an agent, and print its answer.",
         "stats": "Show how sessions ended, and how long their phases took.",
         "turn": "Add a turn to the transcript: what was sent and answered.",
-        "context": "Show what an agent is given of earlier turns when resumed.",
+        "context": "Show what a resumed agent is told of earlier turns.",
         "state": "Store what agents hand each other: set, get, unset, incr.",
         "todo": "Manage the todos of a session: add, done, cancel, list.",
         "skill": "Record which skills an agent loaded.",
@@ -55,27 +55,27 @@ GROUPS = {
         "events": "Show what happened to a session, and how that is known.",
         "transcript": "Show the messages of a session in order, or add a message.",
         "rm": "Remove sessions that you name.",
-        "reconcile": "End runs whose agent is gone, although nobody reported an end.",
+        "reconcile": "End runs whose agent is gone without reporting an end.",
         "repair": "Remove text that follows the record in its file.",
         "import": "Import whole sessions from other folders.",
         "schema": "Print the JSON Schema of state.json.",
     },
 }
-"""The commands by reader. The first screen has a line for each command of the first group, and names of the others."""
+"""The commands by reader. The first screen describes the commands of the first group, and only names the others."""
 
 COMMANDS = {name: said for group in GROUPS.values() for name, said in group.items()}
 
 HIDDEN = {"hook": "hook", "help": "help", "version": "version", "ls": "list", "ps": "list"}
-"""Commands that ``--help`` does not list: the one for hosts, and names that people try first."""
+"""Commands that ``--help`` does not list: the command for hosts, and names that people try first."""
 
 NO_COMMAND_GIVEN = "no command given"
 
 SHARED = ("root", "lock_timeout", "as_json")
-"""Options of every command: each help shows them in one line."""
+"""The options of every command; each ``--help`` shows these options in one line."""
 
 
 class _HelpFormatter(click.HelpFormatter):
-    """Breaks no line at a hyphen: names of commands, options and hosts have hyphens."""
+    """A formatter that breaks no line at a hyphen: names of commands, options and hosts have hyphens."""
 
     _GLUE = "\0"
 
@@ -105,7 +105,7 @@ class Command(click.Command):
 
 
 class CommandBehindDashes(Command):
-    """A command that takes another command after ``--``: its function gets those words as ``command``."""
+    """A command that takes another command after ``--``: its function gets the words of that command as ``command``."""
 
     def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
         return [*super().collect_usage_pieces(ctx), "-- COMMAND [ARGS]..."]
@@ -114,7 +114,7 @@ class CommandBehindDashes(Command):
         own = [*takewhile(lambda word: word != "--", args)]
         words = args[len(own) + 1 :]
         missing = None if words or ctx.resilient_parsing else click.UsageError(NO_COMMAND_GIVEN, ctx)
-        if missing and own[:1] and not own[0].startswith("-"):  # these words may be the command, with its own options
+        if missing and own[:1] and not own[0].startswith("-"):  # these can be the other command's
             raise missing
         left = super().parse_args(ctx, own)  # this prints the help for --help
         if missing:
@@ -132,7 +132,7 @@ class Group(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if self.get_command(ctx, args[0]) is None and not ctx.resilient_parsing:
-            ctx.args = args  # click has emptied it; ``mistakes`` needs these words
+            ctx.args = args  # click has emptied ``ctx.args``; ``mistakes`` needs these words
             raise click.NoSuchCommand(args[0], ctx=ctx)
         return super().resolve_command(ctx, args)
 
@@ -156,7 +156,7 @@ class Commands(Group):
         return command
 
     def get_help_option(self, ctx: click.Context) -> click.Option | None:
-        """Makes ``--help`` run after all other options: ``--all`` may follow it."""
+        """Makes ``--help`` run after all other options: ``--all`` can follow ``--help``."""
         option = super().get_help_option(ctx)
         if option:
             option.is_eager = False
@@ -202,7 +202,7 @@ def show_help_without_command(ctx: click.Context, /, **_shared: object) -> int:
 
 
 def asks_for_json(command: click.Command, words: list[str]) -> bool:
-    """Returns whether ``words`` have ``--json`` as an option, not as a value or an argument."""
+    """Returns whether ``words`` contain ``--json`` as an option, not as a value or an argument."""
     position, value_counts = 0, _value_counts(command)
     while position < len(words) and words[position] != "--":
         word = words[position]

@@ -42,7 +42,7 @@ def main(arguments: list[str] | None = None, group: click.Group = commands, name
     try:
         code: int = group.main(argv, prog_name=name, standalone_mode=False)
         output.flush_result()
-    except SystemExit:  # click raises it if the reader of its help closed the pipe
+    except SystemExit:  # click raises this error if the reader of the help closed the pipe
         code = EXIT_DONE
     except (KeyboardInterrupt, click.Abort):
         code = _print_error(
@@ -86,7 +86,7 @@ def _as_sessions_error(error: Exception, argv: list[str], name: str) -> Sessions
 
 
 def _of_system(error: OSError) -> StoreFailure:
-    """Returns the error for a failure to load a module, or of click to write its help."""
+    """Returns our error if a module cannot be loaded, or if click cannot write the help."""
     # All other failures of the system are reported where they occur.
     if error.filename is not None:
         return StoreFailure("load", str(error.filename), error.strerror or str(error))

@@ -22,16 +22,16 @@ if TYPE_CHECKING:
 
 PROGRAM = "gaia-sessions"
 _LONGEST_LINE = 144
-"""The longest line that is repeated with its correction: with the text around it, two lines of a terminal."""
+"""The longest corrected line that a hint repeats: with the words before, it fills two lines of a terminal."""
 
 _CUTOFF = 0.8
-"""How similar a misspelt word must be: ``aproval`` suggests ``approval``, ``running`` does not suggest ``planning``."""
+"""How similar a suggestion must be: ``aproval`` suggests ``approval``, ``running`` does not suggest ``planning``."""
 
 _WITHOUT_ID = {
     **dict.fromkeys(["approve", "deny"], "gaia-sessions pending shows who waits, and what to type"),
-    "rm": "`gaia-sessions list` shows the IDs; all old ones: `gaia-sessions cleanup`",
+    "rm": "the IDs: `gaia-sessions list`; to remove old ones: `gaia-sessions cleanup`",
 }
-"""Hints for commands that should not suggest ``latest``: the user may not expect which session that is."""
+"""Hints for commands that should not suggest ``latest``: perhaps the user thinks of another session."""
 
 _MOST_AGENTS = 5
 
@@ -40,7 +40,7 @@ _STOP = "stop the agent in its client; to cancel its work: gaia-sessions cancel 
 _PAUSE = "an agent pauses with this last line: [gaia-sessions: approval] QUESTION"
 _UNCANCEL = "nobody can undo a cancellation; for new work: gaia-sessions create"
 _REOPEN = "nobody can undo an end; to continue: gaia-sessions create --continues ID"
-_PURGE = "one session: `gaia-sessions rm ID`; all old ones: `gaia-sessions cleanup`"
+_PURGE = "one session: `gaia-sessions rm ID`; old sessions: `gaia-sessions cleanup`"
 _EXPORT = "to export, copy the session's folder; to import: gaia-sessions import DIR"
 _END = "to end a session: gaia-sessions finalize ID completed|failed|abandoned"
 _EDIT = "gaia-sessions update ID takes --phase PHASE, -m KEY=VALUE, --error TEXT"
@@ -105,7 +105,7 @@ NO_COMMAND = {
     **dict.fromkeys(["edit", "modify", "change"], _EDIT),
     **dict.fromkeys(["config", "configure", "settings"], _CONFIG),
 }
-"""Words without a command, each with the hint what to do."""
+"""Words that no command replaces, each with a hint that says what to do."""
 
 OPTIONS = {
     **dict.fromkeys(["--status", "--state"], ("--state", "--phase", "outcome")),
@@ -135,7 +135,7 @@ OPTIONS = {
 
 
 def explain(error: click.UsageError, argv: list[str]) -> UsageError:
-    """Returns our error for an ``error`` of click about the words ``argv``."""
+    """Returns our error for an ``error`` that click raised about the words ``argv``."""
     ctx = error.ctx
     if ctx is None:
         return UsageError(error.format_message(), "type --help after the name of a command to see its options")
@@ -151,7 +151,7 @@ def explain(error: click.UsageError, argv: list[str]) -> UsageError:
 
 
 def correct(error: UnknownWord, argv: list[str], program: str) -> None:
-    """Replaces the hint of ``error`` by the corrected line, if the word is misspelt or belongs to another option."""
+    """Writes the corrected line into the hint of ``error``, if the word is misspelt or belongs to another option."""
     typed = str(error.word)
     word = WORDS.get(typed.casefold(), typed.casefold())
     options = [("", error.known), *error.other_options.items()]
@@ -166,13 +166,13 @@ def correct(error: UnknownWord, argv: list[str], program: str) -> None:
 
 
 def _with_word(argv: list[str], typed: str, meant: str) -> list[str] | None:
-    """Returns ``argv`` with ``meant`` in place of ``typed``; None if ``typed`` is in more than one place."""
+    """Replaces ``typed`` in ``argv`` with ``meant``; returns None if ``argv`` contains ``typed`` more than once."""
     is_clear = sum(word.count(typed) for word in argv) == 1
     return [word.replace(typed, meant) for word in argv] if is_clear else None
 
 
 def _with_option(argv: list[str], typed: str, option: str, meant: str) -> list[str] | None:
-    """Returns ``argv`` with ``option`` and ``meant`` in place of ``typed`` and its option; None if that is unclear."""
+    """Replaces ``typed`` and its option in ``argv`` with ``meant`` and ``option``; returns None if that is unclear."""
     names = [word.partition("=")[0] for word in argv]
     for place, word in enumerate(argv):
         own, equals, value = word.partition("=")
@@ -202,7 +202,7 @@ def _command_hint(error: click.NoSuchCommand, ctx: click.Context, argv: list[str
 
 
 def _line(ctx: click.Context, meant: str, argv: list[str]) -> str | None:
-    """Returns ``argv`` with the words ``meant`` in place of the command; None if they do not fit the rest."""
+    """Replaces the command in ``argv`` with the words ``meant``; returns None if the other words do not fit."""
     # The first words after the command replace the words of ``meant`` in capitals.
     before, rest = argv[: len(argv) - len(ctx.args)], ctx.args[1:]
     places = [word for word in meant.split() if word.isupper()]
@@ -214,7 +214,7 @@ def _line(ctx: click.Context, meant: str, argv: list[str]) -> str | None:
 
 
 def _takes(ctx: click.Context, words: list[str]) -> bool:
-    """Returns whether ``words`` are a command of the group of ``ctx`` with valid arguments."""
+    """Returns whether ``words`` are a command and valid arguments for it; ``ctx`` is of the group with the command."""
     command, place = ctx.command, 0
     while isinstance(command, click.Group):
         inner = command.get_command(ctx, words[place])
@@ -269,7 +269,7 @@ def _form_hint(ctx: click.Context) -> str:
 
 
 def _no_command_hint(error: click.UsageError, ctx: click.Context) -> str | None:
-    """Returns an example of the command with another command after ``--``, if that is missing."""
+    """Returns an example with a command after ``--``, if the command after ``--`` is missing."""
     names = [one.human_readable_name for one in ctx.command.params if isinstance(one, click.Argument) and one.required]
     words = [ctx.command_path, *(name.partition("|")[0] for name in names), "--", "./agent"]
     is_missing = error.message == NO_COMMAND_GIVEN
@@ -277,7 +277,7 @@ def _no_command_hint(error: click.UsageError, ctx: click.Context) -> str | None:
 
 
 def _id_hint(ctx: click.Context, argv: list[str]) -> str | None:
-    """Returns a hint for a missing ID if the command takes only IDs: ``$(...)`` may have printed none."""
+    """Returns a hint for a missing ID if the command takes only IDs: perhaps a ``$(...)`` printed none."""
     names = [param.name for param in ctx.command.params if isinstance(param, click.Argument)]
     if names not in (["agent_id"], ["agent_ids"]):
         return None

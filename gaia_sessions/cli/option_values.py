@@ -27,7 +27,7 @@ METADATA = click.option(
     "--metadata",
     metavar="JSON|-",
     multiple=True,
-    help="JSON object to merge into the metadata (top level only); - reads standard input; can be repeated.",
+    help="JSON object to merge into the metadata (top level only). Use - to read it from stdin. Can be repeated.",
 )
 PAIRS = click.option(
     "-m", "--meta", "pairs", metavar="KEY=VALUE", multiple=True, help="Metadata with a text value; can be repeated."
@@ -35,7 +35,7 @@ PAIRS = click.option(
 
 
 class Names(click.ParamType[list[str]]):
-    """Names with commas between them, without empty ones."""
+    """A type for names with commas between them; empty names are left out."""
 
     name = "names"
 
@@ -55,7 +55,7 @@ def with_tools(command: Function) -> Function:
 def allowed_tools(
     call: Call, tools: list[str] | None, available: list[str] | None, agent_name: str, parent_id: str | None
 ) -> list[str] | None:
-    """Returns those of ``tools`` that the agent can use; prints the others on stderr."""
+    """Returns the ``tools`` that the agent can use; prints the others on stderr."""
     if tools is None:
         if available is not None:
             raise UsageError("--available needs --tools", "add the tools that the agent can use: --tools A,B")
@@ -72,7 +72,7 @@ APP = click.option("--app", metavar="A", help="Only sessions of this app.  [defa
 
 
 def with_owner(command: Function) -> Function:
-    """Adds the options for the shared state and the own state of a new session; ``keys_of`` reads the latter."""
+    """Adds the options for the shared keys and the own keys of a new session; ``keys_of`` reads the own keys."""
     app = click.option("--app", metavar="A", help="Share the keys app:KEY of this app. Needs --user.")
     user = click.option("--user", metavar="U", help="Share the keys user:KEY of this user of the app. Needs --app.")
     state = click.option(
@@ -103,7 +103,7 @@ def json_value(typed: str, option: str, example: str = """a text needs double qu
 
 
 STDIN = "-"
-"""Typed in place of a text, it means standard input."""
+"""If a user types this instead of a text, the text comes from standard input."""
 
 _EXAMPLE = """--metadata '{"key": "value"}'"""
 
@@ -137,7 +137,7 @@ def _load(metadata: str) -> dict[str, Json]:
 
 
 def _reject_other_forms(metadata: str) -> None:
-    """Raises an error with a better hint for a pair, the name of a file, or an empty value."""
+    """Raises an error with a better hint for a KEY=VALUE pair, the name of a file, or an empty value."""
     if not metadata.strip():
         raise InvalidInput("the value is empty", "--metadata", f"type {_EXAMPLE}, or omit the option")
     path = metadata.removeprefix("@")
@@ -211,7 +211,7 @@ class Time(click.ParamType[datetime]):
 
 
 class Length(click.ParamType[float]):
-    """A length of time with its unit, or a number of ``name``, the unit of the result."""
+    """A length of time with its unit, or a number in the unit ``name``, which the result has too."""
 
     def __init__(self, unit: str, name: str) -> None:
         self._unit = unit

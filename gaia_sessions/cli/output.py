@@ -1,6 +1,6 @@
-"""The output of a command: results go to stdout, everything else to stderr. A closed pipe is no error.
+"""The output of a command: results go to stdout, everything else to stderr. A closed pipe is not an error.
 
-JSON is always UTF-8. Text has the encoding of its stream, and lines that fit the terminal.
+JSON is always UTF-8. Text has the encoding of its stream, and its lines fit the terminal.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _TYPED_ROOTS: list[tuple[str, Iterable[str]]] = []
 
 
 def prepare_streams() -> None:
-    """Makes sure that both streams exist, and escape what their encoding cannot express."""
+    """Makes sure that both streams exist, and that they escape characters that their encoding does not have."""
     repeat_root(None)
     codecs.register_error(_IN_ASCII, _in_ascii)
     sys.stdout = _prepare_stream(sys.stdout)
@@ -69,7 +69,7 @@ def repeat_root(typed: str | None, commands: Iterable[str] = ()) -> None:
 
 
 def with_root(hint: str) -> str:
-    """Returns ``hint`` with the typed ``--root`` added to each of its commands without one."""
+    """Adds the typed ``--root`` to each command in ``hint`` that has no ``--root``."""
     if not _TYPED_ROOTS:
         return hint
     import re
@@ -183,12 +183,12 @@ def draw_to_stderr(text: str) -> None:
 
 
 def stdout_width() -> int:
-    """Returns the columns of stdout; 0 if it is no terminal."""
+    """Returns the columns of stdout; 0 if stdout is not a terminal."""
     return _width(sys.stdout)
 
 
 def stderr_width() -> int:
-    """Returns the columns of stderr; 0 if it is no terminal."""
+    """Returns the columns of stderr; 0 if stderr is not a terminal."""
     return _width(sys.stderr)
 
 
@@ -234,12 +234,12 @@ def draw(table: Callable[[TextIO, int], str]) -> None:
 
 
 def is_stdout_terminal() -> bool:
-    """Whether a person reads the result."""
+    """Returns whether a person reads the result."""
     return sys.stdout.isatty()
 
 
 def is_stderr_terminal() -> bool:
-    """Whether a person reads stderr; a program may read the result."""
+    """Returns whether a person reads stderr; a program can read the result at the same time."""
     return sys.stderr.isatty()
 
 
@@ -267,12 +267,12 @@ def _write(write: Callable[[], object]) -> bool:
 
 def unwritten(error: OSError) -> StoreFailure:
     """Returns the error for a result that cannot be written after the command has done its work."""
-    hint = "the command has done its work, but its output is lost: redirect the output to another place"
+    hint = "the command did its work, but its output is lost; redirect the output to another place"
     return StoreFailure("write the output", "stdout", error.strerror or str(error), hint)
 
 
 def discard_buffered(stream: TextIO) -> None:
-    """Discards the buffer of ``stream``; else its write would fail again when the process ends."""
+    """Discards the buffer of ``stream``; otherwise the write would fail again when the process ends."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, stream.fileno())
     os.close(nowhere)

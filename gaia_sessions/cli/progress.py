@@ -56,7 +56,7 @@ class ReadingLine(_Drawn):
 
 
 class Progress(_Drawn):
-    """Shows how many sessions have ended, and one that works; sessions that wait for a person come first."""
+    """Shows how many sessions have ended, and one that has not: if possible, one that waits for a person."""
 
     def __init__(self, sessions: Sessions) -> None:
         super().__init__()
@@ -91,7 +91,7 @@ def _cut(text: str, room: int, shortest: int = 0) -> str:
 
 
 def _standing(found: Found, now: datetime) -> str:
-    """Returns ``, working for 3 minutes``, or ``, which asks you to permit Bash`` if its client asks that."""
+    """Returns ``, working for 3 minutes``; if the client asks for a permission, ``, which asks you to permit Bash``."""
     report, stands = found
     alive = stands.alive if stands else None
     if alive and "for" in alive:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _SCOPE_HELP = {
     USER: "Your own settings, for all projects.",
     PROJECT: "The project's settings, shared with the team.",
-    LOCAL: "The project's settings that only you use.  [default where the client has them]",
+    LOCAL: "The project's settings that only you use.  [default, if the client has such settings]",
 }
 
 
@@ -38,7 +38,7 @@ class _Host(click.Choice[str]):
 _HERE = click.option(
     "--here",
     is_flag=True,
-    help="Use the settings of this folder instead of the project's: a client reads those of the folder it starts in.",
+    help="Use the settings in this folder, not the project's: a client reads the settings where it starts.",
 )
 _HOST = click.option(
     "--host",

@@ -20,7 +20,7 @@ def main() -> None:
     """Runs the command line and ends the process."""
     gc.disable()  # a start makes many objects, and hardly any garbage
     words = sys.argv[1:]
-    # A hook bypasses click: that is faster, and a wrong argument cannot end with 2, which hosts take for a veto.
+    # A hook bypasses click: that is faster, and a wrong argument cannot end with 2, which hosts read as a refusal.
     arguments = _hook_arguments(words)
     if arguments is not None:
         words = _run_hook(arguments)
@@ -31,7 +31,7 @@ def main() -> None:
 
 def _run_hook(arguments: list[str]) -> list[str]:
     """Runs the hook and ends the process with 0; returns the words for click if a person typed them."""
-    try:  # a module may be missing while the package is replaced
+    try:  # a module can be missing while the package is replaced
         from gaia_sessions.hook import read_arguments
         from gaia_sessions.hook.run import main as run_hook
         from gaia_sessions.hosts import HOOK
@@ -50,7 +50,7 @@ def _run_hook(arguments: list[str]) -> list[str]:
 def exit_process(code: int) -> NoReturn:
     """Flushes the output and ends the process."""
     try:
-        sys.stdout.flush()  # a command may have written some of its result before it failed
+        sys.stdout.flush()  # a command can write a part of its result before it fails
         sys.stderr.flush()
     except (OSError, ValueError):  # nobody reads the output, but the exit code counts
         pass

@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
 LATEST = "latest"
 _UNSET = frozenset(["none", "null", "undefined"])
-"""Programs print these words if they have no ID; they are never a part of an ID."""
+"""Programs print these words if they have no ID. No command takes these words for a part of an ID."""
 _CUTOFF = 0.8
-"""How similar a suggested ID must be: of five characters, four are right."""
+"""How similar a suggested ID must be: four of five characters are right."""
 _LISTS = "`gaia-sessions list` shows the existing sessions"
 
 
@@ -61,11 +61,11 @@ def other_root_hint(agent_id: str) -> str | None:
         return None
     from shlex import quote  # seldom needed
 
-    return f"it is in another root; add --root {quote(found)}"
+    return f"the session is in another root; add --root {quote(found)}"
 
 
 def explain(missing: SessionNotFound, sessions: Sessions) -> None:
-    """Adds the root to ``missing``, and a hint at what the user may have meant."""
+    """Adds the root to ``missing``, and a hint at the ID that the user perhaps meant."""
     if missing.root is not None:
         return
     hint = _missing_id_hint(missing.agent_id, sessions) if missing.agent_id else None
@@ -100,7 +100,7 @@ def _too_short_hint(typed: str, ids: Iterable[str]) -> str:
     rule = f"type at least {SHORTEST_ABBREVIATION} characters of the ID"
     if len(found) == 1:
         return f"{rule}; did you mean {found[0]}?"
-    listed = f"{len(found)} IDs begin or end like this: gaia-sessions list -q | grep {typed}"
+    listed = f"to see the {len(found)} IDs that fit: gaia-sessions list -q | grep {typed}"
     return f"{rule}; {listed if found else _LISTS}"
 
 

@@ -142,7 +142,7 @@ class Config(HookConfig, LimitsConfig, GuardConfig, StateConfig):
 
     @property
     def enforced_settings(self) -> list[str]:
-        """The names of those settings in use that a client obeys only with ``hooks install --enforce``."""
+        """The names of the settings that are set and that a client obeys only with ``hooks install --enforce``."""
         limits = {name: getattr(self, name) for name in LimitsConfig.__annotations__ if name != "limits_search_tools"}
         names = [name.replace("_", ".", 1) for name, value in limits.items() if value and value != "off"]
         return [*names, *(["guard.mode"] if self.guard_mode != "off" else [])]

@@ -1,6 +1,6 @@
 """Reads one settings file. Loaded only if there is one.
 
-A stranger may have written a project with its settings: only a small regular file is read, and no link is followed.
+A stranger can have written a project and its settings, so only a small regular file is read, and no link is followed.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ _MOST_BYTES = 64 << 10
 
 
 class Unread(Exception):
-    """Why a file is not read, with a hint; ``is_file`` if it is a file that can be corrected."""
+    """Says why a file is not read, with a hint; ``is_file`` says whether it is a file that can be corrected."""
 
     def __init__(self, why: str, hint: str = "remove it", *, is_file: bool = False) -> None:
         super().__init__(why)
@@ -21,7 +21,7 @@ class Unread(Exception):
 
 
 def content_of(path: str, opened: int | OSError, *, may_be_link: bool) -> bytes | Unread | None:
-    """Returns the content of the ``opened`` file and closes it, or why it is not read, or None if it is gone."""
+    """Returns the content of the ``opened`` file and closes it, or why the file is not read; None if it is gone."""
     try:
         fd = _followed(path, opened, may_be_link=may_be_link) if isinstance(opened, OSError) else opened
         try:
@@ -52,11 +52,11 @@ def _read(fd: int, path: str) -> bytes:
 
 
 def _followed(path: str, refusal: OSError, *, may_be_link: bool) -> int:
-    """Opens the file behind a link; root follows the link of a user only to a file of that user."""
+    """Opens the target of a link. The user root follows a link of another user only to a file of that user."""
     if not os.path.islink(path):
         raise refusal
     if not may_be_link:
-        raise Unread("a link, not a file", "replace the link by a copy of the file")
+        raise Unread("a link, not a file", "replace the link with a copy of the file")
     fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     if os.geteuid() == 0 and os.lstat(path).st_uid not in (0, os.fstat(fd).st_uid):
         os.close(fd)

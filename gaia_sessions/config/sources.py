@@ -26,7 +26,7 @@ _MOST_DOTS = 50
 """The most dots in a line: the time that ``tomllib`` takes for a dotted key grows with the square of its length."""
 
 _MOST_WORDS = 500
-"""The most words in a list: a session has no more tools."""
+"""The most words in a list: a session cannot have more tools."""
 
 _LONGEST_SHOWN = 80
 _MOST_LISTED, _LONGEST_LISTED = 10, 30
@@ -35,18 +35,18 @@ _MOST_LISTED, _LONGEST_LISTED = 10, 30
 _LONGEST_REASON = 200
 _TOO_LARGE = 1e9
 _TOOLS_BY_TYPE, _TYPES_BY_KEY = _TABLES = "ToolsByType", "TypesByKey"
-"""The kinds of settings that only a file can have."""
+"""The kinds of the settings that can be set only in a file."""
 _NOT_OPTIONS = frozenset([ROOT_VARIABLE])
 _STRICTEST = {"approvals": "explicit"}
-"""Hooks use these values if the setting is invalid or its file cannot be read: the user wanted to limit agents."""
+"""Hooks use these values if a setting is invalid or its file cannot be read: the user wanted to limit agents."""
 
 
 class Fault:
     """What is wrong in the settings of ``origin``: a file, a variable or a flag."""
 
-    # The words are made on demand: a search for similar names takes too long for a hook.
-    # An unknown name in a file stops no command: it may be for another version.
-    # ``is_file`` is false for a link or a folder in the place of a file.
+    # The texts are made only when needed: a search for similar names takes too long for a hook.
+    # An unknown name in a file stops no command: perhaps another version knows the name.
+    # ``is_file`` is false if there is a link or a folder instead of a file.
 
     __slots__ = ("_hint", "_problem", "is_file", "origin", "stops_commands")
 
@@ -106,7 +106,7 @@ def _key(table: str, name: str) -> str:
 def read_settings(
     tables: Tables, files: Iterable[FoundFile], environ: Mapping[str, str], flags: Mapping[str, object]
 ) -> tuple[dict[str, object], list[Fault]]:
-    """Returns the valid settings, and the faults; a later source replaces an earlier one."""
+    """Returns the valid settings and the faults; a setting replaces the same setting of an earlier source."""
     known = Known(tables)
     faults: list[Fault] = []
     values: dict[str, object] = {}
@@ -228,7 +228,7 @@ def _unknown(origin: str, key: str, option_names: Mapping[str, str], *, stops_co
 
 
 def _unknown_in_file(path: str, keys: list[str], option_names: Mapping[str, str]) -> Fault:
-    """Makes one fault of all unknown names of a file: there may be thousands."""
+    """Returns one fault for all unknown names in a file: there can be thousands."""
     if len(keys) == 1:
         return _unknown(path, keys[0], option_names, stops_commands=False)
 
@@ -246,7 +246,7 @@ def _meant(key: str, option_names: Mapping[str, str]) -> str:
 
     is_variable = key.startswith(VARIABLE_PREFIX)
     names = [*option_names, *_NOT_OPTIONS] if is_variable else list(option_names)
-    # With their prefix, any two variables would be similar.
+    # All variables have the same prefix, so with the prefix any two would be similar.
     by_short_name = {name.removeprefix(VARIABLE_PREFIX): name for name in names}
     typed = key.removeprefix(VARIABLE_PREFIX).upper() if is_variable else key
     matches = get_close_matches(typed[:_LONGEST_SHOWN], by_short_name, n=1, cutoff=_SIMILARITY_CUTOFF)
@@ -254,7 +254,7 @@ def _meant(key: str, option_names: Mapping[str, str]) -> str:
         return f"did you mean {by_short_name[matches[0]]}?"
     if is_variable:
         others = ", ".join(sorted(by_short_name))
-        return f"remove it with `unset {_shown(key)}`; after {VARIABLE_PREFIX} can be {others}"
+        return f"type `unset {_shown(key)}`; names that can follow {VARIABLE_PREFIX}: {others}"
     return _all_that_are(option_names)
 
 
@@ -398,7 +398,7 @@ _KINDS: dict[str, tuple[Callable[[object], object], str]] = {
 
 
 def _shown(text: str, longest: int = _LONGEST_SHOWN) -> str:
-    """Returns the visible beginning of ``text``: a stranger may have written the file."""
+    """Returns the visible beginning of ``text``: a stranger can have written the file."""
     from gaia_sessions.session.visible import visible_line  # only faults need it
 
     return errors.shorten(visible_line(text, longest + 1), longest)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from .inspection import Inspection
 
 _STOPPED = "Tt"
-"""The states in proc(5) of a process that is stopped until it gets SIGCONT."""
+"""The states in proc(5) of a process that is suspended until it gets SIGCONT."""
 
 _MOST_BYTES = 2 * logs.MAX_LOG_BYTES
 _LOG_FILES = frozenset(name + ending for name in LOG_NAMES for ending in (".log", ".log.old"))
@@ -41,7 +41,7 @@ def locks(inspection: Inspection) -> Finding:
     if not stopped:
         return ok("locks", f"held: {message}" if held else "none held")
     fix = shell_command("kill", "-CONT", *map(str, stopped)) if all(map(_may_signal, stopped)) else None
-    return problem("locks", f"a stopped process holds a lock: {message}", fix)
+    return problem("locks", f"a suspended process holds a lock: {message}", fix)
 
 
 def _held_locks(inspection: Inspection) -> dict[str, int]:
@@ -90,7 +90,7 @@ def log(inspection: Inspection) -> Finding:
 
 
 def _unwritable(folder: str) -> Finding:
-    """Returns the finding about a folder that is not writable; the next hook creates a folder that is moved away."""
+    """Returns the finding about an unwritable log folder; if the user moves it away, the next hook creates another."""
     owner = os.stat(folder).st_uid
     if owner == os.geteuid():
         return problem("log", f"{folder} is not writable", shell_command("chmod", "u+rwx", folder))
@@ -101,7 +101,7 @@ def _unwritable(folder: str) -> Finding:
 
 
 def _sizes(folder: str) -> dict[str, int]:
-    """Returns the bytes of each log; others may have files in the same folder."""
+    """Returns the size of each log in bytes; files of other programs in the folder do not count."""
     with os.scandir(folder) as entries:
         ours = sorted((entry.path, entry) for entry in entries if entry.name in _LOG_FILES)
     return {path: entry.stat().st_size for path, entry in ours if entry.is_file(follow_symlinks=False)}

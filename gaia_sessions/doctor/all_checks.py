@@ -81,11 +81,11 @@ CHECKS: dict[str, Check] = {
 
 
 def make_report(typed_root: str | None, environ: Mapping[str, str], *, fix: bool) -> DoctorReport:
-    """Returns the report on the sessions that a command would use, with ``fix`` after the safe fixes."""
+    """Returns the report on the sessions that a command would use; with ``fix``, applies the safe fixes before."""
     try:
         root, skipped = find_root_and_skipped(typed_root, environ, working_directory())
     except BadSetting as fault:
-        if typed_root is not None:  # who typed it needs no report
+        if typed_root is not None:  # the user typed this root, so an error is enough
             raise
         return _report_without_root(fault)
     try:
@@ -117,8 +117,8 @@ def _report_without_root(fault: BadSetting) -> DoctorReport:
 
 
 def _report_of_unusable_root(root: str, fault: StoreFailure) -> DoctorReport:
-    """Returns the report on sessions of another user, or behind a link out of the project."""
-    # A stranger's link must choose no word of the command to paste.
+    """Returns the report on sessions that belong to another user, or to which a link leads out of the project."""
+    # The command to paste must contain no word of a link: a stranger can have made the link.
     advice = "sessions are private to a user" if isinstance(fault, OwnedByAnother) else fault.hint
     found = problem("root", f"{fault}; {advice}", EXPORT_ROOT_COMMAND)
     return _report(root, _only_root(found), [])

@@ -33,8 +33,8 @@ _REMOVE_CORRUPT = ("cleanup", "--hours", "1000000", "--corrupt")
 
 def corrupt(inspection: Inspection) -> list[Finding]:
     """Finds records that are not valid, and folders without a record."""
-    # No command may remove what is not ours: a project may come with a link as its root, or with files of others in the
-    # place of sessions.
+    # No command is allowed to remove files that are not ours: the root of a downloaded project can be a link, and a
+    # folder named like a session can have files of others.
     by_hand = {path: f"{path}: a folder without a record" for path in _folders_without_record(inspection)}
     kept, others, whole = {}, {}, {}
     repairable = _repairable(inspection)
@@ -54,9 +54,13 @@ def corrupt(inspection: Inspection) -> list[Finding]:
     removable = {} if is_linked else {path: why for path, why in by_hand.items() if _has_only_ours(path)}
     not_ours = {path: why for path, why in by_hand.items() if path not in removable}
     removal = f"{shell_command('rm', '-r', '--', *removable)} && {inspection.command('doctor', '--fix')}"
-    removing_others = ("rm", "--force", *others) if whole else _REMOVE_CORRUPT  # which removes all
+    removing_others = ("rm", "--force", *others) if whole else _REMOVE_CORRUPT  # this command removes all of them
     found = [
-        _corrupt(whole, "the file begins with a whole record; to keep it, type:", inspection.command("repair", *whole)),
+        _corrupt(
+            whole,
+            "the file begins with a whole record; to keep the record, type:",
+            inspection.command("repair", *whole),
+        ),
         _corrupt(others, "correct the file, or remove the session:", inspection.command(*removing_others)),
         _corrupt(kept, "an open session is below it, so correct the file:", " && ".join(map(edit_command, kept))),
         _corrupt(removable, "put its record back, or remove the folder:", removal),
@@ -66,13 +70,13 @@ def corrupt(inspection: Inspection) -> list[Finding]:
 
 
 def _repairable(inspection: Inspection) -> set[str]:
-    """Returns the sessions whose file begins with a whole record and has more behind it."""
+    """Returns the sessions whose file begins with a whole record and has more text after the record."""
     with roots.open_root(inspection.root) as root:
         return {one for one in inspection.records.corrupt if record_repair.is_repairable(root, one)}
 
 
 def _has_only_ours(folder: str) -> bool:
-    """Returns whether ``folder`` has only files of a session, or empty folders with their names, or is a link."""
+    """Returns whether ``folder`` is a link, or has only files of a session and empty folders named like these files."""
     if os.path.islink(folder):
         return True
     try:
@@ -95,7 +99,7 @@ def _corrupt(found: Mapping[str, str], advice: str, command: str | None) -> Find
 
 
 def _folders_without_record(inspection: Inspection) -> list[str]:
-    """Returns the folders that occupy an ID: in a project all, elsewhere those with files that only we name."""
+    """Returns folders without a record that are named like sessions; outside projects, only with files of ours."""
     with roots.open_root(inspection.root) as root:
         names = [name for name in reading.session_names(root) if not reading.has_record(root, name)]
     is_project = claude_folder(inspection.root) is not None
@@ -106,7 +110,7 @@ def _folders_without_record(inspection: Inspection) -> list[str]:
 def _names_in(folder: str) -> list[str]:
     try:
         return os.listdir(folder)
-    except OSError:  # we may not read it
+    except OSError:  # we are not allowed to read the folder
         return []
 
 
@@ -133,7 +137,7 @@ def _unexplained(inspection: Inspection, refused: Mapping[str, str]) -> dict[str
 
 
 def marks(inspection: Inspection) -> list[Finding]:
-    """Finds marks of cancelled sessions that cannot be read."""
+    """Finds marks (files that cancel sessions) that cannot be read."""
     unread = _unexplained(inspection, inspection.records.unread_marks)
     found = [_mark_problem(inspection, agent_id, unread.get(agent_id)) for agent_id in inspection.records.no_marks]
     found += [_mark_problem(inspection, agent_id, why) for agent_id, why in unread.items()]
@@ -141,14 +145,14 @@ def marks(inspection: Inspection) -> list[Finding]:
 
 
 def _mark_problem(inspection: Inspection, agent_id: str, why: str | None) -> Finding:
-    """Returns the finding about a mark that cannot be read because of ``why``, or that is invalid."""
+    """Returns the finding about a mark that is invalid, or that cannot be read for the reason ``why``."""
     path = os.path.join(inspection.root, agent_id, reading.CANCELLED)
     message = f"{why or f'{path}: not a valid mark'}; so {agent_id} and all sessions below it count as cancelled"
     is_no_file = os.path.islink(path) or os.path.isdir(path)
     if why and not is_no_file:
         return problem("marks", message, None)
     removal = f"{shell_command('rm', '-r', '--', path)} && " if is_no_file else ""
-    message = f"{message}; if that is wrong, remove the file; if not, cancel {agent_id} again:"
+    message = f"{message}; if {agent_id} should not be cancelled, remove the file; otherwise, cancel {agent_id} again:"
     return problem("marks", message, removal + inspection.command("cancel", agent_id))
 
 
@@ -161,7 +165,7 @@ def shared(inspection: Inspection) -> list[Finding]:
     return [
         problem(
             "shared",
-            f"{path}: {reason}; correct it, or move it away, which clears its keys:",
+            f"{path}: {reason}; correct the file, or move the file away, which clears its keys:",
             shell_command("mv", "--", path, f"{path}.away"),
         )
         for path, reason in found.items()
@@ -180,11 +184,11 @@ def figures(inspection: Inspection) -> Finding:
                 count += 1
                 unread += line is None or read_figures(line) is None
         except StoreFailure as error:
-            message = f"{path}: {error.reason}; sessions that you remove are not counted; move the file away:"
+            message = f"{path}: {error.reason}; removed sessions are not counted now; move the file away:"
             return problem("figures", message, shell_command("mv", "--", path, f"{path}.away"))
     if unread:
         what = f"{unread} of {plural(count, 'line')} cannot be read, and {'is' if unread == 1 else 'are'} not counted"
-        return warning("figures", f"{path}: {what}; you can leave {'it' if unread == 1 else 'them'}")
+        return warning("figures", f"{path}: {what}; you need not do anything")
     return ok("figures", f"{plural(count, 'line')} about removed sessions")
 
 
@@ -218,7 +222,7 @@ def answers(inspection: Inspection) -> Finding:
 
 
 def runs(inspection: Inspection) -> Finding:
-    """Finds runs that have ended although no end is recorded. An unsure run may still be at work."""
+    """Finds runs that have ended although no end is recorded. An unsure run is perhaps still at work."""
     verdicts = [verdict["verdict"] for verdict in inspection.run_verdicts]
     ended = [verdict for verdict in inspection.run_verdicts if verdict["verdict"] in CLOSING_VERDICTS]
     message = f"{plural(len(verdicts), 'run')} without an end, {verdicts.count(UNSURE)} unsure"
@@ -248,7 +252,7 @@ def hints(inspection: Inspection) -> Finding:
 
 
 def _stale_ids(inspection: Inspection, root: Directory) -> list[str]:
-    """Returns the sessions for which the index is wrong, read twice: one may have changed meanwhile."""
+    """Returns the sessions for which the index is wrong. Reads twice: a session can change during the first reading."""
     found = _disagreeing(inspection, root)
     if found:
         found &= _disagreeing(Inspection(inspection.root, inspection.environ, inspection.now), root)
@@ -256,14 +260,14 @@ def _stale_ids(inspection: Inspection, root: Directory) -> list[str]:
 
 
 def _disagreeing(inspection: Inspection, root: Directory) -> set[str]:
-    """Returns the sessions for which index and records differ; an unreadable session may be active."""
+    """Returns the sessions for which index and records differ, without unreadable sessions: they can be active."""
     unsure = {*inspection.records.corrupt, *inspection.records.refused}
     dangling = index_repair.indexed_ids(root) - set(reading.session_names(root))
     return ((set(index.ids_under(root, index_keys.ACTIVE_KEY) or ()) ^ inspection.records.active) - unsure) | dangling
 
 
 def messages(inspection: Inspection) -> Finding:
-    """Finds messages that a write kept aside; only a person knows which of them are missing."""
+    """Finds messages that a write moved aside; only a person knows which of these messages are missing."""
     found = [entry.path for entry in inspection.entries if os.path.basename(entry.path) == reading.ASIDE]
     if not found:
         return ok("messages", "none kept aside")

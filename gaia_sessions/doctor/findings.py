@@ -1,4 +1,4 @@
-"""What a check of ``doctor`` returns: a finding, with the command that fixes it, written so that a shell takes it."""
+"""What a check of ``doctor`` returns: a finding, with the command that fixes the problem, quoted for a shell."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def problem(name: str, found: str, fix: str | None, *, fixable: bool = False) ->
 
 
 def finding(name: str, state: str, found: str, fix: str | None = None, *, fixable: bool = False) -> Finding:
-    command = fix if fix is not None and well_formed(fix) == fix else None  # as valid text, it would name another file
+    command = fix if fix is not None and well_formed(fix) == fix else None  # else it would name another file
     return {"name": name, "state": state, "found": well_formed(found), "fix": command, "fixable": fixable}
 
 
@@ -67,11 +67,11 @@ def shell_command(*words: str) -> str:
 
 
 def own_command(environ: Mapping[str, str], *words: str) -> str:
-    """Returns the command ``gaia-sessions`` with ``words``, by the interpreter if it is not on the path."""
+    """Returns the command ``gaia-sessions`` with ``words``; if it is not on the PATH, Python starts it."""
     import shutil
 
     installed = shutil.which("gaia-sessions", path=environ.get("PATH"))
-    # With -P, no module of the folder where it is typed is taken for one of ours.
+    # With -P, Python does not import a module from the current folder instead of one of ours.
     program = ["gaia-sessions"] if installed else [sys.executable, "-P", "-m", "gaia_sessions"]
     return shell_command(*program, *words)
 
@@ -85,18 +85,18 @@ def _fix_of(fault: Fault) -> str:
     """Returns the command for a fault in the settings."""
     if fault.is_file:
         return undo_command(fault.origin)
-    # An editor would follow a link of a stranger, so what is no file is removed.
+    # An editor would follow a link of a stranger, so the command removes anything that is not a file.
     is_folder = os.path.isdir(fault.origin) and not os.path.islink(fault.origin)
     return shell_command("rm", *(["-r"] if is_folder else []), "--", fault.origin)
 
 
 def edit_command(path: str) -> str:
-    """Returns the command that opens a file that only the user may change; of a link, its target."""
+    """Returns the command that opens a file that only the user is allowed to change; for a link, its target."""
     return f"${{EDITOR:-vi}} {shell_command(os.path.realpath(path) if os.path.islink(path) else path)}"
 
 
 def setting_faults(faults: list[Fault]) -> Iterator[tuple[str, str, str]]:
-    """Yields the faults in our settings, by origin: the origin, the sentence and the command."""
+    """Yields for each fault in our settings its origin, a sentence, and the command that repairs it."""
     for origin, of_origin in groupby(faults, lambda fault: fault.origin):
         first, *others = of_origin
         texts = [f"{first} ({first.hint})", *(f"{fault.problem} ({fault.hint})" for fault in others)]

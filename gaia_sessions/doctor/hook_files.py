@@ -1,4 +1,4 @@
-"""What can be wrong in one settings file of a host: it cannot be read, or its hooks do not start as they should."""
+"""What can be wrong in a host's settings file: the file cannot be read, or its hooks do not start as they should."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from gaia_sessions.jsonio.strict import Json
 
     class HookFinding(TypedDict):
-        """What may keep the hooks from working; ``code`` is for programs and never changes."""
+        """What can keep the hooks from working; ``code`` is for programs and never changes."""
 
         code: str
         state: str
@@ -56,21 +56,21 @@ _REFUSAL_NOTE = "Python then exits with 2, which clients treat as a refusal"
 _DOES_NOTHING_NOTE = "the hooks then do nothing; install them again, or uninstall them"
 
 _MOST_ALIKE = 20
-"""Findings of one kind about one file, which may have thousands of entries."""
+"""The most findings of one kind about one file: a file can have thousands of entries."""
 
 _WHAT_FOR = {UPDATE: "report", TODOS: "keep todos"}
-"""What agents type the commands for that ``--allow-report`` allows."""
+"""What agents do with the commands that ``--allow-report`` allows."""
 
 
 def told(code: str, state: str, message: str, path: str | None = None, fix: str | None = None) -> HookFinding:
-    """Returns the finding about hooks; about a file, always with its ``path``."""
+    """Returns a finding about hooks; if there is a ``path``, the message always contains it."""
     whole = message if path is None or path in message else f"{message} ({path})"
     found = finding("hooks", state, whole, fix)
     return {"code": code, "state": state, "message": found["found"], "file": path, "fix": found["fix"]}
 
 
 def command_for_root(places: Places, *words: str) -> str:
-    """Returns the command ``gaia-sessions`` with ``words``, with the root if it would not find that."""
+    """Returns the command ``gaia-sessions`` with ``words``, with ``--root`` if the command would find another root."""
     try:
         is_found = find_root(None, places.variables, working_directory()) == places.root
     except BadSetting:
@@ -86,7 +86,7 @@ def install_command(places: Places, file: InstalledFile, *more: str) -> str:
 
 
 def install_options(file: InstalledFile, *more: str) -> list[str]:
-    """Returns the options of the installation in ``file``, and ``more``, as far as its host has them."""
+    """Returns the options of the installation in ``file``, and ``more``, without options that its host lacks."""
     words = (*file.command, *more)
     reports = ALLOW_REPORT in words and file.host.name == CLAUDE_CODE
     enforce = ENFORCE in words and bool(file.host.enforced)
@@ -113,26 +113,26 @@ def file_findings(places: Places, file: InstalledFile, state: InstallState) -> I
         yield told(BROKEN_MIXED_ENTRY, PROBLEM, message, path, edit)
     mixed = dict.fromkeys(" ".join(hook_command.words_of(entry.handler)) for entry in file.mixed)
     for command in islice(mixed, _MOST_ALIKE):
-        message = f"{command} starts gaia-sessions and something else; install and uninstall do not change it"
+        message = f"{command} starts gaia-sessions and something else; install and uninstall do not change this entry"
         yield told(MIXED_ENTRY, WARNING, message, path)
 
 
 def rest_findings(file: InstalledFile) -> Iterator[HookFinding]:
-    """Yields the findings about the rest of ``file``, if its host has hooks of ours anywhere."""
+    """Yields the findings about the rest of ``file``, whose host has hooks of ours in this or another file."""
     path = file.path
     if as_object(file.text.value).get("disableAllHooks") is True:
         message = f"disableAllHooks is true in {path}: no hook runs"
         yield told(ALL_HOOKS_DISABLED, PROBLEM, message, path, edit_command(path))
     for command in islice(_commands_on_delegations(file), _MOST_ALIKE):
         message = (
-            f"{command} may rewrite delegations; if two hooks do that, only the last to finish counts: "
-            f"if this one does, exclude {', '.join(file.host.delegation)} from its matcher"
+            f"{command} perhaps rewrites delegations; if two hooks do that, only the last to finish counts; "
+            f"if this command does that, exclude {', '.join(file.host.delegation)} from its matcher"
         )
         yield told(REWRITER, WARNING, message, path)
 
 
 def _of_program(file: InstalledFile) -> Iterator[tuple[str, str, str]]:
-    """Yields code, state and message of what our entries name and nobody can start."""
+    """Yields code, state and message for programs and scripts that our entries name and that cannot be started."""
     program = file.command[0] if file.command else ""
     started = [program]
     if hook_command.is_own_script(program):
@@ -149,7 +149,7 @@ def _of_program(file: InstalledFile) -> Iterator[tuple[str, str, str]]:
 
 
 def _of_entries(file: InstalledFile, state: InstallState) -> Iterator[tuple[str, str, str]]:
-    """Yields code, state and message of entries and rules that an installation would write differently."""
+    """Yields code, state and message for entries and rules that an installation would write differently."""
     entries = [hook_command.wanted_entry_of(entry.event, entry.matcher, entry.handler) for entry in file.own]
     if len({*map(repr, entries)}) < len(entries):
         yield INSTALLED_TWICE, PROBLEM, f"an event has more than one gaia-sessions entry; {DUPLICATE_NOTE}"
@@ -172,7 +172,7 @@ def _can_be_started(path: str) -> bool:
 
 
 def _missing_scripts(handlers: list[Json]) -> list[str]:
-    """Returns our scripts that do not exist; a path with a variable may exist, since a shell expands it."""
+    """Returns our scripts that do not exist. A path with a variable counts as existing: a shell expands it."""
     scripts = dict.fromkeys(path for handler in handlers for path in hook_command.own_scripts(handler))
     return [path for path in scripts if os.path.isabs(path) and not os.path.isfile(path)][:_MOST_ALIKE]
 

@@ -1,4 +1,4 @@
-"""The check of the hooks: what keeps hosts from calling each of them once, with a code, a sentence and a command.
+"""The check of the hooks: why a host does not call each hook exactly once, with a code, a sentence and a command.
 
 ``hooks install``, ``hooks status`` and ``doctor`` show this one list.
 """
@@ -77,7 +77,7 @@ NOT_INSTALLED = "not_installed"
 LEFT_BY_UNINSTALL = frozenset([BROKEN_MIXED_ENTRY, MIXED_ENTRY, NOT_LOOKED_AT])
 """What an uninstall leaves, or does not look at."""
 
-_LAX_NOTE = "lack --enforce, so they end the session of an agent that the other hooks keep at its todos"
+_LAX_NOTE = "lack --enforce, so they end the session of an agent that the other hooks keep at work on its todos"
 _EVENT_DUE_AFTER = timedelta(days=1)
 
 
@@ -91,7 +91,7 @@ def hooks(inspection: Inspection) -> list[Finding]:
     return [
         finding("hooks", found["state"], found["message"], found["fix"])
         for found in status["warnings"]
-        if found["code"] != BAD_SETTING  # it has its own check
+        if found["code"] != BAD_SETTING  # settings have their own check
     ] or [ok("hooks", "; ".join(states))]
 
 
@@ -101,7 +101,7 @@ def hook_status(
     settings: tuple[Config, list[Fault]],
     hosts: Collection[HostSettings] = tuple(HOSTS.values()),
 ) -> HookStatus:
-    """Returns the status at ``now`` of the hooks of ``hosts``; ``settings``: ours, and the faults in them."""
+    """Returns the status of the hooks of ``hosts`` at ``now``; ``settings`` are our settings and the faults in them."""
     installed = InstalledHooks(places, hosts)
     config, faults = settings
     found = [
@@ -152,7 +152,7 @@ def _of_settings(faults: list[Fault]) -> Iterator[HookFinding]:
 
 
 def _of_rest(hooks: InstalledHooks) -> Iterator[HookFinding]:
-    """Finds what else is wrong in the files of each host that has hooks of ours."""
+    """Finds what else is wrong in the settings files of each host that has hooks of ours."""
     present = {file.host.name for file in hooks.own} | ({CLAUDE_CODE} if hooks.plugin else set())
     for file in hooks.files:
         if file.host.name in present:
@@ -163,7 +163,7 @@ def _of_root(hooks: InstalledHooks) -> Iterator[HookFinding]:
     places = hooks.places
     if hooks.own and not places.is_hooks_root:
         message = f"hooks started here store sessions in {places.hooks_root}"
-        advice = f"to use {places.root}, set GAIA_SESSIONS_ROOT to it where you start the client"
+        advice = f"to use {places.root}, start the client with GAIA_SESSIONS_ROOT set to that folder"
         yield told(ROOT_ELSEWHERE, WARNING, f"{message}; {advice}")
 
 
@@ -192,12 +192,12 @@ def _of_switch(hooks: InstalledHooks) -> Iterator[HookFinding]:
 
 
 def _of_silence(hooks: InstalledHooks, now: datetime) -> Iterator[HookFinding]:
-    """Finds files whose host sent no event, as far as the log goes back, although one is due."""
+    """Finds files whose host should have sent an event, but the log has none."""
     for file in hooks.own:
         host, since = file.host.name, hooks.files[file]["changed_at"]
         if host in hooks.last_events or not since or not _is_event_due(since, hooks.last_events, now):
             continue
-        if file.scope == USER or not hooks.places.is_hooks_root:  # its events may go to another project
+        if file.scope == USER or not hooks.places.is_hooks_root:  # the events can go to another project
             why = "no event was received in this project yet"
             yield told(
                 NEVER_FIRED, NOT_CHECKED, f"whether {host} calls the hooks in {file.path}, because {why}", file.path
@@ -209,7 +209,7 @@ def _of_silence(hooks: InstalledHooks, now: datetime) -> Iterator[HookFinding]:
 
 
 def _is_event_due(since: str, last_events: LastEvents, now: datetime) -> bool:
-    """Returns whether a conversation should have started: after a day, or once another host was used."""
+    """Returns whether a conversation should have started: a day has passed, or another host was used since then."""
     latest = max((at for events in last_events.values() for at in events.values()), default="")
     return latest >= since or now - parse_time(since) > _EVENT_DUE_AFTER
 
@@ -229,7 +229,7 @@ def _of_limits(hooks: InstalledHooks, config: Config) -> Iterator[HookFinding]:
 
 
 def _of_several(hooks: InstalledHooks) -> Iterator[HookFinding]:
-    """Finds hosts that have the hooks from several places, with the command that removes the surplus."""
+    """Finds hosts that get the hooks from several places, with the command that removes one of them."""
     for host in hooks.hosts:
         own = hooks.own_of(host)
         lax = [file for file in own if ENFORCE not in file.command]
@@ -241,7 +241,7 @@ def _of_several(hooks: InstalledHooks) -> Iterator[HookFinding]:
             message = f"the hooks are in {' and '.join(file.path for file in own)}; {note}"
         elif own and hooks.plugin and host.name == CLAUDE_CODE:
             surplus = own[0] if lax else None
-            note = DUPLICATE_NOTE if lax else f"those of the plugin {_LAX_NOTE}: disable it"
+            note = DUPLICATE_NOTE if lax else f"those of the plugin {_LAX_NOTE}; disable the plugin"
             message = f"the plugin is enabled, and the settings contain the hooks too; {note}"
         else:
             continue
@@ -253,7 +253,7 @@ def _of_several(hooks: InstalledHooks) -> Iterator[HookFinding]:
 
 
 def _of_none(hooks: InstalledHooks) -> Iterator[HookFinding]:
-    """Finds that there are no hooks, with the command that installs them, or why it would fail."""
+    """Finds that there are no hooks, with the command that installs hooks, or why that command would fail."""
     if hooks.plugin or any(state["state"] != ABSENT for state in hooks.files.values()):
         return
     message = "no hooks are installed here, so what agents do is not recorded"

@@ -1,4 +1,4 @@
-"""What each check of ``doctor`` gets: one root under inspection.
+"""What each check of ``doctor`` gets: the root that is inspected.
 
 Everything is read once, when a check first asks for it. Reading writes nothing.
 """
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class Records:
-    """What one reading of every record shows, by ID; never the records themselves."""
+    """The result of one reading of every record, by ID, without the records themselves."""
 
     def __init__(self) -> None:
         self.total = 0  # readable or not
@@ -39,7 +39,7 @@ class Records:
         self.corrupt: dict[str, str] = {}  # why the record is not valid
         self.refused: dict[str, str] = {}  # why the system refuses to read it
         self.unread_marks: dict[str, str] = {}  # why the system refuses to read the mark
-        self.no_marks: list[str] = []  # with something else in the place of a mark
+        self.no_marks: list[str] = []  # sessions with an invalid mark
         self.in_future: dict[str, bool] = {}  # last activity in the future; whether the session has ended
         self.odd_answers: dict[str, list[str]] = {}  # invalid answers
         self.newer: list[str] = []  # written by a later version
@@ -57,7 +57,7 @@ class Records:
 
 
 class Inspection:
-    """The root under inspection. ``attempted_fixes``: the checks whose fixes were just applied."""
+    """The root that is inspected. ``attempted_fixes`` are the checks whose fixes were just applied."""
 
     def __init__(
         self,
@@ -81,7 +81,7 @@ class Inspection:
 
     @cached_property
     def entries(self) -> list[own_files.TreeEntry]:
-        """The root and everything of the store in it; empty if the root does not exist."""
+        """The root, and the files and folders of the store in the root; empty if the root does not exist."""
         try:
             return own_files.walk(self.root)
         except FileNotFoundError:
@@ -89,12 +89,12 @@ class Inspection:
 
     @cached_property
     def entries_of_others(self) -> list[own_files.TreeEntry]:
-        """The entries with another owner than the root."""
+        """The entries that belong to another user than the root."""
         return [entry for entry in self.entries if entry.owner != self.entries[0].owner]
 
     @cached_property
     def entries_with_wrong_mode(self) -> list[own_files.TreeEntry]:
-        """The entries of the root's owner that have another mode than they should have."""
+        """The entries that belong to the root's owner and have a wrong mode."""
         owner = self.entries[0].owner if self.entries else None
         return [
             entry

@@ -1,4 +1,4 @@
-"""Checks of the machine: interpreter, packages, clock, what the system shows of processes and lets them do."""
+"""Checks of the machine: interpreter, packages, clock, the list of processes, containment."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def packages(_inspection: Inspection) -> Finding:
 
 
 def _is_unfit(name: str) -> bool:
-    """Returns whether ``filelock`` has a version that locks other files, or in another way, than the hooks."""
+    """Returns whether this version of ``filelock`` locks other files than the hooks, or locks in another way."""
     if name != "filelock":
         return False
     try:
@@ -70,7 +70,7 @@ def clock(inspection: Inspection) -> Finding:
     if not is_ahead(newest, inspection.now):
         return ok("clock", format_time(inspection.now))
     message = f"it is {format_time(inspection.now)}, and {path} was written at {format_time(newest)}"
-    # An archive sets file times too, so only a person can tell which of the two is wrong.
+    # Unpacking an archive also sets times of files, so only a person can tell whether the clock or the time is wrong.
     return problem("clock", f"the clock or the time of a file is wrong: {message}", None)
 
 
@@ -82,7 +82,7 @@ def process_table(_inspection: Inspection) -> Finding:
 
 
 def containment(_inspection: Inspection) -> Finding:
-    """Checks whether ``run --contain`` can start here. Nothing else needs that, so it is no problem."""
+    """Checks whether ``run --contain`` can start here. Nothing else needs that, so a failure is not a problem."""
     why = why_impossible()
     if why is not None:
         return not_checked("containment", f"run --contain, because it cannot start here: {why}")

@@ -1,6 +1,6 @@
-"""The files and folders in a root whose names only the store gives, with their modes and owners.
+"""The files and folders in a root whose names only the store uses, with their modes and owners.
 
-The walk follows no link and skips what others have there.
+The walk follows no link, and skips files and folders of other programs.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ class TreeEntry(NamedTuple):
 
 
 def expected_mode(root: str, path: str, mode: int, *, is_folder: bool) -> int:
-    """Returns the permissions that ``path``, which has ``mode``, should have: only its owner's."""
-    # Locks hold nothing, so others may read them; outside of projects, others may have files in these folders.
+    """Returns the permissions that ``path``, which has ``mode``, should have: none for group and others."""
+    # Locks are empty, so others can read them; outside of projects, others can have files in these folders.
     private = _FOLDER if is_folder else _FILE
     top, *below = os.path.relpath(path, root).split(os.sep)
     is_open = top == roots.LOCKS if below else top in (os.curdir, *_IS_OURS_IN) and claude_folder(root) is None
@@ -47,7 +47,7 @@ def expected_mode(root: str, path: str, mode: int, *, is_folder: bool) -> int:
 
 
 def walk(root: str) -> list[TreeEntry]:
-    """Returns ``root`` and our plain files and folders below it, without links and what disappears meanwhile."""
+    """Returns ``root`` and our plain files and folders below it, without links and files that disappear meanwhile."""
     found = [_entry(root, os.stat(root))]
     for folder, name, fd in _own_names(root):
         status = _status(name, fd)
@@ -57,7 +57,7 @@ def walk(root: str) -> list[TreeEntry]:
 
 
 def make_private(root: str, owner: int) -> int:
-    """Gives the entries of ``owner`` in ``root`` their modes; returns how many had others."""
+    """Corrects the modes of the entries of ``owner`` in ``root``; returns how many modes were wrong."""
     count = 0
     found = os.stat(root)
     mode = stat.S_IMODE(found.st_mode)
@@ -78,13 +78,13 @@ _IS_OURS_IN: dict[str, Callable[[str], object]] = {
     roots.INDEX: index_repair.is_own_name,
     roots.SHARED: documents.is_own_name,
 }
-"""Which names in each folder beside the sessions only the store gives. All below them is ours."""
+"""Says for each folder beside the sessions which names only the store uses. Everything below such a name is ours."""
 
 _IN_ROOT = frozenset([roots.STATS, *_IS_OURS_IN])
 
 
 def _own_names(root: str) -> Iterator[tuple[str, str, int]]:
-    """Yields each name that only the store gives, its folder's path, and the open folder; folders come first."""
+    """Yields each name that only the store uses, the path of its folder, and the open folder; folders come first."""
     # The slash at the end follows a root that is a link.
     for folder, folders, files, fd in os.fwalk(os.path.join(root, "")):
         is_ours = _choose(root, os.path.relpath(folder, root), fd)
@@ -93,7 +93,7 @@ def _own_names(root: str) -> Iterator[tuple[str, str, int]]:
 
 
 def _choose(root: str, place: str, fd: int) -> Callable[[str], object]:
-    """Returns which names in the folder ``place`` of ``root`` are the store's."""
+    """Returns which names in the folder ``place`` of ``root`` belong to the store."""
     top, *below = place.split(os.sep)
     if top == os.curdir:
         return lambda name: name in _IN_ROOT or roots.is_unfinished(name) or _is_session(root, name, fd)
@@ -125,7 +125,7 @@ def _make_private(root: str, path: str, folder: int, owner: int) -> bool:
     try:
         status = os.fstat(handle)
         mode, is_folder = stat.S_IMODE(status.st_mode), stat.S_ISDIR(status.st_mode)
-        plain = stat.S_ISREG(status.st_mode) and status.st_nlink == 1  # a second hard link may be somebody's file
+        plain = stat.S_ISREG(status.st_mode) and status.st_nlink == 1  # a second link can be another's file
         wanted = expected_mode(root, path, mode, is_folder=is_folder)
         if status.st_uid != owner or not (plain or is_folder) or mode == wanted:
             return False
@@ -138,7 +138,7 @@ def _make_private(root: str, path: str, folder: int, owner: int) -> bool:
 
 
 def _set_mode(handle: int, name: str, folder: int, mode: int) -> None:
-    """Changes the file that was opened, even if it was renamed; without ``/proc``, at least never a link."""
+    """Changes the mode of the opened file, even if it was renamed. Without ``/proc``, it at least follows no link."""
     if hasattr(os, "O_PATH"):
         os.chmod(f"/proc/self/fd/{handle}", mode)
     else:

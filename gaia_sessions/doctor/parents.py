@@ -1,4 +1,4 @@
-"""The check of parents: they form no circle, and all sessions above an open session exist and can be read."""
+"""The check of parents: parents form no circle, and all sessions above an open session exist and can be read."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def parents(inspection: Inspection) -> Finding:
     found = [f"parents that form a circle: {first_few(circular)}"] if circular else []
     if missing:
         pairs = (f"{agent_id} (below {gone})" for agent_id, gone in missing.items())
-        text = "open sessions below one that is gone or cannot be read, so a cancellation from above cannot reach them"
+        text = "open sessions below a gone or unreadable session, so a cancellation from above cannot reach them"
         found.append(f"{text}; finalize or cancel each: {first_few(pairs)}")
     return problem("parents", "; ".join(found), None)
 
@@ -48,7 +48,7 @@ def _in_circles(parents: Mapping[str, str]) -> set[str]:
 
 
 def _missing(parents: Mapping[str, str], below: Sequence[str], known: Collection[str]) -> dict[str, str]:
-    """Returns the sessions of ``below`` with an unknown session above them, and that session."""
+    """Returns the sessions in ``below`` that have an unknown session above them, each with the unknown session."""
     tops: dict[str, str] = {}
     for start in below:
         path = {start: None}

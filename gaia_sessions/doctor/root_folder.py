@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from .findings import Finding
     from .inspection import Inspection
 
-_MOVE = "use another folder: set GAIA_SESSIONS_ROOT to it, also where you start the client, whose hooks use it too"
+_MOVE = "use another folder: set GAIA_SESSIONS_ROOT to that folder, also where you start the client: its hooks use it"
 _LEAST_SPACE = 16 << 20
 
 
@@ -46,7 +46,7 @@ def root(inspection: Inspection) -> Finding:
 
 
 def _unusable(inspection: Inspection) -> Finding:
-    """Returns the finding for a root without access: by its mode, or by a read-only disk."""
+    """Returns the finding about a root that is not accessible because of its mode or a read-only disk."""
     found = os.stat(inspection.root)
     if found.st_uid == os.geteuid() and found.st_mode & stat.S_IRWXU != stat.S_IRWXU:
         message = f"{inspection.root}: its mode ({stat.S_IMODE(found.st_mode):03o}) denies its owner access"
@@ -77,7 +77,7 @@ def file_system(inspection: Inspection) -> Finding:
 
 
 def owner(inspection: Inspection) -> Finding:
-    """Finds files of another user, which cannot be written. Only root can give them away."""
+    """Finds files of another user, which cannot be written. Only the user root can change their owner."""
     if not inspection.entries_of_others:
         return ok("owner", user_name(inspection.entries[0].owner))
     paths = [entry.path for entry in inspection.entries_of_others]
@@ -89,7 +89,7 @@ def owner(inspection: Inspection) -> Finding:
         return problem("owner", f"{message}; {advice}; doctor does not change another user's files", None)
     if os.geteuid():
         command = f"sudo {inspection.command('doctor')}"
-        return problem("owner", f"{message}; they belong to root; run `{command}` for the command", None)
+        return problem("owner", f"{message}; they belong to root; to see the repair command, type `{command}`", None)
     return problem("owner", message, shell_command("chown", "-h", _owner_and_group(inspection.root), "--", *paths))
 
 
@@ -101,7 +101,7 @@ def modes(inspection: Inspection) -> Finding:
     message = first_few(f"{entry.path} ({entry.mode:o})" for entry in stray)
     may_change = all(os.geteuid() in (entry.owner, 0) for entry in stray)
     fix = inspection.command("doctor", "--fix")
-    wrong = f"{plural(len(stray), 'entry', 'entries')} not private, or closed to the owner"
+    wrong = f"{plural(len(stray), 'entry', 'entries')} that others can open, or that the owner cannot"
     return problem("modes", f"{wrong}: {message}", fix, fixable=may_change)
 
 

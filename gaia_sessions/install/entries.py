@@ -1,7 +1,7 @@
 """The entries of gaia-sessions in the text of a host's settings: how they are found, added and removed.
 
-All hosts have one structure (``hooks``: event: groups with a matcher and handlers). Each entry of ours is in a group of
-its own.
+The settings of all hosts have one structure: ``hooks`` has events, an event has groups, a group has a matcher and
+handlers. Each entry of ours is in a group of its own.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ _KNOWN_FORM = re.compile(rf"\^?{_NAMES}\$?|\^?\(\?!{_NAMES}\$?\){_ANY}\$?", re.A
 _MOST_REPEATS = 4
 
 MOST_OWN = 100
-"""Entries or rules that we remove from one file at most: after each one, the whole file is read again."""
+"""The most entries or rules that we remove from one file: after each removal, the whole file is read again."""
 
 
 def by_hand(what: str) -> str:
-    """Returns the problem of a file with more than so many of ours, which its owner must correct."""
+    """Returns the message about a file with more than ``MOST_OWN`` entries or rules of ours."""
     return f"more than {MOST_OWN} {what} gaia-sessions: remove them by hand"
 
 
@@ -75,7 +75,7 @@ def own_entries(text: JsonText) -> list[HookEntry]:
 
 
 def with_hooks(text: JsonText, host: HostSettings, words: list[str]) -> JsonText:
-    """Returns ``text`` with the entries that ``host`` needs for the command ``words``, and no other own entry."""
+    """Returns ``text`` with the entries that ``host`` needs for the command ``words``, and no other entry of ours."""
     wanted = wanted_groups(host, words)
     existing = [(entry.event, entry.group) for entry in own_entries(text)]
     if sorted(existing, key=_event_of) == sorted(wanted, key=_event_of):
@@ -87,7 +87,7 @@ def with_hooks(text: JsonText, host: HostSettings, words: list[str]) -> JsonText
 
 
 def without_hooks(text: JsonText) -> JsonText:
-    """Returns ``text`` without any own entry."""
+    """Returns ``text`` without any entry of ours."""
     entries = own_entries(text)
     if len(entries) > MOST_OWN:
         raise InvalidInput(by_hand("entries start"), HOOKS)
@@ -104,19 +104,19 @@ def wanted_groups(host: HostSettings, words: list[str]) -> list[tuple[str, Group
 
 
 def is_as_installed(entry: HookEntry, host: HostSettings) -> bool:
-    """Returns whether an installation wrote the own ``entry`` like this; if not, a person did."""
+    """Returns whether an installation would write our ``entry`` exactly like this; if not, a person wrote it."""
     return (entry.event, entry.group) in wanted_groups(host, words_of(entry.handler))
 
 
 def matches(matcher: Json, tool: str) -> bool:
-    """Returns whether ``matcher`` selects ``tool``: it is empty, a list of names, or a regular expression."""
+    """Returns whether ``matcher``, which is empty, a list of names or a regular expression, selects ``tool``."""
     if matcher in _MATCHERS_OF_ALL:
         return True
     if not isinstance(matcher, str):
         return False
     if _NAME_LIST.fullmatch(matcher):
         return tool in [name.strip() for name in re.split("[,|]", matcher)]
-    # Any other expression may run forever, so it counts as one that selects the tool.
+    # Any other expression could run forever, so it counts as an expression that selects the tool.
     return not _is_tried(matcher) or re.search(matcher, tool) is not None
 
 

@@ -1,7 +1,7 @@
-"""The program that hosts start for every event: where it is, and whether it starts.
+"""The program that hosts start for every event: where the program is, and whether it starts.
 
-Each candidate is started once, as a host would start it: if the path of the environment has a blank, pip writes a first
-line that no system can start.
+Each candidate is started once, as a host would start it: if the path of a virtual environment has a blank, pip writes
+a script whose first line no system can start.
 """
 
 from __future__ import annotations
@@ -22,13 +22,15 @@ if TYPE_CHECKING:
 
 HOOK_PROGRAM_NAME = "gaia-sessions-hook"
 
-_INSTALL_WITH = "install gaia-sessions with pip in a virtual environment, with pipx or with uv tool, and use that one"
+_INSTALL_WITH = (
+    "install gaia-sessions with pip in a virtual environment, with pipx or with uv tool, and use that installation"
+)
 
 _WITHOUT_OUR_VARIABLES = (
     "/usr/bin/env",
     *(word for name in ("PYTHONPATH", "PYTHONHOME", "PYTHONUSERBASE", "PYTHONPLATLIBDIR") for word in ("-u", name)),
 )
-"""Python finds packages by these variables, and a host may not have them."""
+"""Python finds packages through these variables, but the environment of a host perhaps lacks them."""
 
 _SCRIPT = os.path.join("hooks", "every_event.py")
 _TIMEOUT = 10
@@ -48,7 +50,7 @@ def hook_program() -> list[str]:
 
 
 def interpreter_of(program: str) -> str | None:
-    """Returns the interpreter in the first line of the script ``program``; None if it has none."""
+    """Returns the interpreter that the first line of the script ``program`` names; None if the line names none."""
     try:
         first = (external_file.read(program, _LARGEST_SCRIPT) or b"").partition(b"\n")[0]
     except (SessionsError, ValueError):  # a name that no file can have
@@ -58,7 +60,7 @@ def interpreter_of(program: str) -> str | None:
 
 
 def unfit_python(environ: Mapping[str, str]) -> str | None:
-    """Returns the version and path of the ``python3`` on this PATH; None if it can run the plugin."""
+    """Returns what is wrong with the ``python3`` on this PATH: its version and path; None if it can run the plugin."""
     try:
         python = program_path("python3", environ)
         command = [python, "-S", "-c", "import sys; print(*sys.version_info[:3], sep='.')"]
@@ -68,7 +70,7 @@ def unfit_python(environ: Mapping[str, str]) -> str | None:
     except FileNotFoundError:
         return "none on the PATH"
     except (OSError, ValueError, subprocess.SubprocessError):
-        return f"one at {python} that does not start"
+        return f"a Python at {python} that does not start"
 
 
 def _candidates() -> Iterator[tuple[str, ...]]:
@@ -77,7 +79,7 @@ def _candidates() -> Iterator[tuple[str, ...]]:
     checkout = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     folders = [interpreter_folder, sysconfig.get_path("scripts")]
     if checkout == sysconfig.get_path("purelib", sysconfig.get_preferred_scheme("user")):
-        folders.append(user_folder)  # otherwise it may have another version
+        folders.append(user_folder)  # otherwise Python could have another version
     for folder in dict.fromkeys(folders):
         yield (os.path.join(folder, HOOK_PROGRAM_NAME),)
     yield (os.path.join(checkout, _SCRIPT),)

@@ -1,7 +1,7 @@
 """The hook command in a host's settings: how it is written, and how it is recognized as ours.
 
-A command is ours only as a whole: the hook program, or an interpreter and a hook script, and their options. A command
-that also does something else belongs to the user.
+A command is ours only if it is nothing but the hook program, or an interpreter and a hook script, with options. A
+command that also does something else belongs to the user.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from gaia_sessions.jsonio.strict import Json
 
 HOOK_TIMEOUT = 5
-"""Seconds after which a host may end a hook. A hook ends by itself after three."""
+"""Seconds after which a host is allowed to end a hook. A hook ends by itself after three seconds."""
 
 _SCRIPT = "every_event.py"
 _SCRIPTS = (_SCRIPT, "pre_delegate.py", "subagent_stop.py")
@@ -37,7 +37,7 @@ _INTERPRETERS = ("python", "pypy", "graalpy")
 _FLAGS = frozenset("-BEIOPSsu")
 _MOST_WORDS = 100
 _LONGEST_WORD = 1 << 14
-"""Our words are far shorter, and searching longer ones takes long."""
+"""The longest word that is searched: our words are far shorter, and a search in longer words takes long."""
 _SUBSTITUTES = ("`", "$(", "\n")
 
 # In all payloads that were seen, the agent is named before the input of the tool.
@@ -47,7 +47,7 @@ _END_OF_AGENTS = ";; esac"
 
 
 def command_for(host: HostSettings, *, reports: bool, enforce: bool) -> list[str]:
-    """Returns the command for ``host``. It does nothing once the hook program no longer exists."""
+    """Returns the command for ``host``, which does nothing after the hook program was removed."""
     name = None if host.name == CLAUDE_CODE else host.name
     words = [*hook_program(), *argument_words(host=name, reports=reports, enforce=enforce)]
     for word in words:
@@ -69,7 +69,7 @@ def new_handler(host: HostSettings, words: list[str], wanted: WantedEntry) -> di
 
 
 def wanted_entry_of(event: str, matcher: Json, handler: Json) -> WantedEntry:
-    """Returns the entry that an own handler in the settings stands for."""
+    """Returns the wanted entry to which this handler of ours in the settings belongs."""
     is_awaited = not (isinstance(handler, dict) and handler.get("async") is True)
     command = handler.get("command") if isinstance(handler, dict) else None
     of_agents = isinstance(command, str) and _bare(command) != command
@@ -89,7 +89,7 @@ def words_of(entry: Json) -> list[str]:
 
 
 def _bare(command: str) -> str:
-    """Returns ``command`` without what starts it only for sub-agents."""
+    """Returns ``command`` without the shell code that starts it only for sub-agents."""
     if command.startswith(_OF_AGENTS) and command.endswith(_END_OF_AGENTS):
         return command[len(_OF_AGENTS) : -len(_END_OF_AGENTS)]
     return command
@@ -107,7 +107,7 @@ def _split(command: str) -> tuple[str, ...]:
 
 
 def arguments_of(words: list[str]) -> Arguments:
-    """Returns what the own command ``words`` says to the hook."""
+    """Returns the arguments for the hook in ``words``, a command of ours."""
     return read_arguments(_words_after_hook(words) or [])
 
 
@@ -120,7 +120,7 @@ def is_own_hook(entry: Json) -> bool:
 
 
 def is_mixed_entry(entry: Json) -> bool:
-    """Returns whether an entry starts a hook of ours and something else, or in an unknown way."""
+    """Returns whether an entry starts a hook of ours and something else, or starts the hook in an unknown way."""
     words = words_of(entry)
     is_named = any(_SCRIPT_PATH in word or _PROGRAM.search(word) for word in words)
     first = words[:_MOST_WORDS]
@@ -135,7 +135,7 @@ def own_scripts(entry: Json) -> list[str]:
 
 
 def starts_script_directly(entry: Json) -> bool:
-    """Returns whether an entry starts a hook script as the program: then a missing script does no harm."""
+    """Returns whether an entry starts a hook script directly, without Python: then a missing script does no harm."""
     return any(is_own_script(word) for word in words_of(entry)[:1])
 
 

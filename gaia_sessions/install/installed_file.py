@@ -1,4 +1,4 @@
-"""One settings file of a host, read once: which entries of ours it has, and whether they are complete."""
+"""One settings file of a host, read once: which entries of ours the file has, and whether they are complete."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
         allow_report: bool
         enforce: bool
         wired: list[str]
-        missing: list[str]  # events that do not start the hook, or with another matcher or way of waiting
+        missing: list[str]  # events that do not start the hook, or start it with another matcher or way of waiting
         changed_at: str | None  # None if the file has no hooks
 
 
@@ -73,7 +73,7 @@ class InstalledFile:
             self.data, self.text = _read(self.path, host)
         except SessionsError as error:
             self.error, self.data, self.text = error, None, parse(b"", comments=False)
-        self.entries = all_entries(self.text)  # of an empty text if there is no file, or it cannot be read
+        self.entries = all_entries(self.text)  # of an empty text if there is no file, or the file cannot be read
         self.own = [entry for entry in self.entries if is_own_hook(entry.handler)]
         self.mixed = [entry for entry in self.entries if is_mixed_entry(entry.handler)]
         self.command = words_of(self.own[0].handler) if self.own else []
@@ -176,10 +176,10 @@ def _check_groups(text: JsonText, groups: Element) -> None:
 
 
 def _refuse_duplicate_keys(text: JsonText, start: int, keys: Iterable[str]) -> None:
-    """Raises ``InvalidInput`` for two members with one of ``keys``: a host may read the other one."""
+    """Raises ``InvalidInput`` if an object has one of ``keys`` twice: perhaps a host reads the other value."""
     seen: set[str | None] = set()
     wanted = frozenset(keys)
     for element in text.elements(start)[0]:
         if element.key in seen:
-            text.member(start, str(element.key))  # it raises for a key that is there twice
+            text.member(start, str(element.key))  # raises if the object has a key twice
         seen |= wanted & {element.key}

@@ -1,6 +1,6 @@
 """Changes to a JSON text that keep every other byte, and all comments.
 
-If a value had neighbours or a comment beside it, removing it gives the bytes from before it was added.
+If the array or object had other values or a comment, removing an added value restores all bytes.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _UNIT = "  "
 
 
 def with_value(text: JsonText, path: Sequence[str], value: Json) -> JsonText:
-    """Returns ``text`` with ``value`` as the last element of the array at ``path``; adds what the path lacks."""
+    """Adds ``value`` to ``text`` as the last element of the array at ``path``; also adds missing containers."""
     start, missing = find_place(text, path)
     if not missing:
         return append_value(text, start, value)
@@ -34,7 +34,7 @@ def with_value(text: JsonText, path: Sequence[str], value: Json) -> JsonText:
 
 
 def find_place(text: JsonText, path: Sequence[str]) -> tuple[int, Sequence[str]]:
-    """Returns where the array at ``path``, or the last object on the way, begins, and the keys that it lacks."""
+    """Returns where the array at ``path`` begins, or the last object on the way to it, and the missing keys."""
     start = text.start
     for number, key in enumerate(path, 1):
         found = text.member(start, key)
@@ -48,12 +48,12 @@ def find_place(text: JsonText, path: Sequence[str]) -> tuple[int, Sequence[str]]
 
 
 def append_value(text: JsonText, start: int, value: Json, key: str | None = None) -> JsonText:
-    """Returns ``text`` with ``value`` as last element of the array at ``start``, or as member ``key`` of the object."""
+    """Adds ``value`` to ``text`` as last element of the array at ``start``, or as member ``key`` of the object."""
     elements, close = text.elements(start)
     whole, unit = text.text, _unit(text)
     outer = " " if unit is None else _newline_of(whole) + _indentation(whole, start)
     line = outer + (unit or "")
-    spot = len(whole[:close].rstrip(BLANKS))  # behind the comments of the last element
+    spot = len(whole[:close].rstrip(BLANKS))  # after the comments of the last element
     before, after = whole[:spot], whole[spot:]
     if elements:
         end = elements[-1].end
@@ -66,7 +66,7 @@ def append_value(text: JsonText, start: int, value: Json, key: str | None = None
 
 
 def without_value(text: JsonText, path: Sequence[str | int]) -> JsonText:
-    """Returns ``text`` without the value at ``path``, and without containers that hold nothing else."""
+    """Removes from ``text`` the value at ``path``, and the containers that contain nothing else."""
     way = text.way_to(path)
     while len(way) > 1 and _holds_one_value(text, way[-1][0]):
         way.pop()
@@ -74,7 +74,7 @@ def without_value(text: JsonText, path: Sequence[str | int]) -> JsonText:
 
 
 def remove_element(text: JsonText, start: int, number: int) -> JsonText:
-    """Returns ``text`` without the element ``number`` of the object or array at ``start``, and one comma."""
+    """Removes from ``text`` the element ``number`` of the object or array at ``start``, and one comma."""
     elements, close = text.elements(start)
     element, whole = elements[number], text.text
     if _holds_one_value(text, start):

@@ -1,6 +1,6 @@
-"""A JSON text with the positions of its values, so that a part can change and the rest stays.
+"""A JSON text with the positions of its values: a part can be changed while the rest stays.
 
-For hosts that strip comments, a copy of the same length has blanks instead of them: positions are equal in both.
+For hosts that allow comments, a copy of the text has blanks instead of comments: positions are equal in both.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 BLANKS = " \t\r\n"
 LINE_ENDS = ("\r", "\n")
 BYTE_ORDER_MARK = "\ufeff"
-"""Some editors write it first."""
+"""Some editors write this mark at the beginning of a file."""
 
 _BLANK = re.compile(f"[{BLANKS}]*")
 _TEXT_OR_COMMENT = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"?|//[^\n\r]*|/\*.*?(?:\*/|\Z)', re.DOTALL)
@@ -68,12 +68,12 @@ class JsonText:
     def member(self, start: int, key: str) -> Element | None:
         """Returns the member ``key`` of the object at ``start``."""
         found = [element for element in self.elements(start)[0] if element.key == key]
-        if len(found) > 1:  # a host may read either
+        if len(found) > 1:  # perhaps a host reads the other value
             raise InvalidInput(f"the same key twice in an object: {key!a}", place(self.text, found[1].start))
         return found[0] if found else None
 
     def way_to(self, path: Sequence[str | int]) -> list[tuple[int, int]]:
-        """Returns for each step of ``path`` where its container begins, and the number of the element in it."""
+        """Returns for each step of ``path`` where the container begins, and the number of the element in it."""
         way: list[tuple[int, int]] = []
         start = self.start
         for step in path:
@@ -113,7 +113,7 @@ class JsonText:
 
 
 def parse(data: bytes, *, comments: bool) -> JsonText:
-    """Returns ``data`` as a text; blanks alone count as an empty object."""
+    """Returns the parsed ``data``; a file of only blanks counts as an empty object."""
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -132,12 +132,12 @@ def as_object(value: Json) -> dict[str, Json]:
 
 
 def ends_in_line_comment(text: str) -> bool:
-    """Returns whether text behind ``text`` would be part of a comment."""
+    """Returns whether ``text`` ends inside a comment, so that appended text would belong to the comment."""
     return any(found.end() == len(text) and found[0].startswith("//") for found in _TEXT_OR_COMMENT.finditer(text))
 
 
 def _blank_comment(found: re.Match[str]) -> str:
-    """Returns blanks for a comment; a string, and a comment that is not closed, stay."""
+    """Returns blanks for a comment; returns a string, or a comment that is not closed, unchanged."""
     is_closed = found[0].startswith("//") or (found[0].startswith("/*") and found[0][2:].endswith("*/"))
     return re.sub(r"[^\n\r]", " ", found[0]) if is_closed else found[0]
 

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def patch_lines(path: str, before: bytes | None, after: bytes | None, base: str) -> Iterator[str]:
-    """Yields a unified diff with paths relative to ``base``, for ``patch -p1`` there; None means no file."""
+    """Yields a unified diff for ``patch -p1`` in the folder ``base``; None means that there is no file."""
     from difflib import unified_diff
 
     name = os.path.relpath(path, base) if path.startswith(base.rstrip(os.sep) + os.sep) else path.lstrip(os.sep)

@@ -1,6 +1,6 @@
-"""The permission rules that let sub-agents report and keep todos without asking.
+"""The permission rules that let sub-agents report and keep todos without asking the user.
 
-Claude Code allows what begins like the rule, but no added command, redirection or nested command.
+Claude Code allows commands that begin like the rule, but no added command, redirection or nested command.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _PERMISSIONS, _ALLOW = "permissions", "allow"
 
 
 def permission_rules() -> list[str]:
-    """Returns a rule for each command that agents are told, and no other."""
+    """Returns a rule for each command that the hooks tell agents to use, and no other rule."""
     path = find_program()
     if path is None:
         raise StoreFailure(
@@ -40,12 +40,12 @@ def permission_rules() -> list[str]:
 
 
 def own_rules(text: JsonText) -> list[str]:
-    """Returns the allowed permissions that are ours."""
+    """Returns our rules among the allowed permissions."""
     return [rule for rule in _allowed(text) if is_own_rule(rule)]
 
 
 def commands_without_rule(text: JsonText) -> list[str]:
-    """Returns the commands that no rule allows although another is allowed: an earlier version knew fewer."""
+    """Returns the commands without a rule, if others have a rule: an earlier version had fewer commands."""
     allowed = {found[1] for rule in _allowed(text) if (found := _OWN_RULE.fullmatch(rule))}
     return [command for command in AGENT_COMMANDS if command not in allowed] if allowed else []
 

@@ -34,7 +34,7 @@ class Places:
         self.project = beside or _project_of(root, variables, self.here)
 
     def knows(self, host: HostSettings, scope: str) -> bool:
-        """Returns whether the place of these settings is known: a user may have no home."""
+        """Returns whether the place of these settings is known: some users have no home folder."""
         return scope != USER or bool(folder_of(host.name, self.variables))
 
     def folder_of(self, host: HostSettings, scope: str) -> str:
@@ -48,13 +48,13 @@ class Places:
 
     @property
     def hooks_root(self) -> str:
-        """The root that hooks in the project's settings use, if the host has the environment of this process."""
+        """The root that hooks in the project's settings use, if the host has the same environment as this process."""
         fixed = self.variables.get("GAIA_SESSIONS_ROOT", "")
         return os.path.normpath(fixed) if os.path.isabs(fixed) else _sessions_of(self.project)
 
     @property
     def is_hooks_root(self) -> bool:
-        """Whether that is ``root``. Hooks follow no link out of the project to it."""
+        """Whether ``hooks_root`` is ``root``. Hooks follow no link that leads out of the project."""
         is_same = os.path.realpath(self.root) == os.path.realpath(self.hooks_root)
         return is_same and not target_outside(self.hooks_root)
 
@@ -64,7 +64,7 @@ class Places:
 
 
 def _project_of(root: str, variables: Mapping[str, str], here: str) -> str:
-    """Returns the project of the sessions at ``root``; if they are elsewhere, the project around this folder."""
+    """Returns the project that contains ``root``; if no project contains it, the project around this folder."""
     folder = claude_folder(root)
     if folder is None:
         elsewhere = {name: value for name, value in variables.items() if name != "GAIA_SESSIONS_ROOT"}

@@ -1,6 +1,6 @@
 """Installs the hooks in a host's settings, and uninstalls them.
 
-Both make a plan from the file as it is now, and then show or write it. No copy of the file is kept: removing is the
+Both make a plan from the current file, and then show or write the plan. No copy of the file is stored: removing is the
 exact inverse of adding.
 """
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
         """An entry that starts our hook and that a person wrote."""
 
         event: str
-        entry: dict[str, Json]  # its group, without other entries
+        entry: dict[str, Json]  # the group of the entry, without other entries
 
     class InstallResult(TypedDict):
         """What was done, or would be done."""
@@ -63,7 +63,7 @@ TRUST_HOOKS, TRUST_FOLDER, MACHINE_PATHS = REMARKS = "trust_hooks", "trust_folde
 
 
 class InstallRequest:
-    """What the user asked for; ``scope`` None: the scope that has the hooks, or the default."""
+    """What the user asked for. If ``scope`` is None, the scope that has the hooks, or else the default, is used."""
 
     __slots__ = ("action", "enforce", "host", "report", "scope")
 
@@ -90,7 +90,7 @@ class InstallRequest:
 
 
 class Plan:
-    """The change of one settings file from ``before`` to ``after``, None for no file, and its result."""
+    """The change of a settings file from ``before`` to ``after`` (None means no file), and the result."""
 
     __slots__ = ("after", "before", "path", "result")
 
@@ -117,7 +117,7 @@ class Plan:
 def carry_out(
     places: Places, request: InstallRequest, announce: Callable[[str], None], *, dry_run: bool = False
 ) -> InstallResult:
-    """Does what was asked for, or with ``dry_run`` finds the difference; returns the result."""
+    """Carries out the request; with ``dry_run`` only finds the difference. Returns the result."""
     plan = make_plan(places, request)
     if dry_run:
         lines = patch_lines(plan.path, plan.before, plan.after, places.project) if plan.result["changed"] else ()
@@ -128,7 +128,7 @@ def carry_out(
         try:
             plan.write()
             break
-        except StoreFailure:  # if somebody changed the file meanwhile, it is read again
+        except StoreFailure:  # if somebody changed the file meanwhile, read the file again
             again = make_plan(places, request)
             if again.before == plan.before:
                 raise
@@ -137,7 +137,7 @@ def carry_out(
 
 
 def make_plan(places: Places, request: InstallRequest) -> Plan:
-    """Returns the change after which ``request`` holds and nothing else in the settings differs."""
+    """Returns the plan that fulfils ``request`` and changes nothing else in the settings."""
     files = read_files(places, request.host)
     scope = request.scope or default_scope(request.host, files)
     if request.action == INSTALL:

@@ -1,7 +1,7 @@
-"""Which scope of a host's settings is the default, which scopes have the hooks, and which a client reads.
+"""Which scope of a host's settings is the default, which scopes have the hooks, and which scopes a client reads.
 
-The default is the scope that is not shared, unless another file of this project has the hooks: two files with different
-options would send each event twice.
+The default is the scope that is not shared, unless another file of this project has the hooks: if two files had
+different options, each event would arrive twice.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def files_with_hooks(files: list[InstalledFile]) -> list[InstalledFile]:
 
 
 def is_unread_from_here(places: Places, host: HostSettings) -> bool:
-    """Returns whether a client started here is below the project's settings and does not read them."""
+    """Returns whether this folder is below the project's settings, and a client that starts here does not read them."""
     if host.name in _HOSTS_READING_ABOVE:
         return False
     here, project = os.path.realpath(places.here), os.path.realpath(places.project)

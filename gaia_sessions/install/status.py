@@ -49,7 +49,7 @@ class InstalledHooks:
         self.last_events = _last_events(places.root)
 
     def own_of(self, host: HostSettings) -> list[InstalledFile]:
-        """Returns the files with hooks of ours that clients of ``host`` may read."""
+        """Returns the files with hooks of ours that clients of ``host`` perhaps read."""
         return [file for file in self.own if file.host is host]
 
     @property
@@ -82,7 +82,7 @@ def _installed_plugins(places: Places) -> list[str]:
 
 
 def _last_events(root: str) -> LastEvents:
-    """Returns the latest time of each event by host. These texts have the order of the times."""
+    """Returns the latest time of each event by host. The times are texts that sort like times."""
     last: LastEvents = {}
     for line in hook_log_reader.read_lines(root):
         event, at, host = line.get("event"), hook_log_reader.line_time(line), line.get("host")

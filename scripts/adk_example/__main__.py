@@ -57,7 +57,7 @@ def main() -> int:
     try:
         return asyncio.run(chat(asked.texts, leave=asked.leave))
     except UnknownSession as error:
-        print(f"Session {error.args[0]} is gone: to begin a new one, remove {SESSION_FILE}.", file=sys.stderr)
+        print(f"Session {error.args[0]} is gone: to begin a new session, remove {SESSION_FILE}.", file=sys.stderr)
         return 3
     except BeingAnswered:
         print("Another message of this session is being answered: wait for its answer.", file=sys.stderr)

@@ -88,7 +88,7 @@ class Chat:
             self._sessions.finalize(session.id, "completed", "the user left")
 
     def _has_ended(self, session_id: str) -> bool:
-        """Returns whether the user left it, or somebody ended or cancelled it."""
+        """Returns whether the user left the session, or somebody ended or cancelled it."""
         shown = self._sessions.show(session_id)
         return "cancellation" in shown or "finalized_at" in shown
 

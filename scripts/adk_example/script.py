@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from google.adk.models.llm_request import LlmRequest
 
 _BY_OTHERS = "For context:"
-"""ADK begins with this what another agent said or did."""
+"""ADK writes this before what another agent said or did."""
 
 
 class Heard:

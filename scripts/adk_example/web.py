@@ -10,7 +10,7 @@ from .chat import Answer, BeingAnswered, Chat, UnknownSession
 
 
 class Message(BaseModel):
-    """What a client sends. Its first message has no ``session_id``, the others have the one of the last answer."""
+    """What a client sends. Only its first message has no ``session_id``; later ones have the one in the last answer."""
 
     message: str = Field(min_length=1)
     session_id: str | None = None

@@ -1,6 +1,6 @@
-"""What it costs to hear of the tools of a sub-agent, and to enforce its limits: the most frequent events of all.
+"""What hooks before each use of a tool by a sub-agent cost, with and without limits: the most frequent events.
 
-Each call is in its own session, so that it is the first of that session.
+Each call has its own session, and is the first call for that session.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class _Feed:
         return payload
 
     def with_work(self) -> bytes:
-        """Returns the same of an agent that has worked for a while."""
+        """Returns an event of an agent that has worked for a while."""
         payload = self.joined()
         told = json.loads(payload)
         sessions = Sessions(str(self.client.project / ".claude" / "session"))

@@ -1,6 +1,6 @@
-"""What a tree of sessions costs: to ask in each whether it is cancelled, and to begin one more.
+"""What a tree of sessions costs: to ask for each session whether it is cancelled, and to begin another session.
 
-Every session has a token that has asked before, as in a program at work.
+Every session has a cancellation token that was asked before, as in a running program.
 """
 
 from __future__ import annotations

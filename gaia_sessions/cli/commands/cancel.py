@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from gaia_sessions.session.schema import Run
 
 _FEW = 16
-"""Up to so many subtrees are read one by one; for more, all sessions are read once."""
+"""The most subtrees that are read one by one; if there are more, all sessions are read once."""
 
 
 @declare(
@@ -70,7 +70,7 @@ def _stand(sessions: Sessions, cancelled: Sequence[CancelledSession]) -> tuple[d
     for line in _concerned(sessions, cancelled):
         agent_id = line["agent_id"]
         if line.get("running") or line.get("state") == STARTING:
-            with suppress(SessionsError):  # it was removed meanwhile
+            with suppress(SessionsError):  # the session was removed meanwhile
                 run = records.read(sessions, agent_id)["runs"][-1]
                 is_command, is_inside = cancellation.is_command(run), line.get("parent_id") in ends_with_command
                 ends_with_command.update([agent_id] if is_command or is_inside else ())
@@ -81,7 +81,7 @@ def _stand(sessions: Sessions, cancelled: Sequence[CancelledSession]) -> tuple[d
 
 
 def _concerned(sessions: Sessions, cancelled: Sequence[CancelledSession]) -> Iterator[Line]:
-    """Yields the lines of the cancelled sessions, and of the sessions below that were cancelled with them."""
+    """Yields the lines of the cancelled sessions, and of all sessions below that were also cancelled."""
     with_below = {one["agent_id"]: one["below"] for one in cancelled}
     for tree in _trees(sessions, with_below):
         top: int | None = None  # the level of the session that was cancelled with everything below it
@@ -94,7 +94,7 @@ def _concerned(sessions: Sessions, cancelled: Sequence[CancelledSession]) -> Ite
 
 
 def _trees(sessions: Sessions, agent_ids: Collection[str]) -> list[Sequence[TreeLine]]:
-    """Returns trees with these sessions: a subtree for each, or one tree of all sessions."""
+    """Returns the trees that contain these sessions: a subtree for each session, or one tree of all sessions."""
     trees = []
     if len(agent_ids) > _FEW:
         with suppress(SessionsError):  # unreadable sessions were cancelled too

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     "--hours",
     type=HOURS,
     default=DEFAULT_HOURS,
-    help="Remove what has not been used for this long: hours, or 90m, 1h30m, 7d.  [default: 24]",
+    help="Remove sessions not used for this long: hours, or 90m, 1h30m, 7d.  [default: 24]",
 )
 @click.option("-n", "--dry-run", is_flag=True, help="Show what would be removed; remove nothing.")
 @click.option("--corrupt", is_flag=True, help="Also remove sessions that cannot be read, whatever their age.")

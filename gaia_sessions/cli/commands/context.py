@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     help="Print at most N tokens, of four bytes each.",
 )
 def command(call: Call, agent_id: str, *, turns: int, max_tokens: int | None) -> None:
-    """Show what an agent is given of earlier turns when resumed.
+    """Show what a resumed agent is told of earlier turns.
 
     The last turns are shown whole as far as they fit, and older turns with one line each. If the newest turn does not
     fit, only its beginning and its end are shown, and long texts are cut. No call of a tool is shown without the result

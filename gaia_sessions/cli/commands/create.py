@@ -45,7 +45,7 @@ PURPOSE = click.option("--purpose", metavar="TEXT", default="general", help="Wha
 @click.option("--id", "agent_id", metavar="ID", help="ID to use.  [default: generated]")
 @click.option("--parent", metavar="ID", help="Session above the new session.")
 @click.option(
-    "--max-depth", metavar="N", type=click.IntRange(min=0), help="Greatest depth of sessions below.  [default: 8]"
+    "--max-depth", metavar="N", type=click.IntRange(min=0), help="Greatest depth of any session below.  [default: 8]"
 )
 @click.option(
     "--max-tokens", metavar="N", type=click.IntRange(min=1), help="Budget: how many tokens the session may use."

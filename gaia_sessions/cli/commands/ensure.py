@@ -33,7 +33,7 @@ def command(
     """
     sessions = call.sessions()
     found = sessions.ensure(
-        agent_id,  # as typed: a part of an ID may mean another session
+        agent_id,  # the ID as typed: a part of an ID can mean another session
         agent_name=agent,
         purpose=purpose,
         app=app,

@@ -63,14 +63,14 @@ def _follow(call: Call, agent_id: str, since: int) -> None:
 
 
 def _say_if_not_started(call: Call, found: Report | NoReport) -> None:
-    """Prints a notice if no agent was started for the session: events may never come."""
+    """Prints a notice if no agent was started for the session: perhaps no event ever comes."""
     if found["status"] == RUNNING and found["task_id"] is None:
         message, _ = session_reports.not_started_notice(found["agent_id"])
         output.print_notice("not_started", message, "to stop waiting for events, press Ctrl-C", as_json=call.as_json)
 
 
 def _new(found: Iterable[Json | SessionsError], seen: set[str]) -> Iterator[Json | SessionsError]:
-    """Yields those of ``found`` that were not ``seen`` before."""
+    """Yields the events in ``found`` that were not ``seen`` before."""
     for entry in found:
         again = {"revision": None, "seq": None}  # an event from the inbox can get other numbers when it is applied
         same = {**entry, **again} if isinstance(entry, dict) else entry

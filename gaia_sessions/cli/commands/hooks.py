@@ -60,7 +60,7 @@ def install(
     """Add the hooks to a client's settings.
 
     Nothing else in the settings changes. Installing again replaces our entries in that file, and drops the options
-    that you do not give again. If you wrote some of the replaced entries by hand, these are printed.
+    that you do not give again. Replaced entries that you wrote by hand are printed.
     """
     request = InstallRequest(INSTALL, host, scope, report=allow_report, enforce=enforce)
     _carry_out(call, places, request, dry_run=dry_run)
@@ -93,7 +93,7 @@ def status(call: Call, *, verbose: bool) -> None:
 
 
 def _carry_out(call: Call, places: Places, request: InstallRequest, *, dry_run: bool) -> None:
-    """Carries out ``request``; prints the file before it is written, the result, and what is still wrong."""
+    """Carries out ``request``; prints the path of the file before writing, then the result, and what is still wrong."""
 
     def announce(path: str) -> None:
         if not call.as_json:

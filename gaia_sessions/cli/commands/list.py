@@ -125,7 +125,7 @@ def select(
     waiting: bool,
     **others: Any,  # noqa: ANN401  # those of ``list`` as they are
 ) -> tuple[Sequence[_Found], Mapping[str, int]]:
-    """Returns what ``find`` finds for the options of ``filters``, and by app how many sessions it left out."""
+    """Returns what ``find`` finds for the options of ``filters``, and by app how many sessions ``find`` left out."""
     if parent_id is not None:
         parent_id = call.session_id(parent_id)
     states = (*_split(states), *(WENT_WRONG if failed else ()), *([WAITING] if waiting else ()))

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 @declare("reconcile --dry-run", "reconcile --json")
 @click.option("-n", "--dry-run", is_flag=True, help="Show which runs would be ended; end none.")
 def command(call: Call, *, dry_run: bool) -> int:
-    """End runs whose agent is gone, although nobody reported an end (a client crashed, for example).
+    """End runs whose agent is gone without reporting an end, for example because a client crashed.
 
     A run is one execution of an agent. Each verdict comes with its reason. A run that is perhaps still working is
     listed as unsure, and stays open.

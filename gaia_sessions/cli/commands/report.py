@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @ID
 @click.option("--verbose", is_flag=True, help="Also print the todos and the latest messages.")
 def command(call: Call, agent_id: str, *, verbose: bool) -> int:
-    """Print the result of a session. On stdout is only the answer of the agent.
+    """Print the result of a session. stdout has only the answer of the agent.
 
     If the work failed or was cancelled, stdout has the reason, then the last message of the agent. The state, the
     time, the tokens and what to do next go to stderr.

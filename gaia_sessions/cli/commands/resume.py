@@ -37,7 +37,7 @@ def command(call: Call, *, agent_ids: tuple[str, ...], host_session: str | None)
 
     With an ID, this says how to resume that session, whatever stopped it. If the session has expired, this also records
     activity, so that you can resume the session. The exit code is 1 if the session cannot be resumed (cancelled,
-    working, ended, too many errors). It is also 1 if the question was denied, since the agent must find another way.
+    working, ended, too many errors). It is also 1 if the question was denied: the agent must find another way.
     """
     if agent_ids and host_session is not None:
         hint = "type gaia-sessions resume ID, or gaia-sessions resume --host-session ID"

@@ -62,7 +62,9 @@ class _New(TypedDict):
 @click.argument("agent_id", metavar="[ID]", required=False)
 @click.option("--agent", metavar="NAME", help="Kind of agent.  [default: the name of the program]")
 @click.option("--purpose", metavar="TEXT", help="What the work is for.  [default: general]")
-@click.option("--task", metavar="TEXT|-", help=f"The task: on stdin, or in place of {TASK} in the command.")
+@click.option(
+    "--task", metavar="TEXT|-", help=f"The task. It replaces {TASK} in the command; without {TASK}, it is on stdin."
+)
 @click.option("--context", metavar="TEXT", help="More text, below the task.")
 @with_limits
 @click.option(
@@ -84,7 +86,7 @@ class _New(TypedDict):
     is_flag=True,
     help="Do not end background processes of the command. Their later output is stored, too.",
 )
-@click.option("--quiet", is_flag=True, help="Show only the result at the end, not the output before.")
+@click.option("--quiet", is_flag=True, help="Show the result at the end, but no output while the command runs.")
 @click.option("--verbose", is_flag=True, help="Also print when the command starts, and when it ends without failure.")
 def command(
     call: Call,
@@ -109,7 +111,7 @@ def command(
     Without ID, `run` creates a session. With ID, `run` resumes that session, and so approves what the session asks for.
     The command is given what was found so far. When the command ends, `run` ends everything that the command started.
 
-    The command reads the task and the context on stdin. Without them, the command reads the stdin of `run`; if that is
+    The command reads the task and the context on stdin. Without both, the command reads the stdin of `run`; if that is
     a terminal, the command reads nothing. The output of the command is shown at once, and stored. If the command is
     claude or codex, give it no prompt: use --task.
 
@@ -164,7 +166,7 @@ def _task(typed: str | None) -> str | None:
 
 
 def _start(call: Call, agent_id: str | None, name: str, new: _New) -> Start:
-    """Returns the session of ``agent_id``, or a ``new`` one; its default parent is the session in the environment."""
+    """Returns the session of ``agent_id``, or a ``new`` session, by default below the session in the environment."""
     given = [name for name, value in new.items() if value is not None]
     if agent_id is not None and given:
         option = f"--{given[0].removeprefix('new_').replace('_', '-')}"
@@ -194,7 +196,7 @@ def _start(call: Call, agent_id: str | None, name: str, new: _New) -> Start:
 
 
 def _print(call: Call, sessions: Sessions, outcome: Outcome, *, is_live: bool, verbose: bool) -> None:
-    """Prints the report as JSON, or for a person the result on stdout, if not yet shown, and the end on stderr."""
+    """Prints the report as JSON; for a person, prints the end on stderr, and the result on stdout unless shown."""
     report = outcome.report
     if call.as_json:
         output.print_json(report)

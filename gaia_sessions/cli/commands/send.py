@@ -43,7 +43,7 @@ _FOR_EVER = f"{LONGEST:.0f}"
 @with_limits
 @with_presets
 @CWD
-@click.option("--pruned", is_flag=True, help="Give the agent what `context` prints instead of the whole transcript.")
+@click.option("--pruned", is_flag=True, help="Give the agent only what `context` prints, not the whole transcript.")
 @click.option(
     "--wait",
     metavar="[DURATION]",
@@ -66,7 +66,7 @@ def command(
     pruned: bool,
     wait: float | None,
 ) -> int:
-    """Send a message to an agent, and print its answer: a turn.
+    """Send a message to an agent, and print its answer.
 
     The agent is a command. It reads the whole conversation and TEXT on stdin, as a JSON array of messages with role
     and content. It prints its answer, or a JSON array of messages. TEXT and the answer are stored together, as one

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from gaia_sessions.cli.call import Call
     from gaia_sessions.session.policy import Decision
 
-# For these the answer is no, too, but scripts can tell them from a no of the resume check.
+# For these errors the answer is also no, but their exit code differs from the no of the resume check.
 _EXIT_CODES = {"not_found": SessionNotFound.exit_code, "corrupt": CorruptSession.exit_code}
 
 

@@ -60,7 +60,7 @@ def get(call: Call, agent_id: str, key: str) -> int:
 
 
 def _check_key(key: str, keys: SharedKeys) -> None:
-    """Raises ``InvalidInput`` for a key that the session cannot have: a script would wait for it in vain."""
+    """Raises ``InvalidInput`` for a key that the session cannot have: a script would wait for the key in vain."""
     owner = {name: keys[name] for name in ("app", "user") if keys[name] is not None}
     Delta(unset=[key]).parts({"agent_id": keys["agent_id"], **owner})  # type: ignore[typeddict-item]  # it reads only these keys
 

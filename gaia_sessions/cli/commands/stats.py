@@ -51,8 +51,8 @@ def command(call: Call, since: datetime | None, until: datetime | None, by: str 
         output.print_lines(lines(stats, by, output.stdout_width()))
     elif since or until:
         there = call.sessions().stats()["total"]["sessions"]
-        without = f"; without --since and --until there {'is' if there == 1 else 'are'} {there:,}"
-        output.print_line(f"No sessions ended or were active then{without}")
+        without = f"; without --since and --until, there {'is' if there == 1 else 'are'} {there:,}"
+        output.print_line(f"No sessions ended or were active in that time{without}")
     else:
         from .list import print_that_none_was_found
 

@@ -74,7 +74,7 @@ def list_(call: Call, agent_id: str | None, host_agent: HostAgent) -> None:
 
 
 def _chosen(call: Call, agent_id: str | None, word: str | None, host_agent: HostAgent, name: str) -> tuple[str, str]:
-    """Returns the session and the ``word`` after it; with --host-agent, the first word is not an ID."""
+    """Returns the session and the ``word`` after the ID; with --host-agent, the first word is not an ID."""
     if host_agent is not None and word is None:
         agent_id, word = None, agent_id
     session_id = call.chosen_session(agent_id, host_agent)

@@ -43,7 +43,7 @@ def command(call: Call, agent_ids: tuple[str, ...], *, children: bool, first: bo
 
     Work has ended when the agent of the session has stopped, in any phase, or when the session is final or cancelled.
     So work has also ended when the agent stopped to ask you. Then `wait` exits with 0, and `gaia-sessions pending`
-    shows the question. A cancelled session has ended even if its state is working. If no session has one of the IDs,
+    shows the question. A cancelled session has ended even if its state is working. If an ID belongs to no session,
     `wait` says so at once, and waits for the others. On a terminal, `wait` shows which agents are still working, and
     which agents ask for a permission.
 
@@ -57,7 +57,7 @@ def command(call: Call, agent_ids: tuple[str, ...], *, children: bool, first: bo
     reports = [found[agent_id][0] for agent_id in (found if children else asked)]
     unread = _unread(call) if children else {}
     if children and not reports and not unread:
-        hint = "to wait for its own work, leave out --children"
+        hint = "to wait for the session itself, leave out --children"
         output.print_notice("nothing_below", f"no session is below {', '.join(asked)}", hint, as_json=call.as_json)
     if call.as_json:
         output.print_json_array(reports)
@@ -74,17 +74,17 @@ def _below(call: Call, agent_ids: list[str]) -> list[str]:
 
 
 def _unread(call: Call) -> dict[str, type[SessionsError]]:
-    """Returns a message for each open session that cannot be read, with its error: it may be below ID."""
+    """Returns a message for each open session that cannot be read, with its error: perhaps the session is below ID."""
     kinds: dict[str, type[SessionsError]] = {"corrupt": CorruptSession, "unreadable": StoreFailure}
     return {
-        f"{line['agent_id']} cannot be read, and may be below ID: {line['problem']}": kinds[line["status"]]
+        f"{line['agent_id']} cannot be read (perhaps below a named session): {line['problem']}": kinds[line["status"]]
         for line in call.sessions().list(active_only=True, every_app=True)
         if "problem" in line and line["status"] in kinds
     }
 
 
 def _wait(call: Call, agent_ids: Callable[[], list[str]], *, first: bool, timeout: float | None) -> Mapping[str, Found]:
-    """Waits for the work of ``agent_ids`` to end, with a progress line on a terminal; returns the reports."""
+    """Waits until the work of ``agent_ids`` has ended, with a progress line on a terminal; returns the reports."""
     progress, known = _progress(call), set[str]()
     found: Mapping[str, Found] = {}
     try:
@@ -111,7 +111,7 @@ def _progress(call: Call) -> Progress | None:
 
 
 def _say_at_once(call: Call, reports: Iterable[Report | NoReport]) -> None:
-    """Prints a notice for each session that does not exist, or that may never end by itself."""
+    """Prints a notice for each session that does not exist, or that perhaps never ends by itself."""
     for found in reports:
         agent_id = found["agent_id"]
         if found["status"] == waiting.NOT_FOUND:

@@ -35,11 +35,11 @@ _WAYS = {
     "send": "by a send to its agent",
 }
 
-_TOLD_LATER = "its agent waits for its background work, then it gets the answer"
+_TOLD_LATER = "the agent gets the answer when its background work has ended"
 
 
 def answered_lines(record: Record, decision: Decision, now: datetime) -> Iterator[str]:
-    """What was answered, and how a person resumes the work."""
+    """Yields what was answered, and how a person resumes the work."""
     agent_id, word = record["agent_id"], "denied" if "denial" in record else "approved"
     stands = resume_text(decision, record["phase"], now)
     if is_running(decision) and any(map(waits_with_question, record["runs"][-1:])):
@@ -64,7 +64,7 @@ def answered_lines(record: Record, decision: Decision, now: datetime) -> Iterato
 
 
 def given_text(given: GivenAnswer, now: datetime) -> str:
-    """When and how an answer was given, and its note."""
+    """Returns when and how an answer was given, and the note of the answer."""
     how = _WAYS.get(given["by"], given["by"])
     if "shell" in given:
         how += f" in a shell of {client_text({'host': given['shell']})}'s agent"
@@ -73,7 +73,7 @@ def given_text(given: GivenAnswer, now: datetime) -> str:
 
 
 def pending_lines(found: Sequence[Pending], now: datetime) -> Iterator[str]:
-    """Yields a block for each of ``found``; a sentence if nobody waits."""
+    """Yields a block for each session in ``found``; a sentence if nobody waits."""
     if not found:
         yield "Nobody waits for you"
         yield Hint("  to see what can be resumed: gaia-sessions resume")
@@ -92,7 +92,7 @@ def _permission(one: Pending, now: datetime) -> Iterator[str]:
 
 
 def _question(one: Pending, now: datetime) -> Iterator[str]:
-    """The whole question, and how to answer it."""
+    """Yields the whole question, and how to answer the question."""
     message = one.get("last_message", "")
     said = without_marker(message)
     if "question" in one:
@@ -110,7 +110,7 @@ def _question(one: Pending, now: datetime) -> Iterator[str]:
 def _ways(one: Pending, now: datetime) -> Iterator[str]:
     agent_id, resume = one["agent_id"], one["resume"]
     if "awaits" in one:
-        yield f"  its agent waits for its background {safe(one['awaits'], 30)}, then it gets the answer; to approve:"
+        yield f"  the agent waits for its background {safe(one['awaits'], 30)}, then gets the answer; to approve:"
         yield Command(f"gaia-sessions approve {agent_id}")
         yield "  to deny (--reason adds a reason):"
         yield Command(f"gaia-sessions deny {agent_id}")
@@ -120,19 +120,19 @@ def _ways(one: Pending, now: datetime) -> Iterator[str]:
     if resume["should_resume"] and by_app:
         yield f"  {resume_text(resume, one['phase'], now)}; to approve:"
     elif resume["should_resume"]:
-        how = "to approve and resume it, type" if "run_command" in one else f"to approve, {GIVE}"
+        how = "to approve and resume it, type" if "run_command" in one else f"to approve and resume it, {GIVE}"
         yield f"  {resume_text(resume, one['phase'], now)}; {how}:"
         yield resuming
         yield "  to approve now and resume later (--note adds a note):"
     elif resume["reason"] == NOT_APPROVED_REASON:
         yield "  to approve it, so that it can be resumed:"
     elif "expired_at" in one:
-        yield f"  expired {ago(one['expired_at'], now)}; to approve it, so that it can be resumed again:"
+        yield f"  expired {ago(one['expired_at'], now)}; to approve it, which makes it resumable:"
     else:
         yield f"  cannot be resumed now: {resume_text(resume, one['phase'], now)}; to approve it anyway:"
     yield Command(f"gaia-sessions approve {agent_id}")
     if by_app:
-        yield f"  then {safe(one['app'], 80)} resumes it with its next event"
+        yield f"  then {safe(one['app'], 80)} resumes the session with the app's next event"
     if "run_command" in one and not resume["should_resume"]:
         yield "  then, to resume it, type:"
         yield resuming

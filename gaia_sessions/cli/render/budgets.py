@@ -16,12 +16,12 @@ _LONGEST_TODO = 1000
 
 
 def usage_line(usage: TokenUsage) -> str:
-    """``agent-123: 1,500 of 64,000 tokens, 300 for skills, 3 minutes``."""
+    """Returns ``agent-123: 1,500 of 64,000 tokens, 300 for skills, 3 minutes``."""
     return f"{usage['agent_id']}: {', '.join([budget_text(usage), duration(usage['elapsed_secs'])])}"
 
 
 def budget_text(usage: TokenUsage) -> str:
-    """The tokens used, their limit, whether it is reached, and the tokens for skills."""
+    """Returns the used tokens, the limit, whether the limit is reached, and the tokens for skills."""
     parts = [tokens_text(usage["tokens"], usage["max_tokens"])]
     if usage["limit_reached"]:
         parts.append("limit reached")
@@ -31,14 +31,14 @@ def budget_text(usage: TokenUsage) -> str:
 
 
 def tokens_text(tokens: int, most: int | None) -> str:
-    """``1,500 of 64,000 tokens``; without a limit ``1,500 tokens``."""
+    """Returns ``1,500 of 64,000 tokens``; without a limit ``1,500 tokens``."""
     if most is None:
         return token_count(tokens) if tokens else "no tokens reported"
     return f"{f'{tokens:,}' if tokens else 'none reported'} of {token_count(most)}"
 
 
 def token_count(tokens: int) -> str:
-    """``1,500 tokens``."""
+    """Returns ``1,500 tokens``."""
     return f"{tokens:,} token{'' if tokens == 1 else 's'}"
 
 
@@ -52,7 +52,7 @@ def todo_change_line(agent_id: str, todo: NumberedTodo) -> str:
 
 
 def todo_lines(todos: Sequence[Todo | NumberedTodo]) -> list[Prose]:
-    """A line for each todo: number, status, description."""
+    """Yields a line for each todo: number, status, description."""
     width = len(str(len(todos)))
     return [
         Prose(f"{number:>{width}}  {todo['status']:<11}  {safe(todo['description'], _LONGEST_TODO)}", width + 15)

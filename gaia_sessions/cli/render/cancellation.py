@@ -25,10 +25,10 @@ _MOST_AT_WORK = 10
 def cancelled_lines(
     cancelled: Iterable[CancelledSession], at_work: Mapping[str, Run], outcomes: Mapping[str, str]
 ) -> Iterator[str]:
-    """A line for each session, then the runs ``at_work``; ``outcomes`` are the phases of sessions that had ended."""
+    """Yields a line for each session, then the runs ``at_work``; ``outcomes`` has the phases of ended sessions."""
     for one in cancelled:
         if outcome := outcomes.get(one["agent_id"]):
-            below = "; everything below it is cancelled, now and later" if one["below"] else ""
+            below = "; the sessions below it are cancelled, also those created later" if one["below"] else ""
             yield f"{one['agent_id']}: already {outcome}, so not cancelled{below}"
             continue
         scope = ", with everything below it" if one["below"] else ""
@@ -48,13 +48,13 @@ def cancelled_lines(
 
 
 def _agents_lines(agents: Mapping[str, Run]) -> Iterator[str]:
-    """The agents that a client still runs, and how to stop them: a mark stops no client."""
+    """Yields the agents that a client still runs, and how to stop these agents: a mark stops no client."""
     if not agents:
         return
     clients, them = ("Its client still runs it", "it") if len(agents) == 1 else ("Their clients still run them", "them")
     yield f"{clients}:"
     yield from _at_work_lines(agents)
-    yield f"to stop {them}, press Esc there, or tell the main agent to stop {them}"
+    yield f"to stop {them}, press Esc in the client, or tell the main agent to stop {them}"
     if all("enforced" in run for run in agents.values()):
         yield f"until then, the hooks let {them} use no tools"
     elif any(_may_be_enforced(run) for run in agents.values()):
@@ -68,7 +68,7 @@ def _may_be_enforced(run: Run) -> bool:
 
 
 def is_command(run: Run) -> bool:
-    """Whether a command is at work, and not a program that sends to its own agent."""
+    """Returns whether the run is of a command, not of a program that sends messages to an agent of the program."""
     return is_own_run(run) and ("timeout_secs" in run or not is_send(run))
 
 
@@ -88,7 +88,7 @@ def created_notice(agent_id: str) -> tuple[str, str]:
 
 def abandoned_notice(record: Record) -> tuple[str, str]:
     return (
-        "the session is cancelled: it is now abandoned and takes no more updates",
+        "not updated: the session was cancelled, so it has ended as abandoned",
         f"`gaia-sessions cancelled {record['agent_id']}` says why",
     )
 

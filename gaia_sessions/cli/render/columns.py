@@ -37,8 +37,8 @@ def fit(
     longest: Mapping[Column, int], room: int, main: Column, giving_way: Iterable[tuple[Column, int, int]]
 ) -> dict[Column, int]:
     """Returns the width of each column, 0 for a column without room; ``main`` gets the room that the others leave."""
-    # giving_way: the columns in the order in which they shrink, each with its least width (0: it goes) and the width
-    # that main is to have
+    # giving_way: the columns in the order in which they shrink, each with its least width (0: the column goes) and the
+    # width that main should have
     widths = {**longest, main: 0}
     for column, least, wanted in giving_way:
         missing = min(wanted, longest[main]) - _left(widths, room)
@@ -54,7 +54,7 @@ def _left(widths: Mapping[Column, int], room: int) -> int:
 def table(
     rows: Sequence[Sequence[str]], room: int, *, left: Collection[int] = (), first_to_go: Iterable[int] = ()
 ) -> Iterator[str]:
-    """Yields a line for each of ``rows``, without empty columns; cells are on the right, except in columns ``left``."""
+    """Yields a line for each row, without empty columns; text is aligned right, except in the columns ``left``."""
     # room 0: no terminal. If not all columns fit, those in first_to_go go, in this order; then the names are cut.
     longest = dict(enumerate(max(map(cells, column)) for column in zip(*rows, strict=True)))
     widths = fit(longest, room, 0, [(place, 0, _LEAST_NAME) for place in first_to_go]) if room else longest

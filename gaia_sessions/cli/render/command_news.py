@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 
 def told_of(agent_id: str, event: str, path: str, command: Command, *, verbose: bool = False) -> tuple[str, str] | None:
-    """What happened to ``command``, and what to type (or empty); None if it is as expected, unless ``verbose``."""
-    # anybody may have written path: it is text of a record
+    """Returns what happened to ``command``, and what to type (or empty); None for a start, unless ``verbose``."""
+    # anybody can have written path: it comes from a record
     if event == supervise.STARTED and not verbose:
         return None
     if event == supervise.CONVERSATION_ELSEWHERE:
         what = f"its conversation is in {safe(path)}; {_ANEW}"
-        return f"{agent_id}: {what}", Copyable(f"--cwd {quote(path)}", "to use it instead, stop this command and add ")
+        return f"{agent_id}: {what}", Copyable(f"--cwd {quote(path)}", "to use the old one, stop this command and add ")
     if event == supervise.CONVERSATION_MOVED:
         return f"{agent_id}: its conversation is in {safe(path)}, which is not your folder now; {_ANEW}", ""
     if event == supervise.SESSION_GONE:
@@ -39,7 +39,7 @@ _EVENTS: dict[str, Callable[[Command], str]] = {
         f"{safe(one.words[0], 80)} started, limit {time_limit_text(one.timeout, one.hard_timeout)}"
     ),
     supervise.OTHERS_NOT_TOLD_APART: lambda _: (
-        "older processes keep running, but a process that they detach meanwhile is ended with this command, "
+        "processes that already run keep running, but a process that they detach meanwhile ends with this command, "
         "because ulimit -x cannot be lowered"
     ),
     supervise.SOFT_LIMIT: lambda one: (
@@ -54,10 +54,10 @@ _EVENTS: dict[str, Callable[[Command], str]] = {
         "its background processes keep running without limits; the session was removed, so their output is not stored"
     ),
     supervise.BACKGROUND_UNREAD: lambda _: (
-        "its background processes keep running, but may end when they write: no process could be started to read that"
+        "its background processes keep running, but can end when they write output, because no process reads it"
     ),
     supervise.SESSION_GONE: lambda _: (
-        "its session was removed, so `cancel` no longer reaches this command; its other limits hold"
+        "its session was removed, so `cancel` no longer reaches this command; its limits still hold"
     ),
     supervise.ANOTHER_CONVERSATION: lambda _: f"its conversation is gone; {_ANEW}",
     supervise.CONVERSATION_UNKNOWN: lambda _: f"its record names no conversation of this client; {_ANEW}",

@@ -25,7 +25,7 @@ _LONGEST = 500
 
 
 def decision_lines(decision: Decision, *, verbose: bool = False) -> Iterator[str]:
-    """Yes or no, and why; the failed checks, or with ``verbose`` all checks; then what to do."""
+    """Yields yes or no, and why; the failed checks, or with ``verbose`` all checks; then what to do."""
     first, *others = failed_sentences(decision) or [_resumable_sentence(decision)]
     yield f"{'yes' if decision['should_resume'] else 'no'}: {first}"
     yield from (f"  {line}" for line in _why_cancelled(decision))
@@ -45,13 +45,13 @@ def decision_lines(decision: Decision, *, verbose: bool = False) -> Iterator[str
 
 
 def app_lines(decision: Decision, indent: str = "") -> Iterator[str]:
-    """Says that the app of a session resumes it; nothing if the session has ended."""
+    """Yields a sentence: the app resumes the session; nothing if the session has ended."""
     if not is_final(decision["phase"] or "") and "cancellation" not in decision:
-        yield f"{indent}{safe(decision['app'])} resumes it with its next event"
+        yield f"{indent}{safe(decision['app'])} resumes the session with the app's next event"
 
 
 def command_lines(decision: Decision, indent: str = "") -> Iterator[str]:
-    """What to type to resume or continue the work of a command; nothing for the work of agents."""
+    """Yields what to type to resume or continue the work of a command; nothing for the work of agents."""
     if "run_command" not in decision:
         return
     if is_of_conversation(decision):
@@ -74,19 +74,19 @@ def command_lines(decision: Decision, indent: str = "") -> Iterator[str]:
 
 
 def approves(decision: Decision) -> bool:
-    """Whether a resume approves the question, which nobody has answered."""
+    """Returns whether a resume would approve a question that nobody has answered."""
     is_answered = not decision.keys().isdisjoint(("approval", "denial"))
     return decision["should_resume"] and waits_for_approval(decision["phase"]) and not is_answered
 
 
 def is_of_conversation(decision: Decision) -> bool:
-    """Whether the session is a conversation, to which a person sends messages."""
+    """Returns whether the session is a conversation, to which a person sends messages."""
     agent_id = decision["agent_id"]
     return decision.get("run_command") in (send_command(agent_id), send_command(agent_id, ended=True))
 
 
 def may_be_asked(decision: Decision) -> bool:
-    """Whether a person may send to the agent of a conversation now, or in a new session that continues it."""
+    """Returns whether a person can send to this agent now, in this session or in a new session that continues it."""
     refusing = ("no_live_run", "not_claimed", "resume_ready")
     is_refused = any(not check["ok"] for check in decision["checks"] if check["name"] in refusing)
     phase = decision["phase"] or ""
@@ -94,12 +94,12 @@ def may_be_asked(decision: Decision) -> bool:
 
 
 def needs_new_session(decision: Decision) -> bool:
-    """Whether only a new session can continue the work: this one has ended, or its wrapper is gone."""
+    """Returns whether only a new session can continue the work: this session has ended, or its wrapper is gone."""
     return decision.get("run_command") == run_command(decision["agent_id"], ended=True)
 
 
 def invalid_id_decision(agent_id: str, error: InvalidId) -> Decision:
-    """The decision for an ID that no session can have."""
+    """Returns the decision for an ID that no session can have."""
     return {
         "should_resume": False,
         "reason": error.code,
@@ -117,7 +117,7 @@ def invalid_id_line(code: str) -> str:
 
 
 def failed_sentences(decision: Decision, subject: str | None = None) -> list[str]:
-    """A sentence for each failed check; the first calls the session ``subject``, or by its ID."""
+    """Returns a sentence for each failed check; the first sentence names the session: ``subject``, or the ID."""
     failed = [check for check in decision["checks"] if not check["ok"]]
     if not decision["phase"]:  # missing or unreadable: the other checks mean nothing
         failed = failed[:1]
@@ -215,7 +215,7 @@ def _as_texts(value: object) -> list[str]:
 
 
 def _check_line(check: CheckResult) -> str:
-    """``ok  idle_seconds: 12, limit 1800``, without values that add nothing."""
+    """Returns ``ok  idle_seconds: 12, limit 1800``, without values that add nothing."""
     outcome = "ok" if check["ok"] else "NO"
     values = [_value_text(check["actual"])] if _is_worth_showing(check["actual"]) else []
     values += [f"limit {_value_text(check['limit'])}"] if _is_worth_showing(check["limit"]) else []

@@ -1,4 +1,4 @@
-"""What ``doctor`` found: what is wrong, and on the next line the command that repairs it."""
+"""What ``doctor`` found: what is wrong, and on the next line the command that repairs the problem."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LABELS = {PROBLEM: "problem", WARNING: "warning", NOT_CHECKED: "not checked"}
 
 
 def doctor_lines(report: DoctorReport, *, verbose: bool) -> Iterator[str]:
-    """What was fixed, what is wrong, what was not checked, and how much is fine; ``verbose`` lists that."""
+    """Yields what was fixed, is wrong, or was not checked, and how many checks are fine; ``verbose`` lists them."""
     checks = report["checks"]
     yield from (f"fixed {fixed['name']}: {safe(fixed['done'], _LONGEST)}" for fixed in report["fixed"])
     yield from finding_lines((finding["state"], finding["found"], finding["fix"]) for finding in checks)
@@ -35,7 +35,7 @@ def doctor_lines(report: DoctorReport, *, verbose: bool) -> Iterator[str]:
 
 
 def finding_lines(findings: Iterable[tuple[str, str, str | None]]) -> Iterator[str]:
-    """Problems, warnings, then what was not checked; findings that one command repairs are together above it."""
+    """Yields problems, warnings, then what was not checked; a command follows all findings that the command repairs."""
     listed = list(findings)
     lines_above: dict[tuple[str | None, str], list[str]] = {}
     for state, label in _LABELS.items():

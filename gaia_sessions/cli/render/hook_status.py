@@ -37,12 +37,12 @@ _SCOPE_TEXTS = {LOCAL: "this project for you", PROJECT: "this project for the te
 
 
 def warning_lines(found: Iterable[HookFinding]) -> Iterator[str]:
-    """What may keep the hooks from working, and the commands that repair it."""
+    """Yields what can keep the hooks from working, and the commands that repair these problems."""
     return finding_lines((one["state"], one["message"], one["fix"]) for one in found)
 
 
 def status_lines(hook_status: HookStatus, now: datetime, *, verbose: bool) -> Iterator[str]:
-    """What is wrong, then where the hooks are installed and work; with ``verbose`` all details."""
+    """Yields what is wrong, then where the hooks are installed and work; with ``verbose`` all details."""
     yield from warning_lines(hook_status["warnings"])
     broken = {one["file"] for one in hook_status["warnings"] if one["state"] == PROBLEM}
     installed = [found for found in hook_status["installed"] if found["state"] != installed_file.ABSENT]

@@ -30,7 +30,7 @@ _REMARKS = {
 
 
 def json_document(value: object) -> object:
-    """Returns ``value`` with all texts in valid UTF-8: paths and settings of others may contain any bytes."""
+    """Returns ``value`` with all texts in valid UTF-8: paths and settings of others can contain any bytes."""
     if isinstance(value, dict):
         return {json_document(key): json_document(inner) for key, inner in value.items()}
     if isinstance(value, list):
@@ -41,7 +41,7 @@ def json_document(value: object) -> object:
 def result_lines(
     result: InstallResult, warnings: list[HookFinding], places: Places, *, is_terminal: bool
 ) -> Iterator[str]:
-    """What an installation or an uninstall did, and what is wrong now; for a dry run, only the difference."""
+    """Yields what an installation or an uninstall did, and what is wrong now; for a dry run, only the difference."""
     if result["dry_run"]:  # a terminal must not obey bytes of the file; a pipe gets an exact patch
         diff = visible(result["diff"]) if is_terminal else result["diff"]
         yield from map(Copyable, diff.split("\n")) if diff else ["nothing would change"]

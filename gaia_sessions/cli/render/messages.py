@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def message_lines(message: NewMessage) -> Iterator[str]:
-    """One message: its time, role, tool and text, and its number and turn, which messages of hosts do not have."""
+    """Yields the time, role, tool and text of a message, and its number and turn; messages of hosts have neither."""
     facts = [f"{local_time(message['timestamp'])}  {message['role']}"]
     if "seq" in message:
         facts = [f"{message['seq']}  {facts[0]}", f"turn {message['turn']}"]  # type: ignore[typeddict-item]  # it is stored
@@ -30,7 +30,7 @@ def message_lines(message: NewMessage) -> Iterator[str]:
 
 
 def of_agent_notice(agent_id: str, paths: Sequence[str]) -> tuple[str, str]:
-    """Says that the messages come from these files of a host; and a hint."""
+    """Returns a notice that the messages come from these files of a host, and a hint."""
     places = ", ".join(map(shlex.quote, paths))
     return (
         f"{agent_id} has no stored messages; these come from the files of its client: {places}",

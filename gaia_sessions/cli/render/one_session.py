@@ -1,4 +1,4 @@
-"""What ``show`` says about a session: first its question, its error and its last message, last its IDs."""
+"""What ``show`` says about a session: its question, error and last message come first, its IDs last."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ if TYPE_CHECKING:
     from gaia_sessions.session.schema import Record, Run
 
     Fact = tuple[str, str]
-    """Its name and its text."""
+    """The name of a fact, and its text."""
 
 _LONGEST = 1000
 _MOST_CHILDREN = 50
@@ -82,10 +82,10 @@ _SHORTEST_NAMES = 9
 """The least width of the column of names, so that all texts begin in one column."""
 
 _ENDS = {STOPPED: "ended", KILLED: "killed", DENIED: "not started"}
-"""Ends that are no interruption, or that somebody caused."""
+"""The words for ends that are not shown as an interruption."""
 
 _MOST_OUTPUT_LINES = 10
-"""The last lines of output to show, unless they ask something; the file named at the end has all lines."""
+"""How many of the last lines of output are shown, unless the output asks a question; a file has all lines."""
 
 _SAID_ANYWAY = (MARKER_DETAIL, INTERRUPTED, CANCELLED)
 """Details that other lines say already."""
@@ -97,7 +97,7 @@ _HAVE_SECTIONS = frozenset(["answers", "metadata", "history", "runs", "session_s
 
 
 def session_lines(view: View, now: datetime, *, verbose: bool = False) -> Iterator[str]:
-    """One session; with ``verbose`` also its phase changes, and every key of its record and its runs."""
+    """Yields one session; with ``verbose`` also its phase changes, and every key of its record and its runs."""
     record = view.record
     yield Prose(agent_and_purpose(record["agent_name"], record["purpose"], _LONGEST), 2)
     sections = [
@@ -120,7 +120,7 @@ def session_lines(view: View, now: datetime, *, verbose: bool = False) -> Iterat
 
 
 def _fact_lines(facts: Iterable[Fact]) -> Iterator[Prose]:
-    """A line for each fact, and for each further line of its text; all texts begin in one column."""
+    """Yields a line for each fact, and for each further line of its text; all texts begin in one column."""
     pairs = list(facts)
     room = max(_SHORTEST_NAMES, *(len(name) for name, _ in pairs), 0) + 2
     for name, text in pairs:
@@ -129,14 +129,14 @@ def _fact_lines(facts: Iterable[Fact]) -> Iterator[Prose]:
 
 
 def _state_and_reasons(view: View, now: datetime) -> Iterator[Fact]:
-    """The state and its reason, the question, and what went wrong; all texts are whole."""
+    """Yields the state and its reason, the question, and what went wrong; no text is cut."""
     record, decision = view.record, view.standing.decision
     yield "state", _state(view, now)
     if why := _why(view):
         yield "why", why
     if asked := _asked(view):
         yield "question", asked
-    if is_asking(record) and not is_running(decision):
+    if is_asking(record) and not is_running(decision) and "cancellation" not in decision:
         yield "to answer", f"`gaia-sessions approve {record['agent_id']}`, or `gaia-sessions deny {record['agent_id']}`"
     if view.standing.alive is not None and "for" in view.standing.alive:
         tool, client = safe(view.standing.alive["for"], 80), client_text(_latest_run(view) or {})
@@ -159,7 +159,7 @@ def _state_and_reasons(view: View, now: datetime) -> Iterator[Fact]:
 
 
 def _whether_it_goes_on(decision: Decision, now: datetime) -> Iterator[Fact]:
-    """Whether the work can be resumed, and how if it is the work of a command."""
+    """Yields whether the work can be resumed; for the work of a command, also how."""
     phase = decision["phase"] or ""
     if is_of_conversation(decision) and may_be_asked(decision):  # the policy is for agents of hosts
         yield "to continue" if is_final(phase) else "to send", f"`{decision['run_command']}`"
@@ -201,7 +201,7 @@ def _latest_run(view: View) -> Run | None:
 
 
 def _why(view: View) -> str:
-    """Why the work stopped, unless another line says it."""
+    """Returns why the work stopped; empty if another line says it."""
     run = _latest_run(view)
     if view.standing.state.get("state") == state.CRASHED:
         return crash_text(run or {})
@@ -209,7 +209,7 @@ def _why(view: View) -> str:
 
 
 def _why_ended(run: Run | None, record: Record) -> str:
-    """What stopped a run from outside, and details of its end that no other line says."""
+    """Returns what stopped the run from outside, and details of its end that no other line says."""
     if run is None:
         return ""
     how = run.get("interruption", run.get("end", ""))
@@ -221,13 +221,13 @@ def _why_ended(run: Run | None, record: Record) -> str:
 
 
 def _asked(view: View) -> str:
-    """What the agent asked when it stopped; empty if it works again or has ended."""
+    """Returns what the agent asked when it stopped; empty if the agent works again or the session has ended."""
     is_over = is_final(view.record["phase"]) or is_running(view.standing.decision)
     return "" if is_over else (view.question or question_of(view.record)).asked
 
 
 def _last_message_lines(view: View) -> Iterator[Prose]:
-    """The last message of the agent, without the line shown as its question or its error."""
+    """Yields the last message of the agent, without the part that is shown as the question or the error."""
     question = view.question or question_of(view.record)
     if view.last_turn:
         yield from listed("last question", [*safe_lines(view.last_turn.question.strip("\n"))])
@@ -242,7 +242,7 @@ def _last_message_lines(view: View) -> Iterator[Prose]:
 
 
 def _run_lines(view: View, now: datetime) -> Iterator[str]:
-    """A table of the runs; below each stopped run except the latest, why it was stopped."""
+    """Yields a table of the runs; a line below a stopped run says why the run stopped, except for the latest run."""
     record = view.record
     if record.get("runs_dropped"):
         are, they = ("was", "it") if record["runs_dropped"] == 1 else ("were", "they")
@@ -262,7 +262,7 @@ def _run_lines(view: View, now: datetime) -> Iterator[str]:
 
 
 def _row_of_run(run: Run, view: View, at_work: str | None, now: datetime) -> tuple[str, ...]:
-    """at_work: the state of its agent if it works or is about to."""
+    """Returns the cells of ``run``; ``at_work`` is the state of its agent, if the agent works or is starting."""
     began, tokens = run.get("started_at") or run.get("claimed_at"), consumed_tokens(run.get("consumed", {}))
     end = run.get("ended_at") or (format_time(now) if at_work == state.WORKING else None)
     took = seconds_between(parse_time(began), parse_time(end)) if began and end else None
@@ -285,7 +285,7 @@ def _end_of(run: Run, view: View, at_work: str | None) -> str:
 
 
 def _aligned(heading: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """The heading and the rows in columns, without empty columns."""
+    """Returns the heading and the rows in columns, without empty columns."""
     columns = [(name, *cells) for name, *cells in zip(heading, *rows, strict=True) if any(cells)]
     widths = [max(map(len, column)) for column in columns]
     lines = zip(*columns, strict=True)
@@ -293,7 +293,7 @@ def _aligned(heading: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]
 
 
 def _child_lines(view: View) -> Iterator[str]:
-    """A line for each of the newest children, and the number of the others."""
+    """Yields the number of older children that are not shown, then a line for each of the newest children."""
     children = view.children[-_MOST_CHILDREN:]
     if left_out := len(view.children) - len(children):
         yield Hint(f"{left_out} older not shown; all IDs: gaia-sessions show {view.record['agent_id']} --json")
@@ -301,21 +301,21 @@ def _child_lines(view: View) -> Iterator[str]:
 
 
 def _relative(line: Line) -> tuple[str, str, str]:
-    """The ID of a parent or a child, its state, agent and purpose; if it cannot be read, why."""
-    agent_id = safe(line["agent_id"])  # a record may name any text as its parent
+    """Returns ID, state, agent and purpose of a parent or child; no agent and purpose if it cannot be read."""
+    agent_id = safe(line["agent_id"])  # a record can name any text as its parent
     if "problem" in line:
         return agent_id, line["status"], ""
     return agent_id, state_cell(line), agent_and_purpose(line["agent_name"], line["purpose"], _LONGEST)
 
 
 def _key_facts(record: Record) -> Iterator[Fact]:
-    """The keys that its agents share in this session alone."""
+    """Returns the keys that agents share in this session alone, with their values."""
     keys = record.get("session_state", {})
     return ((safe(key, 40), safe(dump_line(value).decode().strip(), 200)) for key, value in keys.items())
 
 
 def _metadata(record: Record, *, verbose: bool) -> Iterator[Fact]:
-    """The metadata; objects and arrays, which programs write, only if ``verbose``."""
+    """Yields the metadata; objects and arrays, which programs write, only if ``verbose``."""
     for key, value in record["metadata"].items():
         if verbose or not isinstance(value, dict | list):
             yield safe(key, 40), _value_text(value)
@@ -332,7 +332,7 @@ def _tokens_and_tools(view: View) -> Iterator[Fact]:
 
 
 def _tokens(view: View) -> str:
-    """The tokens used, and the limit, which may not be enforced."""
+    """Returns the used tokens and the limit, and says if the limit is not enforced."""
     if view.usage["max_tokens"] is not None:
         return budget_text(view.usage)
     wanted = view.record.get("max_tokens")
@@ -368,7 +368,7 @@ def _times_and_ids(view: View, now: datetime) -> Iterator[Fact]:
         yield "parent", "  ".join(filter(None, _relative(view.parent)))
     if "app" in record:
         known_as = record.get("app_session", {}).get("id")
-        there = "" if known_as is None else f", where it is {safe(known_as)}"
+        there = "" if known_as is None else f"; its ID there is {safe(known_as)}"
         yield "app", f"{safe(record['app'])}, user {safe(record['user'])}{there}"
     if "continues" in record:
         yield "continues", safe(record["continues"])
@@ -376,7 +376,7 @@ def _times_and_ids(view: View, now: datetime) -> Iterator[Fact]:
 
 
 def _timeline(record: Record) -> Iterator[str]:
-    """When the work entered each phase, and how many changes were dropped."""
+    """Yields when the work entered each phase, and how many changes were dropped."""
     yield f"{local_time(record['created_at'])}  initializing"
     if record.get("history_dropped"):
         are = "was" if record["history_dropped"] == 1 else "were"
@@ -386,7 +386,7 @@ def _timeline(record: Record) -> Iterator[str]:
 
 
 def _keys_of_programs(record: Record) -> Iterator[Iterator[Prose]]:
-    """The keys of the record and of its runs, without those that are shown above."""
+    """Yields the keys of the record and of its runs, without the keys that are shown above."""
     yield listed("record", _fact_lines(_texts(record, _HAVE_SECTIONS)))
     said = question_of(record).message
     for run in record.get("runs", []):

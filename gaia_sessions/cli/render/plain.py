@@ -52,7 +52,7 @@ def network_warning(root: str, kind: str) -> str:
 
 
 def unchanged_line(record: Record, texts: dict[str, str | None]) -> str:
-    """Says that the session had already ended, and which of ``texts`` (by option) are not in the record."""
+    """Returns a sentence: the session had already ended, and which ``texts`` (by option) are not in the record."""
     last_error = record["last_error"]
     stored = (record.get("summary"), last_error["message"] if last_error else None)
     not_stored = [f"the {name}" for name, text in texts.items() if text and text not in stored]
@@ -69,13 +69,13 @@ def show_hint(record: Record) -> str:
 
 
 def list_lines(lines: Iterable[Line], now: datetime) -> Iterator[str]:
-    """A line for each session, with two spaces between columns."""
+    """Yields a line for each session, with two spaces between columns."""
     for line in lines:
         yield "  ".join([safe(line["agent_id"]), *columns(line, now)]).rstrip()
 
 
 def no_sessions_line(root: str, left_out: int, apps: Mapping[str, int] | None = None, *, exists: bool = True) -> str:
-    """Which folder was searched, and how many sessions the options excluded; ``apps`` counts those of apps."""
+    """Returns a sentence: which folder was searched, how many sessions the options excluded; ``apps``: by app."""
     if not exists:
         return f"No sessions found: {safe(root, _LONGEST_PATH)} does not exist"
     message = f"No sessions found in {safe(root, _LONGEST_PATH)}"
@@ -88,29 +88,29 @@ def no_sessions_line(root: str, left_out: int, apps: Mapping[str, int] | None = 
 
 
 def nobody_worked_line(start: datetime, end: datetime, now: datetime) -> str:
-    """Says that nobody worked in this span, with both dates: a time alone may mean yesterday."""
+    """Returns a sentence: nobody worked in this span. It has both dates, because a time alone can mean yesterday."""
     span = f"from {local_time(format_time(start))} to {local_time(format_time(end))}"
     return f"No session worked {span}{', which is in the future' * (start > now)}"
 
 
 def left_out_line(apps: Mapping[str, int]) -> str:
-    """How many sessions of ``apps`` are left out, and the options that show them."""
+    """Returns how many sessions of ``apps`` are left out, and the options that show these sessions."""
     left_out = f"left out: {plural(sum(apps.values()), 'session')} of {'an app' if len(apps) == 1 else 'apps'}"
     return f"{left_out}; {', '.join(_of_apps(apps))}"
 
 
 def _of_apps(apps: Mapping[str, int]) -> list[str]:
-    """The options that show the sessions of apps, with their numbers; only the largest apps."""
+    """Returns the options that show the sessions of the largest apps, with the number of sessions."""
     most = sorted(apps.items(), key=lambda app: (-app[1], app[0]))
     told = [f"--app {shlex.quote(safe(app))} has {number}" for app, number in most[:_MOST_APPS]]
     return told if len(most) <= _MOST_APPS else [*told, f"and {len(most) - _MOST_APPS} more apps"]
 
 
 def columns(line: Line, now: datetime) -> list[str]:
-    """The columns after the ID: agent and purpose, state, share of a span if asked, last activity, resume."""
+    """Returns the columns after the ID: agent and purpose, state, share of a span (if asked), last activity, resume."""
     if "problem" in line:
         return ["-", line["status"], "-", safe(line["problem"])]
-    is_told = left_text(line["resume"], now) and "turns" not in line  # a person may ask at any time
+    is_told = left_text(line["resume"], now) and "turns" not in line  # a person can send a message at any time
     resume = resume_text(line["resume"], line["phase"], now) if is_told else ""
     return [
         agent_and_purpose(line["agent_name"], line["purpose"]),
@@ -122,25 +122,25 @@ def columns(line: Line, now: datetime) -> list[str]:
 
 
 def problem_text(line: CorruptSummary) -> str:
-    """Why the record cannot be read, without the path of its file, because that has the ID."""
+    """Returns why the record cannot be read, without the path of its file: the ID is in another column."""
     return safe(line["problem"], 500).rpartition(f"/{line['agent_id']}/state.json: ")[2]
 
 
 def agent_and_purpose(agent_name: str, purpose: str, longest: int = 200) -> str:
-    """The agent and, if there is one, the purpose."""
+    """Returns the agent and, if there is one, the purpose."""
     name = safe(agent_name)
     return name if purpose == NO_PURPOSE else f"{name}: {safe(purpose, longest)}"
 
 
 def removed_lines(removed: Sequence[RemovedSession]) -> Iterator[str]:
-    """``removed agent-1  Explore: read the code``."""
+    """Yields ``removed agent-1  Explore: read the code``."""
     for session in removed:
         who = agent_and_purpose(session["agent_name"], session["purpose"]) if "purpose" in session else "unreadable"
         yield f"removed {session['agent_id']}  {who}"
 
 
 def repaired_lines(repaired: Iterable[Mapping[str, str | None]]) -> Iterator[str]:
-    """``repaired agent-1; the old file is now PATH``."""
+    """Yields ``repaired agent-1; the old file is now PATH``."""
     for session in repaired:
         aside = session["kept_aside"]
         if aside is None:
@@ -150,17 +150,17 @@ def repaired_lines(repaired: Iterable[Mapping[str, str | None]]) -> Iterator[str
 
 
 def state_cell(line: Summary) -> str:
-    """The state and its details; ``newer`` if a newer version wrote the record; the turns of a conversation."""
+    """Returns the state and its details, the turns of a conversation; ``newer`` for the record of a newer version."""
     if "state" not in line:
         return line["status"]
-    if "turns" in line and line["state"] == BY_HAND:  # by ``turn`` alone, which says nothing of a phase
+    if "turns" in line and line["state"] == BY_HAND:  # ``turn`` sets no phase
         return f"{BY_HAND}, {plural(line['turns'], 'turn')}"
     text = state_text(line["state"], line["phase"], line.get("liveness"), cancelled=line.get("cancelled", False))
     return f"{text}, {plural(line['turns'], 'turn')}" if "turns" in line else text
 
 
 def tree_notes(line: Summary) -> Iterator[str]:
-    """Why a session is at this place in a tree, if not only because of its parent."""
+    """Yields why a session is at this place in a tree, if its parent is not the only reason."""
     if line.get("parent_status") == "circle":
         yield "(its parents form a circle)"
     if not line.get("selected", True):
@@ -168,7 +168,7 @@ def tree_notes(line: Summary) -> Iterator[str]:
 
 
 def event_line(entry: Json) -> str:
-    """One entry of the journal: time, kind, run, phase at that time, evidence, number."""
+    """Returns one entry of the journal: time, kind, run, phase at that time, evidence, number."""
     if not isinstance(entry, dict):
         return safe(entry)
     parts = [f"{local_time(str(entry.get('at')))}  {entry.get('kind')}"]

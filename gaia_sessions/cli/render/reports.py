@@ -23,17 +23,17 @@ _KEPT = {
     "newer_schema": "that a later version wrote",
     "clock_skew": "whose last activity is in the future",
     "mark_unread": "whose cancellation mark cannot be read",
-    "above_open": "above a session that is open, or may be",
+    "above_open": "above a session that is, or perhaps is, open",
     "continued": "that an open session continues",
     "keep_days": "with turns or in approval, for {keep_days} (setting keep_days)",
     "running": "whose agent may still be at work",
     "resumable": "that can be resumed",
 }
-"""Why ``cleanup`` and ``reconcile`` leave sessions unchanged, to print after their number."""
+"""Why ``cleanup`` and ``reconcile`` leave sessions unchanged, in words that follow the number of sessions."""
 
 
 def reconcile_lines(report: Reconciled) -> Iterator[str]:
-    """How many runs were closed; then each run that was judged, and each session that was not."""
+    """Yields how many runs were closed, then each run that was judged, and each session that was left unchanged."""
     verdicts = report["verdicts"]
     closed = [verdict for verdict in verdicts if verdict["verdict"] in CLOSING_VERDICTS]
     yield f"{'would close' if report['dry_run'] else 'closed'} {plural(len(closed), 'run')}"
@@ -50,7 +50,7 @@ def reconcile_lines(report: Reconciled) -> Iterator[str]:
 
 
 def verdict_line(verdict: Verdict) -> str:
-    """``lost: agent-1, run 2: no process 123, its host; the session is abandoned``."""
+    """Returns ``lost: agent-1, run 2: no process 123, its host; the session is abandoned``."""
     line = f"{verdict['verdict']}: {verdict['agent_id']}, run {verdict['run']}: "
     line += safe(verdict["evidence"], _LONGEST)
     return f"{line}; the session is {verdict['phase']}" if verdict["verdict"] in CLOSING_VERDICTS else line
@@ -61,7 +61,7 @@ def _sort_key(verdict: Verdict) -> tuple[bool, str, int]:
 
 
 def _unchanged(report: Reconciled | CleanupReport, keep_days: float = 0) -> Iterator[tuple[str, list[str]]]:
-    """For each reason to leave sessions unchanged: a line with their number, and lines that name them."""
+    """Yields for each reason to leave sessions unchanged a line with their number, and lines that name the sessions."""
     keep = "would keep" if report["dry_run"] else "kept"
     kept_for = duration(round(keep_days * 86400), 2)
     for reason, why in _KEPT.items():
@@ -89,7 +89,7 @@ def _with_reasons(sessions: Sequence[SkippedSession]) -> list[str]:
 
 
 def cleanup_lines(report: CleanupReport, *, is_verbose: bool) -> Iterator[str]:
-    """How many sessions were removed and how many were not; ``is_verbose`` names them."""
+    """Yields how many sessions were removed and how many were not; with ``is_verbose`` also their IDs."""
     named_any = False
     for line, named in _cleaned(report):
         yield line
@@ -120,7 +120,7 @@ def _cleaned(report: CleanupReport) -> Iterator[tuple[str, list[str]]]:
 
 
 def import_lines(report: Imported) -> Iterator[str]:
-    """What was imported; then what already exists here."""
+    """Yields what was imported, then what already exists here."""
     directories, root = safe(", ".join(report["directories"]), _LONGEST), safe(report["root"], _LONGEST)
     if report["imported"] or report["already_there"] or report["failed"]:
         verb = "would import" if report["dry_run"] else "imported"

@@ -1,4 +1,4 @@
-"""How to resume work, or why it cannot be resumed: a block for each session, with the command to copy."""
+"""How to resume work, or why the work cannot be resumed: a block for each session, with the command to copy."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _WHY = {
     schema.STOPPED_BY_USER: "STOPPED BY THE USER",
     schema.RUN_RETURNED: "its agent returned without saying that it was done",
 }
-"""What stopped the work; if the agent failed, the client says why."""
+"""What stopped the work, in words; if the agent failed, the words come from the client."""
 _LONGEST_DETAIL = 200
 _HOW = {
     MESSAGE: "type this; it wakes the agent, which remembers its work:",
@@ -46,7 +46,7 @@ _HOW_TO_BEGIN = "type this; it delegates the work again (its agent never started
 def resumption_lines(
     found: Sequence[Resumption], left_out: Mapping[str, int], now: datetime, host_session: str | None = None
 ) -> Iterator[str]:
-    """A block for each of ``found``, or a sentence; then how many were left out. Only ``host_session``, if given."""
+    """Yields a block for each of ``found``, or that there are none in ``host_session``; then how many were left out."""
     if not found:
         yield from _nothing(host_session)
     yield from answer_lines(found, now)
@@ -55,12 +55,12 @@ def resumption_lines(
             yield ""
         command = ["gaia-sessions", "list", "--state", ",".join(left_out)]
         stopped = plural(sum(left_out.values()), "session")
-        yield Hint(f"{stopped} that stopped cannot be resumed now: {shlex.join(command)}")
-        yield Hint("  to see why, or to resume one that has only expired: gaia-sessions resume ID")
+        yield Hint(f"{stopped} that stopped cannot be resumed now; to see which: {shlex.join(command)}")
+        yield Hint("  to see why, or to resume an expired session: gaia-sessions resume ID")
 
 
 def answer_lines(answers: Sequence[Resumption | Decision], now: datetime) -> Iterator[str]:
-    """A block for each of ``answers``: how to resume the work, or why it cannot be resumed."""
+    """Yields a block for each of ``answers``: how to resume the work, or why it cannot be resumed."""
     for number, one in enumerate(answers):
         if number:
             yield ""
@@ -89,7 +89,7 @@ def _refusal(decision: Decision) -> Iterator[str]:
 
 
 def _nothing(host_session: str | None) -> Iterator[str]:
-    """That nothing was found, and where else to look."""
+    """Yields a sentence: nothing was found; then where else to look."""
     if host_session is None:
         yield "Nothing to resume: no work that stopped or was answered can be resumed now"
         yield Hint("  to see who waits for you: gaia-sessions pending")
@@ -100,7 +100,7 @@ def _nothing(host_session: str | None) -> Iterator[str]:
 
 
 def _why(one: Resumption, now: datetime) -> str:
-    """``interrupted 5 minutes ago, resumable for 25 minutes: stopped by a usage limit``."""
+    """Returns ``interrupted 5 minutes ago, resumable for 25 minutes: stopped by a usage limit``."""
     text = _SINCE.get(one["state"], one["state"]).format(phase=one["phase"])
     if "state_since" in one:
         text += f" {ago(one['state_since'], now)}"
@@ -113,7 +113,7 @@ def _why(one: Resumption, now: datetime) -> str:
 
 
 def _how(one: Resumption) -> Iterator[str]:
-    """How to resume it; what to copy is alone on its line."""
+    """Yields how to resume the work; the text to copy has a line of its own."""
     if "paused_until" in one:
         yield f"  waits until its usage limit is reset: {local_time(one['paused_until'])}"
         return
@@ -122,7 +122,7 @@ def _how(one: Resumption) -> Iterator[str]:
     if one["means"] == NONE:
         return
     if one["host_is_alive"] and one["means"] in (MESSAGE, WORKFLOW):
-        yield "  its client still runs; if the conversation is open there, type only the quoted text into it"
+        yield "  its client still runs; if the conversation is open there, type only the quoted text there"
     how = _HOW_TO_BEGIN if one["means"] == DELEGATION and "claimed_at" in one else _HOW[one["means"]]
     yield "  " + _what_for(one) + how.format(agent=safe(one["agent_name"]))
     if one["command"] is not None:

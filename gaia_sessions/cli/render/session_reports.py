@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from gaia_sessions.session.report import Report
 
 _LASTING = (state.WAITING, state.STARTING, state.LIMITED, state.PAUSED, state.NEW, state.BY_HAND)
-"""The states that last: they are printed with their duration."""
+"""The states that are printed with their duration, although no agent works."""
 
 _MOST_ANSWERS = 5
 
@@ -48,7 +48,7 @@ _ASKS = Hint("`gaia-sessions pending` shows its question, and how to answer")
 
 
 def head_line(report: Report, stands: Standing, now: datetime) -> str:
-    """The state, since when, what it used if that was counted, and its time unless it rests."""
+    """Returns the state, since when, and the used tokens; if the session works or has ended, also its time in all."""
     text = _state(report, stands.alive, cancelled="cancellation" in stands.decision)
     since = report.get("state_since")
     if since and (stands.alive or report.get("state") in _LASTING):
@@ -61,7 +61,7 @@ def head_line(report: Report, stands: Standing, now: datetime) -> str:
 
 
 def result_lines(report: Report) -> list[str]:
-    """The result, line by line; of unfinished work the error, and below it what the agent said last."""
+    """Returns the lines of the result; for unfinished work the error, and below the error what the agent said last."""
     if report["status"] == reports.RUNNING:
         return []
     if report["result"] is not None:
@@ -72,7 +72,7 @@ def result_lines(report: Report) -> list[str]:
 
 
 def more_lines(report: Report) -> Iterator[str]:
-    """The task, the turns, the todos and the latest messages."""
+    """Yields the phase, the task, the exit code, the limit, the turns, the todos and the latest messages."""
     yield f"phase: {report['phase']}"
     yield f"task: {report['task_id'] or 'no agent was started'}"
     if report["exit_code"] is not None:
@@ -88,7 +88,7 @@ def more_lines(report: Report) -> Iterator[str]:
 
 
 def answer_lines(report: Report, now: datetime) -> Iterator[str]:
-    """The answers: when, how and with which note, whose lines cannot look like another answer."""
+    """Yields the answers: when, how, and with which note. A line of a note cannot look like another answer."""
     for given in report["answers"][-_MOST_ANSWERS:]:
         first, *others = safe_lines(f"{given['answer']} {given_text(given, now)}")
         yield Prose(first, 2)
@@ -96,7 +96,7 @@ def answer_lines(report: Report, now: datetime) -> Iterator[str]:
 
 
 def next_lines(report: Report, stands: Standing) -> Iterator[str]:
-    """The todos that an agent left open, and what to do about work that has not ended well."""
+    """Yields the todos that the agent left open, and what to do about work that has not ended well."""
     agent_id, is_running = report["agent_id"], report["status"] == reports.RUNNING
     if report["open_todos"] and (report["reminders"] or not is_running):
         words = open_text(report["open_todos"], len(report["todos"]), report["reminders"])
@@ -119,7 +119,7 @@ def next_lines(report: Report, stands: Standing) -> Iterator[str]:
         yield Hint(f"`gaia-sessions resume {agent_id}` says how to resume it, or why it cannot be resumed")
     elif stands.decision["should_resume"] and is_of_agent:
         is_sent = report.get("state") == state.WAITING
-        yield f"to approve, {GIVE}:" if is_sent else f"to resume it, {GIVE}:"
+        yield f"to approve and resume it, {GIVE}:" if is_sent else f"to resume it, {GIVE}:"
         yield Copyable(resume_line(agent_id), before="  ")
     elif report["status"] != reports.RUNNING and not stands.decision["should_resume"]:
         yield safe(stands.decision["advice"])
@@ -128,13 +128,13 @@ def next_lines(report: Report, stands: Standing) -> Iterator[str]:
 
 def not_started_notice(agent_id: str) -> tuple[str, str]:
     return (
-        f"no agent was started for {agent_id}, so only a command ends it",
+        f"no agent was started for {agent_id}, so only a command can end this session",
         f"when the work is done, type `gaia-sessions finalize {agent_id} completed`",
     )
 
 
 def wait_lines(reports_: Iterable[Report | NoReport]) -> Iterator[str]:
-    """A line for each session, and its result below."""
+    """Yields a line for each session, and its result below."""
     for report in reports_:
         if report["status"] == "not_found":
             yield f"{safe(report['agent_id'])}: not found"
@@ -150,5 +150,5 @@ def _state(report: Report, alive: Liveness | None = None, *, cancelled: bool = F
 
 
 def _lines(text: str) -> list[str]:
-    """The visible characters of each line, with tabs and trailing blanks."""
+    """Returns the visible characters of each line, with tabs and trailing blanks."""
     return [Prose(line) for line in visible(text).removesuffix("\n").split("\n")] if text else []

@@ -15,14 +15,14 @@ _CALLER_ID_LENGTH = 12
 
 
 def shorten_ids(ids: Sequence[str], others: Iterable[str] = ()) -> list[str]:
-    """For each of ``ids``, a short part that no other of them and none of ``others`` has, or else the whole ID."""
-    # a parent named by a record may be no ID: it stays whole
+    """Returns a short part of each ID that is in no other ID and not in ``others``, or else the whole ID."""
+    # a record can name a parent that is not an ID: such a name stays whole
     parts = _PartCounts(filter(is_agent_id, [*ids, *others]))
     return [next(filter(parts.is_unique, _candidates(agent_id)), agent_id) for agent_id in ids]
 
 
 def _candidates(agent_id: str) -> Iterator[str]:
-    """The parts to try, best first, if a command accepts them as ID."""
+    """Yields the parts to try that a command accepts as an ID, the best first."""
     if not is_agent_id(agent_id):
         return iter(())
     parts = _parts_of_generated(agent_id) if is_generated_id(agent_id) else _parts_of_caller_id(agent_id)
@@ -34,7 +34,7 @@ def _parts_of_generated(agent_id: str) -> Iterator[str]:
 
 
 def _parts_of_caller_id(agent_id: str) -> Iterator[str]:
-    """The beginning of the ID, its last whole words, then longer parts."""
+    """Yields the beginning of the ID, its last whole words, then longer parts."""
     if len(agent_id) <= _CALLER_ID_LENGTH:
         return
     yield agent_id[:_CALLER_ID_LENGTH]

@@ -17,18 +17,18 @@ if TYPE_CHECKING:
 
 _BAR, _PART_OF_BAR = 24, "█"
 _NARROW = 48
-"""Columns; if there are fewer, a duration has one unit."""
+"""In a terminal with fewer columns, a duration has only one unit."""
 
 _OF_PARTS = ["sessions", "ended", "completed", "", "resumed", "open", "errors", "tokens", "removed"]
 _BAR_OF_PART = 4
 _FIRST_TO_GO = (_BAR_OF_PART, 7, 5, 6, 8, 9, 2)
-"""The bar, errors, resumed, open, tokens, removed, ended."""
+"""The columns that go first if there is no room: the bar, errors, resumed, open, tokens, removed, ended."""
 _OF_PHASES = ["phase", "open", "stays", "median", "", "90%"]
 _TEXTS_OF_PHASES, _BAR_OF_PHASE = (3, 4, 5), 4
 
 
 def lines(stats: Stats, by: str | None, room: int) -> Iterator[str]:
-    """All figures, or the parts that ``by`` names. room: the columns of the terminal, 0 for none."""
+    """Yields all figures, or the parts that ``by`` names; ``room`` is the number of columns, 0 without a terminal."""
     total = stats["total"]
     if by == BY_PHASE:
         yield from _phases(total["phases"], room)
@@ -76,7 +76,7 @@ def _outcomes(total: Totals, room: int) -> Iterator[str]:
         [outcome, f"{count:,}", _percent(count, total["ended"]), _bar(count, total["ended"], room)]
         for outcome, count in total["outcomes"].items()
     ]
-    rows[0][3] = f"{rows[0][3]}  (success rate)".lstrip()  # of those that completed
+    rows[0][3] = f"{rows[0][3]}  (success rate)".lstrip()  # the share of completed sessions
     yield from table(rows, room, left=[3], first_to_go=[3])
 
 
@@ -142,12 +142,12 @@ def _percent(part: int, whole: int) -> str:
 
 
 def _bar(part: int, whole: int, room: int, longest: int = _BAR) -> str:
-    """A bar of at least one character if ``part`` is not 0; none in a pipe."""
+    """Returns a bar of at least one character if ``part`` is not 0; none in a pipe."""
     return _PART_OF_BAR * max(round(part * longest / whole), 1) if room and part else ""
 
 
 def _unknown(stats: Stats) -> Iterator[str]:
-    """What is not counted, because it is unknown."""
+    """Yields what is not counted, because it is unknown."""
     total = stats["total"]
     dropped = [
         _several(count, noun)

@@ -32,30 +32,30 @@ _STYLES = {
     "newer": "bold red",
     "gone": "dim",
 }
-"""By state or status."""
+"""The style of each state or status."""
 
 COLUMNS = ("id", "state", "share", "left", "agent", "purpose", "seen")
-"""The columns, in order."""
+"""The names of the columns, in order."""
 
 _LONGEST_STATE = 19
 _LEAST_ID, _LEAST_STATE, _LEAST_PURPOSE = 8, 9, 12
 _NARROWEST_WITH_AGENT = 70
 _GIVING_WAY = (("agent", 0), ("state", _LEAST_STATE), ("id", _LEAST_ID), ("seen", 0), ("left", 0), ("share", 0))
-"""The columns that shrink until the purpose has its least width, each with its own least width; 0: it goes."""
+"""The columns that shrink until the purpose has its least width, each with its least width; with 0, the column goes."""
 
 
 def session_table(lines: Sequence[Line], now: datetime, others: Iterable[str], terminal: TextIO, columns: int) -> str:
-    """A table of sessions, not wider than ``columns``; no short ID in it is a part of ``others``."""
+    """Returns a table of sessions, at most ``columns`` wide; no short ID is a part of an ID in ``others``."""
     return drawn(_segments(lines, short_ids_of(lines, others), now, columns), terminal, columns)
 
 
 def short_ids_of(lines: Iterable[Line], others: Iterable[str]) -> list[str]:
-    """The short IDs of the lines."""
+    """Returns the short IDs of the lines."""
     return [safe(name) for name in shorten_ids([line["agent_id"] for line in lines], others)]
 
 
 def drawn(segments: Iterable[Segment], terminal: TextIO, columns: int) -> str:
-    """The text of ``segments``, in colours if the terminal has colours."""
+    """Returns the text of ``segments``, in colours if the terminal has colours."""
     console = Console(file=terminal, width=columns)
     with console.capture() as captured:
         console.print(Segments(segments))
@@ -77,13 +77,13 @@ def _segments(lines: Sequence[Line], short_ids: Sequence[str], now: datetime, ro
 
 
 def _longest(heading: str, texts: Sequence[str]) -> int:
-    """The cells that a column takes; 0 if it is empty."""
+    """Returns the width of the column in characters of a terminal; 0 if the column is empty."""
     longest = max(map(cells, texts))
     return max(longest, len(heading)) if longest else 0
 
 
 def fit_columns(longest: Mapping[str, int], room: int) -> dict[str, int]:
-    """The width of each column that is shown, in order; at ``longest`` nothing is cut, and 0 is an empty column."""
+    """Returns the width of each shown column; ``longest`` has the width of uncut columns, 0 for an empty one."""
     agent = longest["agent"] if room >= _NARROWEST_WITH_AGENT else 0
     most = {**longest, "state": min(longest["state"], most_of_state(room)), "agent": agent}
     to_least_purpose = [(name, least, _LEAST_PURPOSE) for name, least in _GIVING_WAY]
@@ -97,7 +97,7 @@ def most_of_state(room: int) -> int:
 
 
 def _texts(line: Line, now: datetime, room: int) -> dict[str, str]:
-    """The text in each column except the ID; only the problem if the record cannot be read."""
+    """Returns the text in each column except the ID; only the problem if the record cannot be read."""
     if "problem" in line:
         return {"status": line["status"], "problem": plain.problem_text(line)}
     return {
@@ -129,7 +129,7 @@ def _problem_row(start: str, row: Mapping[str, str], room: int) -> Iterator[Segm
 
 
 def cut_middle(agent_id: str, room: int) -> str:
-    """``agent_id`` in at most ``room`` cells, cut in the middle: similar IDs differ at the beginning or the end."""
+    """Cuts ``agent_id`` in the middle to ``room`` cells: similar IDs differ at the beginning or the end."""
     if len(agent_id) <= room:
         return agent_id
     end = (room - 1) // 2

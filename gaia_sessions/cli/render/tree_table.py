@@ -27,11 +27,11 @@ _COLUMNS = (_NAME, "state", "tokens", "id")
 _LEAST_NAME, _LEAST_AGENT = 20, 8
 _GIVING_WAY = (("tokens", 0, _LEAST_NAME), ("state", 0, _LEAST_NAME))
 _BRANCH = 3
-"""In cells."""
+"""The width of a branch, in cells."""
 
 
 def tree_table(tree: Sequence[TreeLine], others: Iterable[str], terminal: TextIO, columns: int) -> str:
-    """A table of trees with their sums, not wider than ``columns``; no short ID in it is a part of ``others``."""
+    """Returns a table of trees with sums, at most ``columns`` wide; no short ID is a part of an ID in ``others``."""
     return drawn(_segments(tree, short_ids_of([line for _, line in tree], others), columns), terminal, columns)
 
 
@@ -59,7 +59,7 @@ def _texts(line: Line) -> dict[str, str]:
 
 
 def _name(line: Line, room: int) -> str:
-    """The agent and the purpose; if there is no room for both, the agent gets a third of it."""
+    """Returns the agent and the purpose; if there is no room for both, the agent gets a third of the room."""
     if "problem" in line:
         return problem_text(line)
     notes, agent = "".join(f"{note} " for note in tree_notes(line)), safe(line["agent_name"])

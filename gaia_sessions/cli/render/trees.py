@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from gaia_sessions.api.listing import Line, Sums
 
 DEEPEST = 8
-"""At most this many branches are drawn before a session, however deep it is."""
+"""At most this many branches are drawn before a session, however deep the session is."""
 
 
 def plain_tree(tree: Sequence[TreeLine]) -> Iterator[str]:
-    """A line for each session, with its whole ID and two spaces between columns."""
+    """Yields a line for each session, with its whole ID and two spaces between columns."""
     for (level, line), drawn in zip(tree, branches([level for level, _ in tree], DEEPEST), strict=True):
         yield from heading(line) if level == 0 else ()
         if "problem" in line:
@@ -33,13 +33,13 @@ def plain_tree(tree: Sequence[TreeLine]) -> Iterator[str]:
 
 
 def heading(line: Line) -> list[str]:
-    """The line above a tree: its sums, if it has several sessions."""
+    """Returns the line above a tree: the sums, if the tree has several sessions."""
     sums = line["sums"]
     return [sums_line(sums)] if sums["sessions"] > 1 else []
 
 
 def sums_line(sums: Sums) -> str:
-    """``3 sessions, 48,200 tokens (1 reported none): 1 waiting, 2 completed``."""
+    """Returns ``3 sessions, 48,200 tokens (1 reported none): 1 waiting, 2 completed``."""
     order = dict.fromkeys([WAITING, *WENT_WRONG, *STATES, *sums["states"]])
     counts = ", ".join(f"{sums['states'][state]} {state}" for state in order if state in sums["states"])
     tokens = token_count(sums["tokens"]) if "tokens" in sums else "no tokens reported"
@@ -48,7 +48,7 @@ def sums_line(sums: Sums) -> str:
 
 
 def branches(levels: Sequence[int], deepest: int) -> list[str]:
-    """The branches before each row: at most ``deepest``, and an ellipsis if there are more."""
+    """Returns the branches before each row: at most ``deepest``, and an ellipsis if there are more."""
     drawn = []
     goes_on: list[bool] = []  # for each level: whether a later row has the same parent
     for level in reversed(levels):

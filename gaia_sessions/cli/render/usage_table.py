@@ -19,7 +19,7 @@ _UNREPORTED, _OF_BUDGET = 3, 4
 
 
 def table_of_agents(usage: UsageByAgent, room: int) -> Iterator[str]:
-    """A line for each agent, one for all, and what is unknown. room: the columns of the terminal, 0 for none."""
+    """Yields a line for each agent and one for all, then what is unknown; ``room``: columns, 0 without a terminal."""
     several = [usage["total"]] if len(usage["agents"]) > 1 else []
     sums = [*(agent["sums"] for agent in usage["agents"]), *several]
     names = [*(safe(agent["agent_name"]) for agent in usage["agents"]), "all agents"][: len(sums)]
@@ -38,7 +38,7 @@ def _sum_cells(sums: Sums) -> list[str]:
 
 
 def _of_budget(sums: Sums) -> str:
-    """``72%, 1 at its limit``: only sessions with a budget that reported tokens count."""
+    """Returns ``72%, 1 at its limit``, from the sessions that have a budget and reported tokens."""
     if "budgets" not in sums:
         return "-"
     used = sums["budgets"]

@@ -1,6 +1,6 @@
 """Times, durations and texts, as a person reads them: words that plain text and tables share.
 
-A record may contain text of anybody, so only its visible characters are shown.
+Anybody can have written the text in a record, so only its visible characters are shown.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ WHY_STOPPED = {
     schema.CONNECTION_LOST: "stopped by a lost connection",
     schema.ENDED_WITH_HOST: "stopped because its conversation was closed",
 }
-"""How a run was stopped from outside, by ``interruption`` or else ``end``; ``crash_text`` words ``lost``."""
+"""What stopped a run from outside, in words, by its ``interruption`` or else ``end``; for ``lost``: ``crash_text``."""
 
 
 class Copyable(str):
@@ -62,13 +62,13 @@ class Command(Copyable):
 
 
 class Hint(str):
-    """A line that says what to type, without text of others: the typed ``--root`` is added to its commands."""
+    """A line that says what to type and has no text from a record: the typed ``--root`` is added to its commands."""
 
     __slots__ = ()
 
 
 class Prose(str):
-    """A line that anybody may have written and that may be broken anywhere; its next lines begin at ``indent``."""
+    """A line that anybody can have written and that can be broken anywhere; its next lines begin at ``indent``."""
 
     __slots__ = ("indent",)
 
@@ -81,30 +81,30 @@ class Prose(str):
 
 
 def safe(text: object, longest: int = 200) -> str:
-    """The ``visible`` characters of ``text`` on one line of at most ``longest`` characters."""
+    """Returns the ``visible`` characters of ``text`` on one line of at most ``longest`` characters."""
     words = " ".join(visible(str(text)).split())
     return words if len(words) <= longest else words[: longest - 1] + "…"
 
 
 def command_to_copy(command: str, before: str = "    ") -> str:
-    """The line with ``command``, unless it has invisible characters: without them, it would be another command."""
+    """Returns the line with ``command``, unless it has invisible characters: without them, it is another command."""
     if visible(command) == command == well_formed(command):
         return Copyable(command, before)
-    return f"{before}no command is shown, because a name in it has invisible characters: look there yourself"
+    return f"{before}no command is shown, because a name in the command has invisible characters"
 
 
 def safe_lines(text: str) -> list[str]:
-    """The ``visible`` characters of each line of ``text``, with the indentation."""
+    """Returns the ``visible`` characters of each line of ``text``, with the indentation."""
     return [visible(line.expandtabs(4)).rstrip() for line in text.splitlines()]
 
 
 def prose(text: str, indent: int) -> list[Prose]:
-    """The ``safe_lines`` of ``text``, indented."""
+    """Returns the ``safe_lines`` of ``text``, indented."""
     return [Prose(" " * indent + line if line else "", indent) for line in safe_lines(text)]
 
 
 def listed(heading: str, lines: Iterable[str]) -> Iterator[Prose]:
-    """The heading, and below it the indented lines; nothing if there are no lines."""
+    """Yields the heading, and below it the indented lines; nothing if there are no lines."""
     for number, line in enumerate(lines):
         if not number:
             yield Prose(heading)
@@ -112,7 +112,7 @@ def listed(heading: str, lines: Iterable[str]) -> Iterator[Prose]:
 
 
 def duration(seconds: float, units: int = 1) -> str:
-    """``3 minutes``: in the largest unit, rounded down; ``1 hour 35 minutes`` if ``units`` is 2."""
+    """Returns ``3 minutes``: in the largest unit, rounded down; ``1 hour 35 minutes`` if ``units`` is 2."""
     size, noun = _largest_unit(seconds)
     text = plural(int(seconds / size), noun)
     rest = next((plural(int(seconds % size / less), one) for less, one in _UNITS if less < size), "0 ")
@@ -120,13 +120,13 @@ def duration(seconds: float, units: int = 1) -> str:
 
 
 def short_duration(seconds: float, units: int = 1) -> str:
-    """``18m``, ``3h``, ``1h 35m``: ``duration`` for a column; one unit is a value for an option."""
+    """Returns ``18m``, ``3h``, ``1h 35m``: a ``duration`` for a column. With one unit, options accept the text."""
     words = duration(seconds, units).split()
     return " ".join(f"{count}{noun[0]}" for count, noun in zip(words[::2], words[1::2], strict=True))
 
 
 def overlap_text(overlap: Overlap) -> str:
-    """``42% 2m``: the share of a span that a session worked; ``unknown``, or ``42%+ 2m`` if it may be more."""
+    """Returns ``42% 2m``: the share of a span that a session worked; if it can be more, ``42%+ 2m`` or ``unknown``."""
     share, seconds = overlap["share"], overlap["seconds"]
     if "at_least" in overlap and not share:
         return "unknown"
@@ -134,13 +134,13 @@ def overlap_text(overlap: Overlap) -> str:
 
 
 def share_text(share: float) -> str:
-    """``42%``, rounded down; ``<1%`` if it is not 0."""
+    """Returns ``42%``, rounded down; ``<1%`` if less than 1% but not 0."""
     percent = int(share * 100 + _ROUNDING)
     return f"{percent if percent or not share else '<1'}%"
 
 
 _ROUNDING = 1e-9
-"""A share is a binary fraction: 0.29 is a little less."""
+"""Added before rounding down: as a binary fraction, 0.29 is a little less."""
 
 
 def _largest_unit(seconds: float) -> tuple[int, str]:
@@ -148,13 +148,13 @@ def _largest_unit(seconds: float) -> tuple[int, str]:
 
 
 def time_limit_text(soft: float, hard: float | None) -> str:
-    """``10m, then 30s to finish``: the limits of a command."""
+    """Returns ``10m, then 30s to finish``: the limits of a command."""
     grace = "" if hard is None else f", then {exactly(round(max(0, hard - soft), 6))} to finish"
     return f"{exactly(soft)}{grace}"
 
 
 def exactly(seconds: float) -> str:
-    """``10m 30s`` or ``1.5s``: a limit as it was set."""
+    """Returns ``10m 30s`` or ``1.5s``: a limit, not rounded."""
     return short_duration(seconds, 2) if seconds >= _MINUTE or seconds == int(seconds) else f"{seconds:.10g}s"
 
 
@@ -163,13 +163,13 @@ def time_left(until: str, now: datetime) -> str:
 
 
 def _seconds_left(until: str, now: datetime) -> float:
-    """Rounds to the nearest minute, so that the whole limit is shown right after an activity."""
+    """Returns the seconds, rounded to the nearest minute: right after an activity, the whole limit is shown."""
     seconds = max(0, (parse_time(until) - now).total_seconds())
     return seconds if seconds < _MINUTE else round(seconds / _MINUTE) * _MINUTE
 
 
 def resume_text(resume: ResumeSummary, phase: str, now: datetime, *, running: bool = False) -> str:
-    """``resumable for 12 minutes``, or why the session cannot be resumed; empty if it has ended."""
+    """Returns ``resumable for 12 minutes``, or why the session cannot be resumed; empty if the session has ended."""
     if resume["until"] is not None:
         return f"resumable for {time_left(resume['until'], now)}"
     if is_final(phase):
@@ -180,7 +180,7 @@ def resume_text(resume: ResumeSummary, phase: str, now: datetime, *, running: bo
 
 
 def state_text(state: str, phase: str, liveness: Liveness | None = None, *, cancelled: bool = False) -> str:
-    """The state and its details: ``waiting: Bash``, ``working: cancelled``, ``open: planning``."""
+    """Returns the state and its details: ``waiting: Bash``, ``working: cancelled``, ``open: planning``."""
     beside = [CANCELLED] if cancelled and state != CANCELLED and not is_final(phase) else []
     if liveness is not None and not is_final(phase):
         beside += [safe(liveness["for"], 30)] if "for" in liveness else []
@@ -191,7 +191,7 @@ def state_text(state: str, phase: str, liveness: Liveness | None = None, *, canc
 
 
 def left_text(resume: ResumeSummary, now: datetime) -> str:
-    """How long the session can be resumed, ``28m``; ``14:00``, when its usage limit is reset; or why it cannot."""
+    """Returns how long the session is resumable (``28m``), when its limit is reset (``14:00``), or why not."""
     until = resume["until"]
     if until is None and resume["reason"] == "waiting_for_limit":
         until = resume["paused_until"]
@@ -213,7 +213,7 @@ _NOT_RESUMABLE = {
 
 
 def ago(text: str, now: datetime) -> str:
-    """``3 minutes ago``, or ``in 3 minutes`` for the future."""
+    """Returns ``3 minutes ago``, or ``in 3 minutes`` for the future."""
     seconds = (now - parse_time(text)).total_seconds()
     if seconds < 0:
         return f"in {duration(-seconds)}"
@@ -221,13 +221,13 @@ def ago(text: str, now: datetime) -> str:
 
 
 def client_text(run: Run | Pending) -> str:
-    """``Claude Code (process 4711)``: where a question of its agent is answered."""
+    """Returns ``Claude Code (process 4711)``: the client in which a person answers a question of the agent."""
     process = (run["wrapper"] if "wrapper" in run else run.get("host_process", {})).get("pid")
     return safe(client_of(run)) + (f" (process {process})" if process else "")
 
 
 def cancellation_text(cancellation: Cancellation, now: datetime) -> str:
-    """``3 minutes ago, with agent-1 above it: no longer needed``."""
+    """Returns ``3 minutes ago, with agent-1 above it: no longer needed``."""
     parts = [ago(cancellation["at"], now) if "at" in cancellation else "at an unknown time"]
     parts += [f"with {safe(cancellation['by'])} above it"] if "by" in cancellation else []
     text = ", ".join(parts)
@@ -235,7 +235,7 @@ def cancellation_text(cancellation: Cancellation, now: datetime) -> str:
 
 
 def seen_text(text: str, now: datetime) -> str:
-    """``now``, ``18m``, ``3h``, ``5d``: how long ago, rounded down; ``in 2h`` for the future."""
+    """Returns ``now``, ``18m``, ``3h``, ``5d``: how long ago, rounded down; ``in 2h`` for the future."""
     seconds = (now - parse_time(text)).total_seconds()
     if abs(seconds) < _MINUTE:
         return "now"
@@ -243,7 +243,7 @@ def seen_text(text: str, now: datetime) -> str:
 
 
 def local_time(text: str) -> str:
-    """``2026-01-08 19:05:30+01:00``: the local time, as ``--since`` accepts it; ``text`` itself if that fails."""
+    """Returns ``2026-01-08 19:05:30+01:00``, which ``--since`` accepts; ``text`` itself if it is not a valid time."""
     try:
         return parse_time(text).astimezone().isoformat(sep=" ", timespec="seconds")
     except (ValueError, OverflowError):

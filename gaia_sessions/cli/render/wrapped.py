@@ -1,7 +1,7 @@
 """Breaks a line that is too long for a terminal: between words, and never inside text to copy.
 
-A long word stays whole on its own line, so that it can be copied; only beside wide characters (Chinese) it may break.
-Loaded only if a line may be too long.
+A long word stays whole on its own line, so that it can be copied; it can only break beside wide characters (Chinese).
+Loaded only if a line can be too long.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _JOINER = "\u200d"
 
 
 def wrap_line(line: str, width: int, root: str = "") -> str:
-    """``line`` in lines of at most ``width`` cells; text to copy, and paths below ``root``, are not broken."""
+    """Returns ``line`` in lines of at most ``width`` cells; text to copy, and paths below ``root``, are not broken."""
     if cells(line) <= width:
         return line
     if isinstance(line, Prose):
@@ -54,7 +54,7 @@ def wrap_line(line: str, width: int, root: str = "") -> str:
 
 
 def _split_copyable(line: str) -> tuple[str, str]:
-    """The text before the part to copy, and that part; the part is empty if there is none."""
+    """Returns the text before the part to copy, and the part to copy, which can be empty."""
     if isinstance(line, Copyable):
         return line.before, line[len(line.before) :]
     found = _COMMAND.fullmatch(line)
@@ -62,7 +62,7 @@ def _split_copyable(line: str) -> tuple[str, str]:
 
 
 def _fill(line: str, width: int, indent: int, root: str) -> str:
-    """``line`` in lines; all except the first begin at ``indent``, and the blanks between words stay."""
+    """Returns ``line`` in lines; all except the first begin at ``indent``, and the blanks between words stay."""
     for folder in _folders_with_blanks(root):
         line = line.replace(folder, folder.replace(" ", _GLUE))
     glued = _NO_BREAK.sub(lambda found: found[0].replace(" ", _GLUE), line)
@@ -72,14 +72,14 @@ def _fill(line: str, width: int, indent: int, root: str) -> str:
 
 
 def _moved_left(line: str, width: int) -> str:
-    """``line`` without leading blanks that make it too wide."""
+    """Returns ``line`` without leading blanks that make the line too wide."""
     return line[min(max(0, cells(line) - width), _leading_blanks(line)) :]
 
 
 def _folders_with_blanks(root: str) -> Iterable[str]:
-    """Folders with blanks in their names that paths in messages may begin with, the longest first."""
+    """Returns the folders with blanks in their names with which a path in a message can begin, the longest first."""
     folders = {root, os.path.expanduser("~")}
-    with suppress(OSError):  # it may be removed
+    with suppress(OSError):  # the working directory can be removed
         folders.add(os.getcwd())
     above = {os.path.dirname(folder) for folder in folders}
     return sorted((folder for folder in folders | above if " " in folder), key=len, reverse=True)
@@ -104,7 +104,7 @@ class _Unit(str):
 
 
 def _parts(word: str) -> list[str]:
-    """``word`` split at its wide characters; signs and closing brackets stay with the character before them."""
+    """Splits ``word`` at its wide characters; signs and closing brackets stay with the character before them."""
     if word.isascii() or word.isspace():
         return [word]
     from unicodedata import category, east_asian_width
