@@ -1,4 +1,4 @@
-"""Conversations as agents have them: parallel calls, results that come late or never, huge texts, and their source."""
+"""Generated conversations: parallel calls, results that come late or never, huge texts; and a source of turns."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def numbered(*turns: list[NewMessage]) -> list[tuple[TurnOf, list[NewMessage]]]:
 
 
 class Told:
-    """The source of ``turns``, which counts what is read of them."""
+    """A source of ``turns`` that counts the messages that are read."""
 
     def __init__(
         self,
@@ -86,7 +86,7 @@ def conversation(seed: int) -> Told:
 
 
 def _turn(chance: Random, prefix: str) -> tuple[list[NewMessage], list[str]]:
-    """The messages of a turn, and the calls whose results come with the next one."""
+    """The messages of a turn, and the calls whose results come in the next turn."""
     messages = [message("user", _text(chance))] if chance.random() < 0.9 else []
     waiting: list[str] = []
     for number in range(chance.choice([0, 1, 2, 3, 8, 30])):

@@ -1,4 +1,4 @@
-"""What counts against a budget: charges, skills, and what hosts say was consumed; when the limit is reached."""
+"""The token budget of a session: charges, skills, consumption reported by hosts, and when the limit is reached."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def final(**keys: Any) -> Record:
     return with_phase(record_with(**keys), "completed", LATER)
 
 
-def test_e1_a_memory_has_room_for_64000_tokens_of_a_sub_agent_and_else_200000_if_nothing_else_is_said() -> None:
+def test_e1_a_memory_holds_64000_tokens_for_a_sub_agent_and_otherwise_200000_by_default() -> None:
     alone, child = record_with(), record_with(parent_id="agent-0")
     delegated = record_with({"run": 1, "host": "claude-code"})
 
@@ -84,7 +84,7 @@ NEVER_BEGAN = {"run": 2, "end": "denied", "ended_at": WHEN}
         ([HELD, {**OF_HOST, **NEVER_BEGAN}], None, 500, 500),
     ],
 )
-def test_a_number_that_nobody_holds_an_agent_to_is_no_budget_and_causes_no_limit(
+def test_a_max_tokens_that_nobody_enforces_is_no_budget_and_is_never_reached(
     runs: list[dict[str, Any]], own: int | None, limit: int | None, held: int | None
 ) -> None:
     own_keys: dict[str, Any] = {} if own is None else {"max_tokens": own}
@@ -95,7 +95,7 @@ def test_a_number_that_nobody_holds_an_agent_to_is_no_budget_and_causes_no_limit
 
 
 @table(("tokens", "reached"), [(63_999, False), (64_000, True), (64_001, True)])
-def test_e11_l8_the_limit_is_reached_exactly_at_it_and_not_one_below(tokens: int, reached: bool) -> None:  # noqa: FBT001
+def test_e11_l8_a_limit_of_64000_tokens_is_reached_at_64000_and_not_at_63999(tokens: int, reached: bool) -> None:  # noqa: FBT001
     child = record_with(parent_id="agent-0", max_tokens=64_000)
 
     usage = usage_of(with_charge(child, tokens, START), START, None)
@@ -103,7 +103,7 @@ def test_e11_l8_the_limit_is_reached_exactly_at_it_and_not_one_below(tokens: int
     assert (usage["tokens"], usage["max_tokens"], usage["limit_reached"]) == (tokens, 64_000, reached)
 
 
-def test_charging_goes_on_beyond_the_limit() -> None:
+def test_charges_are_still_added_beyond_the_limit() -> None:
     record = record_with(max_tokens=5)
     for _ in range(3):
         record = with_charge(record, 3, START)
@@ -118,7 +118,7 @@ def test_charging_goes_on_beyond_the_limit() -> None:
     }
 
 
-def test_charges_skills_and_consumption_count_each_message_once_and_cache_reads_not() -> None:
+def test_charges_skills_and_consumed_tokens_count_once_and_cache_reads_do_not_count() -> None:
     consumed: dict[str, Any] = {"input_tokens": 100, "cache_creation_tokens": 20, "output_tokens": 3}
     consumed |= {"cache_read_tokens": 5000, "total_tokens": 5123, "tool_uses": 9, "duration_ms": 70}
     last_request = {"input_tokens": 40, "total_tokens": 999}
@@ -141,11 +141,11 @@ def test_charges_skills_and_consumption_count_each_message_once_and_cache_reads_
         ({"tool_uses": 3}, 0),
     ],
 )
-def test_what_a_host_adds_up_in_another_way_counts_without_its_cache_reads(usage: dict[str, int], tokens: int) -> None:
+def test_usage_counts_without_cache_reads_however_the_host_adds_it_up(usage: dict[str, int], tokens: int) -> None:
     assert tokens_of(record_with(usage=usage)) == tokens
 
 
-def test_a_total_holds_whatever_was_used_before_and_what_follows_adds_to_it() -> None:
+def test_a_stated_total_replaces_the_sum_and_later_use_adds_to_it() -> None:
     record = record_with({"run": 1})
     record = with_skill(with_charge(record, 500, START), "terraform", 300, START)
     record = with_consumed(record, 1, {"consumed": {"output_tokens": 1000}})
@@ -164,7 +164,7 @@ STEPS = st.tuples(st.sampled_from(["charge", "total", "skill", "consume"]), st.i
 
 
 @given(st.lists(STEPS, max_size=30))
-def test_after_any_steps_the_sum_is_the_last_total_and_what_was_added_since(steps: list[tuple[str, int]]) -> None:
+def test_the_sum_is_always_the_last_stated_total_plus_everything_added_since(steps: list[tuple[str, int]]) -> None:
     record, expected, consumed = record_with({"run": 1}), 0, 0
     for number, (kind, tokens) in enumerate(steps):
         if kind == "charge":
@@ -192,11 +192,11 @@ def test_after_any_steps_the_sum_is_the_last_total_and_what_was_added_since(step
         ({"charged_tokens": 7, "skills": {"aws": 3}, "usage": {"output_tokens": 5}}, 15),
     ],
 )
-def test_tokens_that_nobody_reported_are_not_0(keys: Any, tokens: int | None) -> None:
+def test_unreported_tokens_are_none_and_not_0(keys: Any, tokens: int | None) -> None:
     assert reported_tokens({**record_with(), **keys}) == tokens
 
 
-def test_e8_a_skill_counts_once_and_a_second_time_changes_nothing() -> None:
+def test_e8_a_skill_counts_once_and_charging_it_again_changes_nothing() -> None:
     first = unchanged(lambda record: with_skill(record, "s", 100, LATER), record_with())
     assert (first["skills"], tokens_of(first)) == ({"s": 100}, 100)
     assert with_skill(first, "s", 500, LATER) is first
@@ -207,7 +207,7 @@ def test_e8_a_skill_counts_once_and_a_second_time_changes_nothing() -> None:
     )
 
 
-def test_e13_the_time_is_in_whole_seconds_grows_is_never_negative_and_frozen_at_the_end() -> None:
+def test_e13_elapsed_time_is_whole_seconds_never_negative_and_stops_at_the_end() -> None:
     record = record_with()
     times = [START - timedelta(hours=1), START, START + timedelta(seconds=1.9), START + timedelta(days=2)]
     assert [elapsed_seconds(record, now) for now in times] == [0, 0, 1, 172_800]
@@ -225,13 +225,13 @@ CHANGES: list[Callable[[Record], Record]] = [
 
 
 @table("change", CHANGES)
-def test_every_change_is_activity_and_a_final_session_takes_none(change: Callable[[Record], Record]) -> None:
+def test_every_charge_is_activity_and_a_final_session_refuses_it(change: Callable[[Record], Record]) -> None:
     assert unchanged(change, record_with())["last_updated"] == format_time(LATER)
     with pytest.raises(SessionFinal):
         change(final())
 
 
-def test_a_final_session_takes_what_holds_already() -> None:
+def test_a_final_session_accepts_a_total_or_skill_that_it_already_has() -> None:
     ended = final(charged_tokens=5, skills={"s": 5})
 
     assert with_total(ended, 10, LATER) is ended
@@ -239,13 +239,13 @@ def test_a_final_session_takes_what_holds_already() -> None:
 
 
 @table("tokens", [-1, MOST_TOKENS + 1, 10**5000, 1.0, "5", None, True])
-def test_numbers_that_nobody_can_have_used_are_refused(tokens: object) -> None:
+def test_a_number_of_tokens_out_of_range_or_of_another_type_is_refused(tokens: object) -> None:
     with pytest.raises(BadArgument) as refused:
         check_tokens("tokens", tokens)
     assert refused.value.hint == "must be a whole number from 0 to 1,000,000,000,000"
 
 
-def test_sums_end_at_what_a_record_can_hold() -> None:
+def test_sums_stop_at_the_largest_number_that_a_record_can_hold() -> None:
     record = with_charge(record_with(charged_tokens=MOST, usage={"total_tokens": MOST}, skills={"s": MOST}), 1, START)
     stated = with_total(record, 3, START)
 
@@ -260,12 +260,12 @@ def test_sums_end_at_what_a_record_can_hold() -> None:
 
 
 @table("name", ["", "  ", "a\nb", "a\x1b[2J", " a", "a\u202eb", "a\udcff", "x" * 201, 5, None])
-def test_what_is_no_name_of_a_skill_is_refused(name: object) -> None:
+def test_an_invalid_skill_name_is_refused(name: object) -> None:
     with pytest.raises(InvalidInput) as refused:
         check_skill_name(name)
     assert refused.value.where == "name"
 
 
 @table("name", ["terraform", "a b", "навык", "x" * MAX_NAME_LENGTH])
-def test_names_of_skills_are_any_line_of_text(name: str) -> None:
+def test_any_line_of_text_up_to_the_limit_is_a_skill_name(name: str) -> None:
     assert check_skill_name(name) == name

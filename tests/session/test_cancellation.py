@@ -1,4 +1,4 @@
-"""Cancellation: a latched mark, and an end that no report, update or statement makes another one."""
+"""Cancellation: marks, and a cancelled session whose outcome no later report changes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LATER = START + timedelta(hours=1)
 LIVE: dict[str, Any] = {"run": 1, "started_at": WHEN}
 
 
-def test_e6_the_first_reason_and_time_stay_and_only_the_scope_grows() -> None:
+def test_e6_a_mark_keeps_its_first_reason_and_time_and_only_its_scope_grows() -> None:
     first = with_mark(None, START, "first", below=False)
     assert first == {"at": format_time(START), "reason": "first", "below": False}
     assert with_mark(first, LATER, "second", below=False) is first
@@ -44,12 +44,12 @@ def test_e6_the_first_reason_and_time_stay_and_only_the_scope_grows() -> None:
         {"at": WHEN, "below": False, "reason": 3},
     ],
 )
-def test_a_mark_that_cannot_be_read_is_the_widest(value: dict[str, Any]) -> None:
+def test_an_unreadable_mark_cancels_its_session_and_all_sessions_below(value: dict[str, Any]) -> None:
     assert read_mark(value) == {"below": True}
     assert cancellation_of("b", [("a", read_mark(value))]) == {"by": "a"}
 
 
-def test_the_mark_that_was_set_first_says_why() -> None:
+def test_the_earliest_mark_that_applies_gives_the_reason() -> None:
     early, late = format_time(START), format_time(LATER)
     own: Any = {"at": late, "reason": "own", "below": False}
     above: Any = {"at": early, "reason": "above", "below": True}
@@ -62,7 +62,7 @@ def test_the_mark_that_was_set_first_says_why() -> None:
 
 @table("end", ENDS)
 @table("phase", [phase for phase in PHASES if not is_final(phase)])
-def test_whatever_end_the_last_run_has_the_session_is_abandoned_and_the_run_keeps_it(end: str, phase: str) -> None:
+def test_any_end_of_the_last_run_abandons_a_cancelled_session_and_stays_in_the_run(end: str, phase: str) -> None:
     before = record_with(LIVE, phase=phase)
     changed = with_end(before, before["runs"][0], end, {"detail": "why"}, LATER)
 
@@ -76,13 +76,13 @@ def test_whatever_end_the_last_run_has_the_session_is_abandoned_and_the_run_keep
     assert decode(encode(after), "agent-1") == after
 
 
-def test_a_session_whose_run_goes_on_takes_what_is_written() -> None:
+def test_an_update_of_a_cancelled_session_stays_as_it_is_while_a_run_is_live() -> None:
     before = record_with(LIVE)
     changed = with_phase(before, "executing", LATER)
     assert with_cancellation(before, changed, CANCELLED) is changed
 
 
-def test_without_a_run_the_first_write_abandons_it_at_its_last_activity_or_the_cancellation() -> None:
+def test_without_a_run_the_first_write_abandons_the_session_at_its_cancellation_or_later_activity() -> None:
     before = record_with()
     assert with_cancellation(before, {**before, "metadata": {"a": 1}}, CANCELLED) == {
         **with_phase(before, "abandoned", START + timedelta(minutes=4)),
@@ -95,7 +95,7 @@ def test_without_a_run_the_first_write_abandons_it_at_its_last_activity_or_the_c
 
 @table("outcome", ["completed", "failed"])
 def test_l21_a_finish_after_the_cancellation_does_not_change_the_outcome(outcome: str) -> None:
-    """L21: what was said of it is kept."""
+    """L21: the summary is stored."""
     before = record_with(phase="executing")
     after = with_cancellation(before, with_phase(before, outcome, LATER, "all done"), CANCELLED)
     assert (after["phase"], after["summary"]) == ("abandoned", "all done")
@@ -114,7 +114,7 @@ def test_a_final_session_keeps_its_outcome_whatever_is_reported_afterwards(outco
 
 
 @given(st.sampled_from(PHASES), st.sampled_from(PHASES), st.booleans())
-def test_the_result_is_always_a_record_and_never_open_again(one: str, other: str, live: bool) -> None:  # noqa: FBT001
+def test_a_cancellation_leaves_a_readable_record_and_reopens_no_session(one: str, other: str, live: bool) -> None:  # noqa: FBT001
     def made(phase: str) -> Any:
         runs = [LIVE] if live else []
         record = record_with(*runs, phase="planning")

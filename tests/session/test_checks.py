@@ -1,3 +1,5 @@
+"""The checks of values in documents: what they accept, and the problem and place of each fault."""
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
@@ -82,7 +84,9 @@ def test_a_sound_value_passes(check: Check, values: list[object]) -> None:
 
 
 @table(("check", "value", "problem", "where"), FAULTY)
-def test_a_fault_is_named_with_its_place(check: Check, value: object, problem: str, where: str) -> None:
+def test_an_invalid_value_is_refused_with_its_problem_and_place(
+    check: Check, value: object, problem: str, where: str
+) -> None:
     with pytest.raises(InvalidInput) as caught:
         check(value, "x")
     assert (caught.value.problem, caught.value.where) == (problem, where)
@@ -103,5 +107,5 @@ def test_the_place_in_a_whole_document_has_no_leading_dot(value: object, where: 
 
 
 @table(("value", "whole"), [(0, True), (-7, True), (True, False), (1.0, False), ("1", False), (None, False)])
-def test_a_boolean_is_no_whole_number(value: object, whole: bool) -> None:  # noqa: FBT001  # the expected answer
+def test_a_boolean_a_float_or_a_string_is_not_a_whole_number(value: object, whole: bool) -> None:  # noqa: FBT001  # the expected answer
     assert is_integer(value) == whole

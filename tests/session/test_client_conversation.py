@@ -1,4 +1,4 @@
-"""Where a client's conversation stands, and what it used: rules of the record."""
+"""What the record stores of a client: its tokens, its conversation, and when that conversation is resumed."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def ended(record: Any, cause: str = EXITED, message: str = "All done.", told: To
 
 @table("cause", CAUSES)
 @table("noted", [None, {"input_tokens": 100, "total_tokens": 100}])
-def test_what_it_used_counts_once_and_its_conversation_stands_at_its_last_words(cause: str, noted: Any) -> None:
+def test_tokens_of_a_client_count_once_and_its_conversation_points_at_its_last_message(cause: str, noted: Any) -> None:
     record = begun(turns=0)
     if noted:
         record = with_consumed(record, 1, {"consumed": noted})
@@ -45,13 +45,13 @@ def test_what_it_used_counts_once_and_its_conversation_stands_at_its_last_words(
     assert ended(after, cause) == after
 
 
-def test_without_words_it_stands_where_it_stood_and_may_stand_nowhere() -> None:
+def test_a_run_without_a_message_keeps_the_position_and_an_unknown_conversation_is_not_recorded() -> None:
     assert ended(begun(), message="")["runs"][-1]["conversation"] == {**STANDS, "seq": 0}
     assert "conversation" not in ended(begun(), told=Told(USED, None, (0, 0)))["runs"][-1]
 
 
 @table("change", [{"last_seq": 1}, {"transcripts_archived": 1}])
-def test_what_somebody_else_adds_or_empties_meanwhile_it_does_not_know(change: Any) -> None:
+def test_a_conversation_is_not_recorded_if_the_transcript_changes_during_the_run(change: Any) -> None:
     record = begun()
     told = Told(USED, WHERE, standing_of(record))
     assert "conversation" not in ended({**record, **change}, told=told)["runs"][-1]
@@ -67,7 +67,7 @@ def test_what_somebody_else_adds_or_empties_meanwhile_it_does_not_know(change: A
         {"runs": []},
     ],
 )
-def test_it_goes_on_only_where_the_session_stands(change: Any) -> None:
+def test_a_conversation_is_resumed_only_by_its_client_and_at_the_position_of_the_session(change: Any) -> None:
     before: Any = {**ended(begun()), "last_seq": 1}
     record: Any = {**before, **change}
 
@@ -75,7 +75,7 @@ def test_it_goes_on_only_where_the_session_stands(change: Any) -> None:
     assert conversation_to_go_on(record, "claude", record["runs"]) is None
 
 
-def test_a_send_that_fails_has_used_something_too() -> None:
+def test_the_tokens_of_a_failed_send_count_but_its_conversation_is_not_recorded() -> None:
     run: Any = {**begun()["runs"][-1], "turn": 1}
     record: Any = {**begun(), "runs": [run]}
 

@@ -1,3 +1,5 @@
+"""Times: how they are written, read and compared."""
+
 from __future__ import annotations
 
 import re
@@ -23,7 +25,7 @@ from tests.table import table
 MOMENT = datetime(2026, 1, 8, 18, 5, 30, tzinfo=UTC)
 
 _OFFSETS = st.integers(-23 * 60 - 59, 23 * 60 + 59).map(lambda minutes: timezone(timedelta(minutes=minutes)))
-# Two days off the ends: no offset can push these out of the years that exist.
+# Two days from either end: no offset moves these out of the years 1 to 9999.
 MOMENTS = st.datetimes(
     datetime(1, 1, 3),  # noqa: DTZ001  # hypothesis wants bounds without a zone
     datetime(9999, 12, 29),  # noqa: DTZ001
@@ -39,7 +41,7 @@ MOMENTS = st.datetimes(
         (
             MOMENT.astimezone(timezone(timedelta(hours=5, minutes=30))),
             "2026-01-08T18:05:30.000000Z",
-        ),  # any zone is turned into UTC
+        ),  # any zone is converted to UTC
         (datetime(1, 1, 1, tzinfo=UTC), "0001-01-01T00:00:00.000000Z"),  # four digits even for year 1
     ],
 )
@@ -48,7 +50,7 @@ def test_a_time_is_written_in_one_form(moment: datetime, text: str) -> None:
 
 
 @given(MOMENTS)
-def test_what_is_written_is_read_back_as_the_same_moment_in_utc(moment: datetime) -> None:
+def test_a_written_time_is_read_back_as_the_same_moment_in_utc(moment: datetime) -> None:
     again = parse_time(format_time(moment))
     assert again == moment
     assert again.tzinfo is UTC
@@ -63,7 +65,7 @@ def test_text_order_is_time_order(one: datetime, other: datetime) -> None:
     ("text", "moment"),
     [
         ("2026-01-08T18:05:30Z", MOMENT),  # Z, as in the users' documents
-        ("2026-01-08T18:05:30.123456Z", MOMENT.replace(microsecond=123456)),  # our own form
+        ("2026-01-08T18:05:30.123456Z", MOMENT.replace(microsecond=123456)),  # the form that gaia_sessions writes
         ("2026-01-08T18:05:30.5Z", MOMENT.replace(microsecond=500000)),  # a short fraction
         ("2026-01-08T18:05:30,5Z", MOMENT.replace(microsecond=500000)),  # a comma
         ("2026-01-08T18:05:30.123456789Z", MOMENT.replace(microsecond=123456)),  # nanoseconds are cut
@@ -72,11 +74,11 @@ def test_text_order_is_time_order(one: datetime, other: datetime) -> None:
         ("2026-01-08T19:05:30+0100", MOMENT),  # an offset without a colon
         ("2026-01-08T18:05:30-00:00", MOMENT),  # minus zero
         ("2026-01-08T18:05:30", MOMENT),  # no offset is UTC
-        ("2026-01-08 18:05:30", MOMENT),  # a blank for the T
+        ("2026-01-08 18:05:30", MOMENT),  # a blank in place of the T
         ("2026-01-08T18:05", MOMENT.replace(second=0)),  # no seconds
         ("2026-01-08T18", MOMENT.replace(minute=0, second=0)),  # hours only
         ("20260108T180530Z", MOMENT),  # the basic form
-        ("20260108T18", MOMENT.replace(minute=0, second=0)),  # the shortest there is
+        ("20260108T18", MOMENT.replace(minute=0, second=0)),  # the shortest form
         ("2024-02-29T00:00:00Z", datetime(2024, 2, 29, tzinfo=UTC)),  # a leap day
     ],
 )
@@ -101,28 +103,28 @@ def test_every_iso_8601_time_is_read_as_utc(text: str, moment: datetime) -> None
         "2026-W02-4",  # a week date
         "2026-W02-4T18:05:30",  # a week date with a time
         "18:05:30.000000",  # a time alone
-        "2026-02-29T00:00:00Z",  # a day that was not
-        "2026-13-01T00:00:00Z",  # a month that is not
-        "2026-01-08T25:00:00Z",  # an hour that is not
+        "2026-02-29T00:00:00Z",  # a day that does not exist
+        "2026-13-01T00:00:00Z",  # a month that does not exist
+        "2026-01-08T25:00:00Z",  # an hour that does not exist
         "2026-01-08T18:05:60Z",  # a leap second
-        "2026-01-08T18:05:30+25:00",  # an offset that is not
+        "2026-01-08T18:05:30+25:00",  # an offset that does not exist
         "0000-01-01T00:00:00Z",  # year 0
         "0001-01-01T00:00:00+00:01",  # before year 1 in UTC
         "9999-12-31T23:59:59-00:01",  # after year 9999 in UTC
         "2026-01-08T18:05:30Z\n",  # a newline at the end
         " 2026-01-08T18:05:30Z",  # a blank in front
         "٢٠٢٦-01-08T18:05:30Z",  # digits of another script
-        "2026-01-08T18:05:30Z and more",  # something behind it
+        "2026-01-08T18:05:30Z and more",  # text after it
         *("2026-01-08+01:00", "2026-01-08-01:00", "2026-01-08?18:05", "20260108-1805"),  # a date with an offset
     ],
 )
-def test_everything_else_is_no_time(text: object) -> None:
+def test_a_value_that_is_not_an_iso_8601_time_is_refused(text: object) -> None:
     with pytest.raises(ValueError, match=r"\Anot a time\Z"):
         parse_time(text)
 
 
 @table("date", ["2026-01-08{}18:05:30Z", "20260108{}180530Z"])
-def test_date_and_time_of_day_are_parted_by_t_or_a_blank_and_nothing_else(date: str) -> None:
+def test_only_a_t_or_a_blank_separates_date_and_time_of_day(date: str) -> None:
     for char in map(chr, range(128)):
         text = date.format(char)
         if char in "Tt ":
@@ -134,11 +136,11 @@ def test_date_and_time_of_day_are_parted_by_t_or_a_blank_and_nothing_else(date: 
 
 @given(st.one_of(st.text(), st.text("0123456789-:.TZ+W ", min_size=10, max_size=30)))
 @example("0001-01-01T00:00:00+23:59")
-def test_reading_a_time_never_fails_otherwise(text: str) -> None:
+def test_reading_any_text_as_a_time_gives_utc_or_a_value_error(text: str) -> None:
     try:
         moment = parse_time(text)
     except ValueError as error:
-        assert str(error) == "not a time"  # noqa: PT017  # most texts are none, and that is fine too
+        assert str(error) == "not a time"  # noqa: PT017  # most texts are not times
     else:
         assert moment.tzinfo is UTC
 
@@ -158,12 +160,12 @@ NOT_AS_WRITTEN = ["2026-01-08T18:05:30Z", "2026-W02-4T10:00:00.123456Z", "2026-0
 @example([f"{WRITTEN}\n", WRITTEN[1:]])
 @example([WRITTEN[:-1], f"Z{WRITTEN}"])
 @example(["2026-01-08T18:05:30:123456Z"])
-def test_all_are_times_as_we_write_them_or_not(texts: list[str]) -> None:
+def test_times_are_canonical_exactly_if_each_has_the_documented_form(texts: list[str]) -> None:
     assert are_canonical_times(texts) == all(map(is_canonical, texts))
 
 
 def is_canonical(text: str) -> bool:
-    """Whether ``text`` has the documented form and its numbers are those of a moment that exists."""
+    """Whether ``text`` has the documented form and is a moment that exists."""
     found = re.fullmatch(r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)\.(\d{6})Z", text, re.ASCII)
     try:
         return found is not None and bool(datetime(*map(int, found.groups()), tzinfo=UTC))  # type: ignore[misc, arg-type]
@@ -172,12 +174,12 @@ def is_canonical(text: str) -> bool:
 
 
 @given(st.lists(st.datetimes(timezones=st.just(UTC)), max_size=300))
-def test_whatever_times_we_wrote_are_seen_to_be_ours(moments: list[datetime]) -> None:
+def test_times_that_format_time_wrote_are_canonical(moments: list[datetime]) -> None:
     assert are_canonical_times([format_time(moment) for moment in moments])
 
 
 @table("text", [None, 1, b"2026-01-08T18:05:30.123456Z", ["x"]])
-def test_what_is_no_text_is_no_written_time(text: Any) -> None:
+def test_a_value_that_is_not_text_raises_a_type_error(text: Any) -> None:
     with pytest.raises(TypeError):
         are_canonical_times([WRITTEN, text])
 
@@ -186,7 +188,7 @@ def test_what_is_no_text_is_no_written_time(text: Any) -> None:
     ("moment", "stamp"),
     [
         (MOMENT.replace(microsecond=999999), "20260108-180530"),  # the fraction is cut
-        (datetime(2026, 1, 1, tzinfo=timezone(timedelta(hours=1))), "20251231-230000"),  # turned into UTC
+        (datetime(2026, 1, 1, tzinfo=timezone(timedelta(hours=1))), "20251231-230000"),  # converted to UTC
     ],
 )
 def test_the_stamp_of_an_id_is_utc_to_the_second(moment: datetime, stamp: str) -> None:
@@ -198,12 +200,12 @@ def test_the_stamp_of_an_id_is_utc_to_the_second(moment: datetime, stamp: str) -
     [
         (MOMENT + timedelta(minutes=30), 1800.0),  # half an hour
         (MOMENT + timedelta(microseconds=1), 1e-06),  # the smallest step
-        (MOMENT, 0.0),  # no time
-        (MOMENT - timedelta(days=1), 0.0),  # a clock set back counts as no time
-        (MOMENT.astimezone(timezone(timedelta(hours=9))), 0.0),  # the same moment elsewhere
+        (MOMENT, 0.0),  # no difference
+        (MOMENT - timedelta(days=1), 0.0),  # a clock set back counts as no difference
+        (MOMENT.astimezone(timezone(timedelta(hours=9))), 0.0),  # the same moment in another zone
     ],
 )
-def test_seconds_between_are_never_negative(later: datetime, seconds: float) -> None:
+def test_the_seconds_between_two_times_are_never_negative(later: datetime, seconds: float) -> None:
     assert seconds_between(MOMENT, later) == seconds
 
 

@@ -1,4 +1,4 @@
-"""Compaction: one summary in place of the older messages of a memory."""
+"""Compaction: one summary replaces the older messages in the memory of an agent."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_with_fewer_than_five_messages_nothing_is_replaced(number: int) -> None:
 
 
 @given(st.integers(5, 60))
-def test_e15_the_newest_fifth_stays_and_one_summary_stands_for_the_rest(number: int) -> None:
+def test_e15_the_newest_fifth_stays_and_one_summary_replaces_the_rest(number: int) -> None:
     found = compaction_of(talk(number), None)
 
     assert found is not None
@@ -60,7 +60,7 @@ def test_e15_a_second_compaction_still_mentions_the_first() -> None:
     assert second[0]["summary"].count(HEADING) == 1
 
 
-def test_many_compactions_keep_the_first_and_the_latest_lines_and_one_for_the_gap() -> None:
+def test_many_compactions_keep_the_first_and_latest_lines_and_one_line_for_the_gap() -> None:
     before, through = None, 0
     for _ in range(20):
         found = compaction_of(talk(10, first=through + 1), before)
@@ -77,7 +77,7 @@ def test_many_compactions_keep_the_first_and_the_latest_lines_and_one_for_the_ga
 @given(
     st.lists(st.tuples(st.sampled_from(["user", "assistant", "tool", "system"]), st.text(max_size=300)), max_size=120)
 )
-def test_a_summary_is_never_longer_than_what_it_replaces_and_begins_with_the_first_line(
+def test_a_summary_is_never_longer_than_the_replaced_messages_and_keeps_its_first_lines(
     said: list[tuple[str, str]],
 ) -> None:
     messages = [message(seq, role, content or ".") for seq, (role, content) in enumerate(said, 1)]
@@ -93,7 +93,7 @@ def test_a_summary_is_never_longer_than_what_it_replaces_and_begins_with_the_fir
         before = after
 
 
-def test_where_a_summary_would_be_longer_nothing_is_replaced() -> None:
+def test_if_the_summary_would_be_longer_nothing_is_replaced() -> None:
     assert compaction_of([message(seq, content="ok") for seq in range(1, 6)], None) is None
 
 
@@ -108,7 +108,7 @@ def test_a_result_stays_with_its_call(results: int) -> None:
     assert found[0]["through"] == 7
 
 
-def test_e15_no_pair_is_parted_in_whatever_order_results_come() -> None:
+def test_e15_no_call_is_separated_from_its_result_in_any_order_of_results() -> None:
     for seed in range(examples(100)):
         check_compaction(seed)
 
@@ -125,7 +125,7 @@ def check_compaction(seed: int) -> None:
     assert replaced & kept <= {None}
 
 
-def test_where_everything_belongs_together_nothing_is_replaced() -> None:
+def test_if_all_messages_belong_together_nothing_is_replaced() -> None:
     assert compaction_of([message(1, "assistant"), *(message(seq, "tool") for seq in range(2, 10))], None) is None
 
 
@@ -139,21 +139,21 @@ SUMMARIES = [
 
 
 @table(("first", "line"), SUMMARIES)
-def test_each_message_is_one_short_line(first: Message, line: str) -> None:
+def test_each_message_becomes_one_short_line_of_the_summary(first: Message, line: str) -> None:
     found = compaction_of([first, *talk(5, first=2)], None)
 
     assert found is not None
     assert found[0]["summary"].split("\n")[1] == line
 
 
-def test_what_the_system_said_is_left_out() -> None:
+def test_the_summary_leaves_system_messages_out() -> None:
     found = compaction_of([message(1, "system", "secret"), *talk(5, first=2)], None)
 
     assert found is not None
     assert "secret" not in found[0]["summary"]
 
 
-def test_the_tokens_of_the_summary_count_in_place_of_those_it_replaces() -> None:
+def test_the_tokens_of_the_summary_replace_those_of_the_messages() -> None:
     record = record_with(charged_tokens=100, last_updated=WHEN)
     found = compaction_of(talk(10), None)
     assert found is not None
@@ -168,7 +168,7 @@ def test_the_tokens_of_the_summary_count_in_place_of_those_it_replaces() -> None
         with_compaction({**record, "phase": "completed"}, *found, START)
 
 
-def test_charges_for_work_stay_where_the_messages_beside_them_were_not_charged() -> None:
+def test_a_compaction_of_uncharged_messages_keeps_the_charges_for_work() -> None:
     uncharged: list[dict[str, Any]] = [{}, {"tokens": 10}]
     for keys in uncharged:
         found = compaction_of([message(seq, **keys) for seq in range(1, 11)], None)
@@ -186,7 +186,7 @@ STEPS = st.lists(
 
 
 @given(STEPS)
-def test_any_compaction_takes_away_what_was_charged_for_what_it_replaces_and_nothing_else(
+def test_a_compaction_removes_only_the_charges_of_the_messages_it_replaces(
     steps: list[tuple[str, int]],
 ) -> None:
     record, work, consumed = record_with({"run": 1}), 0, 0
@@ -219,5 +219,5 @@ def test_without_a_compaction_nothing_is_replaced() -> None:
 
 
 @table(("tokens", "due"), [(899, False), (900, True), (1000, True)])
-def test_it_is_due_at_nine_tenths_of_the_budget(tokens: int, due: bool) -> None:  # noqa: FBT001
+def test_a_compaction_is_due_at_nine_tenths_of_the_budget(tokens: int, due: bool) -> None:  # noqa: FBT001
     assert is_due(tokens, 1000) is due

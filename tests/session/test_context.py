@@ -1,4 +1,4 @@
-"""The context of work that goes on: its bound, its turns, and that no call is parted from its result."""
+"""The context of a resumed session: its size limit, its turns, and that every result stays with its call."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 BYTES_PER_TOKEN = 4
 RESERVED = 44
-"""Bytes of the lines that say that other turns are left out."""
+"""Bytes of the lines that say that turns are left out."""
 
 LIMITS = (200, 250, 400, 700, 1000, 2000, 5000, 20_000)
 ROUNDS = [one for name in "abcdefgh" for one in (call(name), result(name, f"result of {name} " + "x" * 300))]
@@ -70,7 +70,7 @@ def check(source: Told, tokens: int) -> None:
 
 
 def check_question(first: NewMessage, newest: ContextTurn) -> None:
-    """What the newest turn began with is told, whole or its beginning and its end."""
+    """The question of the newest turn is shown: whole, or its beginning and its end."""
     if not is_sent(first):
         return
     shown = newest["messages"][0]
@@ -82,14 +82,14 @@ def check_question(first: NewMessage, newest: ContextTurn) -> None:
 
 
 def check_order(kept: list[NewMessage], said: list[NewMessage]) -> None:
-    """Also of what was shortened: each call has an ID of its own."""
+    """The order holds also for shortened messages: each call has its own ID."""
     order = [(one["role"], one["tool_call_id"]) for one in said if "tool_call_id" in one]
     places = [order.index((one["role"], one["tool_call_id"])) for one in kept if "tool_call_id" in one]
     assert places == sorted(places)
 
 
 def check_whole(source: Told, context: Context, room: int) -> None:
-    """As many turns are whole as fit beside what must be there: one more would be over the room."""
+    """As many turns are whole as fit: one more would exceed the room."""
     number = len(context["turns"])
     if number in (5, len(source.turns)) or not context["turns"][-1]["is_whole"]:
         return
@@ -112,7 +112,7 @@ SEEDS = [
 
 
 @pytest.mark.parametrize("seeds", SEEDS)
-def test_of_generated_conversations_no_pair_is_parted_and_the_bound_holds(seeds: range) -> None:
+def test_a_context_fits_its_limit_and_keeps_every_call_with_its_result(seeds: range) -> None:
     for seed in seeds:
         source = conversation(seed)
         for tokens in LIMITS:
@@ -120,7 +120,7 @@ def test_of_generated_conversations_no_pair_is_parted_and_the_bound_holds(seeds:
 
 
 @pytest.mark.parametrize("seeds", [range(3), pytest.param(range(3, 10), marks=pytest.mark.slow)])
-def test_no_room_is_too_small(seeds: range) -> None:
+def test_a_context_fits_even_the_smallest_room(seeds: range) -> None:
     for seed in seeds:
         source = conversation(seed)
         for room in range(0, 800, 7):
@@ -128,7 +128,7 @@ def test_no_room_is_too_small(seeds: range) -> None:
             assert sum(map(size_of, lines)) <= room
 
 
-def test_turns_that_fit_are_told_whole() -> None:
+def test_turns_that_fit_are_shown_whole() -> None:
     assert printed(
         [message("user", "Look\nat it"), call("x", '{"a":1}'), result("x"), message("assistant", "Done")]
     ) == [
@@ -141,11 +141,11 @@ def test_turns_that_fit_are_told_whole() -> None:
     ]
 
 
-def test_nothing_was_said() -> None:
+def test_an_empty_conversation_has_an_empty_context() -> None:
     assert printed() == []
 
 
-def test_of_more_turns_than_asked_for_the_older_ones_are_a_line_each() -> None:
+def test_turns_older_than_those_asked_for_become_one_line_each() -> None:
     turns = [[message("user", f"ask {number}"), message("assistant", f"answer {number}")] for number in range(1, 8)]
     assert context_lines(told(Told(numbered(*turns)), turns=2))[:6] == [
         "Earlier turns:",
@@ -167,20 +167,20 @@ def test_the_line_of_a_turn_says_if_it_is_cut() -> None:
     assert len(line.partition(" -> ")[2]) <= 70
 
 
-def test_of_turns_that_have_a_line_each_nothing_is_said_to_be_left_out() -> None:
+def test_if_every_older_turn_has_a_line_no_turn_is_reported_as_left_out() -> None:
     short = [[message("user", f"ask {number}"), message("assistant", "yes")] for number in (1, 2)]
     lines = printed(*short, [message("user", "Look"), *ROUNDS], room=900)
     assert lines[:4] == ["Earlier turns:", "  turn 1: ask 1 -> yes", "  turn 2: ask 2 -> yes", "Turn 3:"]
 
 
 @table("room", range(200, 1200, 50))
-def test_it_is_said_that_turns_are_left_out(room: int) -> None:
+def test_the_context_says_that_older_turns_are_left_out(room: int) -> None:
     turns = [[message("user", "x" * 400), message("assistant", "y" * 400)] for _ in range(30)]
     context = told(Told(numbered(*turns), summary="z" * 100, notices=("a file is gone",)), room)
     assert (context["left_out"], "  (older turns are left out)" in context_lines(context)) == (True, True)
 
 
-def test_of_lines_that_do_not_all_fit_the_latest_are_there() -> None:
+def test_if_not_all_lines_of_older_turns_fit_the_latest_stay() -> None:
     turns = [[message("user", f"ask {number}"), message("assistant", f"answer {number}")] for number in range(1, 100)]
     source = Told(numbered(*turns))
     assert context_lines(told(source, 300, turns=1)) == [
@@ -195,7 +195,7 @@ def test_of_lines_that_do_not_all_fit_the_latest_are_there() -> None:
 
 
 @table("text", ["words " * 99, "世界 " * 99, "\U0001f600" * 39, "1\n" * 99, "\x1b[31m" * 99, "\r\n\0" * 99])
-def test_in_the_least_room_what_the_newest_turn_began_with_is_told(text: str) -> None:
+def test_the_question_of_the_newest_turn_is_shown_even_in_the_least_room(text: str) -> None:
     turns = numbered([message("user", "Before")], [message("user", text), *ROUNDS])
     for tokens in range(LEAST_TOKENS, 2000, 7):
         context = told(Told(turns), tokens * BYTES_PER_TOKEN)
@@ -203,7 +203,7 @@ def test_in_the_least_room_what_the_newest_turn_began_with_is_told(text: str) ->
         assert sum(map(size_of, context_lines(context))) <= tokens * BYTES_PER_TOKEN
 
 
-def test_of_a_turn_that_does_not_fit_what_it_began_with_and_its_last_rounds_are_told() -> None:
+def test_a_turn_that_does_not_fit_shows_its_question_and_its_last_rounds() -> None:
     lines = printed([message("user", "Look"), *ROUNDS, message("assistant", "Done")], room=1000)
     assert lines == [
         "Turn 1:",
@@ -217,7 +217,7 @@ def test_of_a_turn_that_does_not_fit_what_it_began_with_and_its_last_rounds_are_
     ]
 
 
-def test_beside_a_turn_that_does_not_fit_others_have_a_line_where_there_is_room() -> None:
+def test_older_turns_get_a_line_beside_a_turn_that_does_not_fit() -> None:
     short = [[message("user", f"ask {number}"), message("assistant", "yes")] for number in range(1, 17)]
     lines = printed(*short, [message("user", "Look"), *ROUNDS], room=1000)
     first = next(number for number in range(16, 0, -1) if f"  turn {number}: ask {number} -> yes" not in lines)
@@ -226,7 +226,7 @@ def test_beside_a_turn_that_does_not_fit_others_have_a_line_where_there_is_room(
     assert lines[: len(latest) + 3] == ["Earlier turns:", "  (older turns are left out)", *latest, "Turn 17:"]
 
 
-def test_of_the_last_round_little_is_told_rather_than_nothing() -> None:
+def test_a_last_round_that_does_not_fit_is_shortened_and_not_left_out() -> None:
     lines = printed([message("user", "Look"), *(call(name, name * 500) for name in "abc")], room=400)
     assert [line[:32] for line in lines] == [
         "Turn 1:",
@@ -237,7 +237,7 @@ def test_of_the_last_round_little_is_told_rather_than_nothing() -> None:
 
 
 @table("length", [10_000, 100_000, 1_000_000])
-def test_a_question_that_exceeds_its_share_is_told_by_its_beginning_and_its_end(length: int) -> None:
+def test_a_question_that_exceeds_its_share_shows_its_beginning_and_its_end(length: int) -> None:
     asked = "\n".join(f"line {number}" for number in range(length // 8))
     lines = printed([message("user", asked), *ROUNDS, message("assistant", "Done")], room=4000)
     gap = next(place for place, line in enumerate(lines) if "characters left out ...]" in line)
@@ -257,14 +257,14 @@ def test_a_long_question_has_the_room_that_a_short_answer_leaves() -> None:
 
 @table("sent", ["\0" * 300, "\u200b" * 3000, "é世" * 5000, "\n" * 3000 + "Look"])
 @table("room", [200, 400, 1600, 8000])
-def test_a_question_of_any_characters_is_told(sent: str, room: int) -> None:
+def test_a_question_of_any_characters_is_shown(sent: str, room: int) -> None:
     context = told(Told(numbered([message("user", sent), message("assistant", "x" * 9000)])), room)
     assert context["turns"][0]["messages"][0]["role"] == "user"
     assert sum(map(size_of, context_lines(context))) <= room
 
 
 @table("room", [200, 240, 400, 1000])
-def test_however_many_notices_there_are_the_question_is_told(room: int) -> None:
+def test_the_question_is_shown_however_many_notices_there_are(room: int) -> None:
     notices = tuple(f"the file of run {number} is gone, and nothing else is known of it" for number in range(9))
     said = numbered([message("user", "Look at it"), message("assistant", "x" * 900)])
     lines = context_lines(told(Told(said, notices=notices), room))
@@ -272,7 +272,7 @@ def test_however_many_notices_there_are_the_question_is_told(room: int) -> None:
     assert sum(map(size_of, lines)) <= room
 
 
-def test_an_answer_that_does_not_fit_is_told_by_its_beginning_and_its_end() -> None:
+def test_an_answer_that_does_not_fit_shows_its_beginning_and_its_end() -> None:
     answer = "beginning " + "x" * 2000 + " end"
     lines = printed([message("user", "Look"), message("assistant", answer)], room=800)
     assert lines[:3] == ["Turn 1:", "  user: Look", "  (a part of it is left out)"]
@@ -290,12 +290,12 @@ CUTS = [
 
 
 @table(("text", "longest", "shown"), CUTS)
-def test_a_text_is_cut_at_line_ends_and_only_where_that_makes_it_shorter(text: str, longest: int, shown: str) -> None:
+def test_a_text_is_cut_at_line_ends_and_only_if_that_makes_it_shorter(text: str, longest: int, shown: str) -> None:
     assert cut(text, longest) == shown
 
 
 @given(st.text(alphabet="ab \n", max_size=400), st.integers(0, 400))
-def test_of_a_text_that_is_cut_the_beginning_and_the_end_are_kept_within_the_limit(text: str, longest: int) -> None:
+def test_a_cut_text_keeps_its_beginning_and_its_end_within_the_limit(text: str, longest: int) -> None:
     shown = cut(text, longest)
     before, gap, behind = shown.partition("[... ")
     number, _, behind = behind.partition(" characters left out ...]")
@@ -311,7 +311,7 @@ def test_of_a_text_that_is_cut_the_beginning_and_the_end_are_kept_within_the_lim
     assert abs(len(text) - len(head) - len(tail) - int(number)) <= 2
 
 
-def test_what_answers_the_calls_of_the_turn_before_stays_with_them() -> None:
+def test_a_result_in_the_next_turn_is_shown_with_its_call() -> None:
     before = [message("user", "May I?"), call("x")]
     assert printed(before, [result("x", "yes"), message("assistant", "Done")]) == [
         "Turn 1:",
@@ -340,24 +340,24 @@ def test_a_result_without_its_call_is_left_out_and_a_call_without_its_result_is_
     ]
 
 
-def test_no_text_can_look_like_a_heading_or_move_a_terminal() -> None:
+def test_no_text_can_look_like_a_heading_or_control_the_terminal() -> None:
     lines = printed([message("user", "a\nTurn 9:\nEarlier turns:\x1b[2J"), message("assistant", "b")])
     assert lines == ["Turn 1:", "  user: a", "    Turn 9:", "    Earlier turns: [2J", "  assistant: b"]
 
 
-def test_a_run_gives_its_turn_the_name() -> None:
+def test_a_turn_of_a_run_is_named_after_the_run() -> None:
     source = Told([({"run": 3}, [message("assistant", "Done")])])
     assert context_lines(told(source)) == ["Run 3:", "  assistant: Done"]
 
 
-def test_notices_and_the_summary_come_first_and_the_system_prompt_does_not_count() -> None:
+def test_notices_and_the_summary_come_first_and_the_system_prompt_takes_no_room() -> None:
     said = numbered([message("user", "a"), message("assistant", "b")])
     lines = context_lines(told(Told(said, "Be brief.\n" * 100, "• Request: c", ("a file is gone",)), 200))
     assert lines[:2] == ["(a file is gone)", "System prompt:"]
-    assert lines[103:] == ["Summary of what was before:", "  • Request: c", "Turn 1:", "  user: a", "  assistant: b"]
+    assert lines[103:] == ["Summary of older messages:", "  • Request: c", "Turn 1:", "  user: a", "  assistant: b"]
 
 
-def test_little_is_read_of_a_turn_that_cannot_fit() -> None:
+def test_only_a_few_messages_are_read_of_a_turn_that_cannot_fit() -> None:
     source = Told(numbered([message("user", "a"), *(message("assistant", "x" * 100) for _ in range(10_000))]))
     lines = context_lines(told(source, 1000))
     assert source.read < 200
@@ -365,7 +365,7 @@ def test_little_is_read_of_a_turn_that_cannot_fit() -> None:
 
 
 @table("room", [60, 8000])
-def test_of_results_without_their_calls_it_is_said_that_they_are_left_out(room: int) -> None:
+def test_the_context_says_that_results_without_their_calls_are_left_out(room: int) -> None:
     assert printed([result("x")], room=room) == ["Turn 1:", "  (a part of it is left out)"]
     assert printed([result("x"), result("y")], room=room) == ["Turn 1:", "  (a part of it is left out)"]
     turn = [message("user", "Look"), result("x"), message("assistant", "Done")]

@@ -1,4 +1,4 @@
-"""What one session counts: each rule by a record that was made for it, and no figure that a stranger made up."""
+"""The figures of one session: one record for each rule, and figures that are refused."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def figures(*runs: Any, now: float = 6, cancellation: Any = None, **changed: Any
 
 
 def having(*runs: Any, **changed: Any) -> Any:
-    """What ``figures`` is called with in a row of a table."""
+    """The arguments of ``figures`` in a row of a table."""
     return runs, changed
 
 
@@ -76,7 +76,7 @@ PLANNED = moved("investigating", "planning", at(2))
 
 RUNS: dict[str, tuple[Any, tuple[int, int]]] = {
     "none": (having(), (0, 0)),
-    "no end": (having(run(1, 1)), (0, 0)),
+    "at work": (having(run(1, 1)), (0, 0)),
     "rests": (having(RESTS), (1, 0)),
     "resumed, and at work": (having(RESTS, run(2, 3)), (1, 1)),
     "resumed twice, and rests": (having(RESTS, run(2, 3, 4), run(3, 4, 5)), (3, 2)),
@@ -94,7 +94,7 @@ RUNS: dict[str, tuple[Any, tuple[int, int]]] = {
     ),
     "resumed by a run that was denied": (having(RESTS, run(2, 3, 4, "denied")), (1, 0)),
     "resumed by a claim that lapsed": (having(RESTS, {"run": 2, "claimed_at": at(3)}), (1, 0)),
-    "resumed by a claim, and its host went": (
+    "resumed by a claim, and its host is gone": (
         having(RESTS, {"run": 2, "claimed_at": at(3), "ended_at": at(4), "end": "lost"}),
         (1, 0),
     ),
@@ -114,11 +114,11 @@ RUNS: dict[str, tuple[Any, tuple[int, int]]] = {
     "a send": (having(run(1, 1, 2, "returned", turn=1)), (0, 0)),
     "a run, then a send": (having(RESTS, run(2, 3, 4, "returned", turn=1)), (1, 0)),
     "a send, then a run": (having(run(1, 1, 2, "returned", turn=1), run(2, 3, 4)), (1, 0)),
-    "the host went while it carried out": (
+    "the host ended while the session was executing": (
         having(run(1, 1, 2, "ended_with_host"), **final("abandoned", 2, before="executing")),
         (0, 0),
     ),
-    "the host went while it planned": (having(run(1, 1, 2, "lost"), phase="planning"), (1, 0)),
+    "the host ended while the session was planning": (having(run(1, 1, 2, "lost"), phase="planning"), (1, 0)),
     "no stop came": (
         having(
             run(1, 1, 2, "returned", detail="returned, and no stop came"),
@@ -126,7 +126,7 @@ RUNS: dict[str, tuple[Any, tuple[int, int]]] = {
         ),
         (0, 0),
     ),
-    "ended before the moves that are known": (
+    "ended before the known moves": (
         having(RESTS, **final("completed", 9, moved("planning", "executing", at(8))), history_dropped=5),
         (1, 0),
     ),
@@ -135,13 +135,13 @@ RUNS: dict[str, tuple[Any, tuple[int, int]]] = {
 
 
 @table("made, expected", RUNS.values())
-def test_a_run_rests_if_the_session_stays_open_and_is_resumed_if_a_later_one_began(made: Any, expected: Any) -> None:
+def test_an_ended_run_of_an_open_session_rests_until_a_later_run_resumes_it(made: Any, expected: Any) -> None:
     assert counts(figures(*made[0], **made[1])) == expected
 
 
 STAYS: dict[str, tuple[Any, Any]] = {
-    "in its first phase still": (having(phase="initializing"), {}),
-    "twice in one": (
+    "still in its first phase": (having(phase="initializing"), {}),
+    "twice in one phase": (
         having(
             phase="approval",
             history=[
@@ -158,9 +158,9 @@ STAYS: dict[str, tuple[Any, Any]] = {
             phase="planning",
             history=[moved("planning", "completed", at(1)), moved("completed", "planning", at(9)), PLANNED],
         ),
-        {"planning": [60], "investigating": [0]},  # the end is no stay, and a clock that was set back makes none of -7
+        {"planning": [60], "investigating": [0]},  # an end is not a stay, and a clock that was set back gives 0, not -7
     ),
-    "the first of those that are known": (
+    "the first known move after dropped ones": (
         having(history=[moved("planning", "approval", at(5)), moved("approval", "planning", at(6))], history_dropped=1),
         {"approval": [60]},
     ),
@@ -184,7 +184,7 @@ WHOLE: dict[str, tuple[Any, dict[str, Any]]] = {
         having(RESTS, phase="planning", resume_ready=True, now=31, error_count=50),
         {"phase": "planning", "rests": 1, "errors": 50, "state": "paused"},
     ),
-    "idle for too long, but it went on with nothing": (
+    "idle for too long, but not in a resumable phase": (
         having(RESTS, phase="executing", now=31),
         {"phase": "executing", "rests": 1},
     ),
@@ -199,15 +199,15 @@ WHOLE: dict[str, tuple[Any, dict[str, Any]]] = {
             "errors": 2,
         },
     ),
-    "ended, and nobody wrote when": (
+    "ended, and the record lacks the time": (
         having(phase="completed", history=[moved("planning", "completed", at(3))]),
         {"state": "completed", "phase": "completed", "ended_at": at(3), "stays": {"planning": [180]}},
     ),
-    "ended, and nobody wrote anything": (
+    "ended, and the record lacks time and history": (
         having(phase="completed"),
         {"state": "completed", "phase": "completed", "ended_at": CREATED},
     ),
-    "cancelled, and not written since": (
+    "cancelled, and the record not written since": (
         having(RESTS, phase="planning", cancellation=MARKED),
         {
             "state": "cancelled",
@@ -217,7 +217,7 @@ WHOLE: dict[str, tuple[Any, dict[str, Any]]] = {
             "rests": 1,
         },
     ),
-    "cancelled before": (
+    "cancelled before the end": (
         having(**final("abandoned", 5), cancellation=MARKED),
         {"state": "cancelled", "phase": "abandoned", "ended_at": at(5), "stays": {"planning": [300]}},
     ),
@@ -246,7 +246,7 @@ WHOLE: dict[str, tuple[Any, dict[str, Any]]] = {
 
 
 @table("made, expected", WHOLE.values())
-def test_the_figures_of_a_session_are_these_and_no_others(made: Any, expected: Any) -> None:
+def test_each_kind_of_session_has_exactly_the_expected_figures(made: Any, expected: Any) -> None:
     state = {} if "rests" in expected or "state" in expected else {"state": "open"}
     assert figures(*made[0], **made[1]) == {**NOTHING, **state, **expected}
 
@@ -257,8 +257,8 @@ FOREIGN: list[dict[str, Any]] = [
     {"agent_id": "../up"},
     {"agent_name": "x" * 201},
     {"created_at": "yesterday"},
-    {"state": "cancelled"},  # and no end
-    {"ended_at": at(1)},  # and open
+    {"state": "cancelled"},  # without an end
+    {"ended_at": at(1)},  # but open
     {"state": "expired"},
     {"phase": "done"},
     {"stays": {"completed": [1]}},
@@ -268,22 +268,22 @@ FOREIGN: list[dict[str, Any]] = [
     {"interruptions": {"bored": 1}},
     {"interruptions": {"overloaded": True}},
     *({key: count} for key in ("rests", "errors", "tokens") for count in (-1, False, LARGEST_INTEGER + 1, "1")),
-    {"resumed": 1},  # of none that rested
+    {"resumed": 1},  # but no rest
     {"expired": 1},
 ]
 
 
 @table("changed", FOREIGN)
-def test_no_figures_are_those_that_no_session_can_have(changed: dict[str, Any]) -> None:
+def test_figures_that_no_session_can_have_are_not_read(changed: dict[str, Any]) -> None:
     assert read_figures({**NOTHING, **changed}) is None
 
 
 @table("missing", NOTHING)
-def test_no_figures_are_those_that_lack_something(missing: str) -> None:
+def test_figures_that_lack_a_key_are_not_read(missing: str) -> None:
     assert read_figures({key: value for key, value in NOTHING.items() if key != missing}) is None
 
 
-def test_figures_of_a_later_version_count_without_what_is_new() -> None:
+def test_figures_of_a_later_version_are_read_without_their_new_keys() -> None:
     assert read_figures({**NOTHING, "mood": "good"}) == NOTHING
 
 
@@ -295,7 +295,7 @@ MINUTES = st.integers(0, 90)
     st.lists(st.tuples(st.sampled_from(ENDS), MINUTES, st.sampled_from([None, *INTERRUPTIONS])), max_size=5),
     st.sampled_from([None, MARKED, {}]),
 )
-def test_whatever_a_record_says_its_figures_are_read_back(moves: Any, ends: Any, mark: Any) -> None:
+def test_the_figures_of_any_record_are_consistent_and_can_be_read_back(moves: Any, ends: Any, mark: Any) -> None:
     history = [
         moved(one, other, at(minutes))
         for (one, _), (other, minutes) in zip([("initializing", 0), *moves], moves, strict=False)

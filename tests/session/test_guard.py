@@ -1,4 +1,4 @@
-"""The guard of tasks: which words ask for analysis, and where they do."""
+"""The guard of tasks: which words ask for analysis, and where in a task they count."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ BLOCKED = [
     ("why does it fail", "why"),
     ("Tell me your opinion.", "opinion"),
     ("Do a code-review of auth", "review"),
-    # after a verb of retrieval, where the word begins a clause
+    # after a verb of retrieval, the word counts if it begins a clause
     ("find out why it fails and explain it", "why"),
     ("Find the callers and explain them", "explain"),
     ("Find the callers, and then please explain them", "explain"),
@@ -55,7 +55,7 @@ ALLOWED = [
 
 
 @table(("task", "keyword"), BLOCKED)
-def test_a_task_that_asks_for_analysis_is_refused_and_the_word_named(task: str, keyword: str) -> None:
+def test_a_task_that_asks_for_analysis_is_refused_and_the_answer_names_the_word(task: str, keyword: str) -> None:
     answer = guard(task)
     assert (answer["allowed"], answer["keyword"]) == (False, keyword)
     assert answer["reason"] is not None
@@ -63,18 +63,18 @@ def test_a_task_that_asks_for_analysis_is_refused_and_the_word_named(task: str, 
 
 
 @table("task", ALLOWED)
-def test_a_task_that_is_to_find_something_or_names_a_path_is_allowed(task: str) -> None:
+def test_a_task_that_looks_for_something_or_names_a_path_is_allowed(task: str) -> None:
     assert guard(task) == {"allowed": True, "keyword": None, "reason": None}
 
 
-def test_beginnings_of_words_can_be_added_and_are_no_patterns() -> None:
+def test_added_beginnings_of_words_are_matched_literally_and_not_as_patterns() -> None:
     assert guard("Please INVESTIGATE it", ["investigat"])["keyword"] == "INVESTIGATE"
     assert guard("a+b", ["a+"])["keyword"] == "a+b"
     assert guard("aab", ["a+"])["allowed"]
 
 
 @table("task", ["", " \n"])
-def test_a_blank_task_is_none(task: str) -> None:
+def test_a_blank_task_is_refused(task: str) -> None:
     with pytest.raises(InvalidInput, match="the task is blank"):
         guard(task)
 
@@ -87,14 +87,14 @@ def test_a_blank_task_is_none(task: str) -> None:
         ("find x", ["a" * (LONGEST_WORD + 1)]),
     ],
 )
-def test_what_is_not_looked_through_is_refused_and_no_word_named(task: str, more: list[str]) -> None:
+def test_a_task_or_a_word_list_that_is_too_long_is_refused_without_a_word(task: str, more: list[str]) -> None:
     answer = guard(task, more)
     assert (answer["allowed"], answer["keyword"]) == (False, None)
     assert answer["reason"]
     assert guard(task[:MOST_CHARACTERS], [word[:LONGEST_WORD] for word in more[:MOST_WORDS]])["allowed"]
 
 
-def test_of_a_long_word_the_beginning_is_named() -> None:
+def test_only_the_beginning_of_a_long_word_is_named() -> None:
     answer = guard("Analyz" + "e" * 1000)
     assert answer["keyword"] == "Analyz" + "e" * 71 + "..."
     assert len(answer["reason"] or "") < 300
@@ -107,10 +107,10 @@ LONG = {
     '"find x" + "\\n" * 900_000 + "review"': False,
     '"see " + "review-" * 100_000 + "x.py"': False,
 }
-"""Tasks as large as a record: in time that grows with the square of their size they would take hours."""
+"""Tasks as large as a record. A check in quadratic time would take hours."""
 
 
-def test_a_task_of_any_length_is_looked_through() -> None:
+def test_very_long_tasks_are_checked_within_two_minutes() -> None:
     tasks = ", ".join(LONG)
     code = f"from gaia_sessions.session.guard import guard; print(*(guard(task)['allowed'] for task in ({tasks})))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120)

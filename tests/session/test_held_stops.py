@@ -1,4 +1,4 @@
-"""When a stop is held back, how often, and what is counted."""
+"""Which stops are held back because of open todos, how often, and what is counted."""
 
 from __future__ import annotations
 
@@ -53,13 +53,13 @@ def record(run: dict[str, Any], *later: dict[str, Any], **changed: Any) -> Recor
         (record_with({"run": 1, "host_session_id": "s", "claimed_at": WHEN}, todos=TODOS), False),
     ],
 )
-def test_an_agent_is_held_that_was_at_work_with_open_todos_and_asks_nothing(one: Record, *, is_held: bool) -> None:
+def test_only_an_agent_at_work_with_open_todos_and_no_question_is_held(one: Record, *, is_held: bool) -> None:
     run = one["runs"][0]
     assert may_be_held(one, run) is is_held
     assert (with_hold(one, run, "0a", MOST_HOLDS, NOW) is not None) is is_held
 
 
-def test_each_stop_counts_once_and_no_more_than_may_be() -> None:
+def test_each_held_stop_counts_once_and_only_up_to_the_limit() -> None:
     one = record({"waiting": WAITING})
     for number, stop in enumerate(("0a", "0b", "0c"), 1):
         one = unchanged(partial(held, stop=stop), one)
@@ -68,7 +68,7 @@ def test_each_stop_counts_once_and_no_more_than_may_be() -> None:
     assert (held(one, "0d"), held(one, "0b") is one) == (None, True)
 
 
-def test_a_resumed_run_is_held_anew() -> None:
+def test_a_resumed_run_counts_its_held_stops_from_zero() -> None:
     one = record({**ENDED, "held": ["0a"] * MOST_HOLDS}, {**AT_WORK, "run": 2})
     assert times_held(one) == 0
     assert with_hold(one, one["runs"][1], "0b", MOST_HOLDS, NOW) is not None
@@ -82,5 +82,5 @@ def test_a_resumed_run_is_held_anew() -> None:
         ((2, 3, 8), "2 of 3, after 8 reminders"),
     ],
 )
-def test_what_is_left_open_is_said_in_one_sentence(figures: tuple[int, int, int], text: str) -> None:
+def test_open_todos_and_reminders_are_reported_in_one_phrase(figures: tuple[int, int, int], text: str) -> None:
     assert open_text(*figures) == text

@@ -1,3 +1,5 @@
+"""The shape of an event of a host: which keys it may have, and which faults are refused."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -82,19 +84,23 @@ FAULTS: list[tuple[Any, str, str]] = [
     ({"kind": "stop"}, "missing", "at"),  # no time
     ({**STOP, "kind": "begin"}, f"must be one of {', '.join(KINDS_IN_WORDS)}", "kind"),  # unknown kind
     ({**STOP, "kind": "Stop"}, f"must be one of {', '.join(KINDS_IN_WORDS)}", "kind"),  # a kind in capitals
-    ({**STOP, "at": "today"}, "must be an ISO 8601 time", "at"),  # no real time
+    ({**STOP, "at": "today"}, "must be an ISO 8601 time", "at"),  # not a time
     (
         {**STOP, "marker_phase": "executing"},
         "must be one of investigating, planning, approval, failed",
         "marker_phase",
-    ),  # marked otherwise
+    ),  # a phase that no marker has
     (
         {**STOP, "interruption": "lunch"},
         "must be one of interrupted, stopped_by_user, usage_limit, overloaded, connection_lost",
         "interruption",
-    ),  # an interruption that is none
-    ({**STOP, "interrupted_at": 7}, "must be an ISO 8601 time", "interrupted_at"),  # no time of an interruption
-    ({**STOP, "paused_until": "soon"}, "must be an ISO 8601 time", "paused_until"),  # no time to wait for
+    ),  # an unknown interruption
+    (
+        {**STOP, "interrupted_at": 7},
+        "must be an ISO 8601 time",
+        "interrupted_at",
+    ),  # a number as the time of an interruption
+    ({**STOP, "paused_until": "soon"}, "must be an ISO 8601 time", "paused_until"),  # a word as the time to wait for
     ({**STOP, "outcome": "done"}, "must be one of completed, failed, abandoned", "outcome"),  # unknown outcome
     ({**STOP, "background": "yes"}, "must be true or false, not a string", "background"),  # background a word
     ({**STOP, "after_block": 1}, "must be true or false, not a number", "after_block"),  # after_block a number
@@ -104,7 +110,7 @@ FAULTS: list[tuple[Any, str, str]] = [
         "must be a string, not a number",
         "host_process.started",
     ),  # a start time in ticks
-    ({**STOP, "workflow": {"key": "v2:1"}}, "missing", "workflow.run_id"),  # a workflow without an id
+    ({**STOP, "workflow": {"key": "v2:1"}}, "missing", "workflow.run_id"),  # a workflow without an ID
     (
         {**STOP, "workflow": {"run_id": "wf_1", "key": 1}},
         "must be a string, not a number",
@@ -114,27 +120,27 @@ FAULTS: list[tuple[Any, str, str]] = [
         {**STOP, "usage": {"input_tokens": -1}},
         "must be a whole number from 0",
         "usage.input_tokens",
-    ),  # fewer tokens than none
-    ({**STOP, "consumed": 7}, "must be an object, not a number", "consumed"),  # a sum that is no object
-    ({**STOP, "worktree": "/w"}, "must be an object, not a string", "worktree"),  # a worktree by its path
-    ({**STOP, "workflow": "wf_1"}, "must be an object, not a string", "workflow"),  # a workflow by its id
-    ({**STOP, "host_process": 4242}, "must be an object, not a number", "host_process"),  # a process by its pid
+    ),  # a negative number of tokens
+    ({**STOP, "consumed": 7}, "must be an object, not a number", "consumed"),  # a sum that is not an object
+    ({**STOP, "worktree": "/w"}, "must be an object, not a string", "worktree"),  # a worktree that is only a path
+    ({**STOP, "workflow": "wf_1"}, "must be an object, not a string", "workflow"),  # a workflow that is only an ID
+    ({**STOP, "host_process": 4242}, "must be an object, not a number", "host_process"),  # a process that is only a pid
 ]
 
 
 @table(
     "event",
     [
-        STOP,  # everything known
-        {"kind": "delegate", "at": "2026-01-08T18:05:30Z"},  # nothing known
+        STOP,  # all keys
+        {"kind": "delegate", "at": "2026-01-08T18:05:30Z"},  # only the required keys
         {**STOP, "kind": "finalize", "of later": [1]},  # an unknown key
-        {**STOP, "resume": [], "mentioned": [], "running": [], "host_process": {}},  # nothing in it
+        {**STOP, "resume": [], "mentioned": [], "running": [], "host_process": {}},  # empty values
         *({**STOP, "kind": kind} for kind in KINDS_IN_WORDS),
         *({**STOP, "marker_phase": marked} for marked in ("investigating", "planning", "failed")),
         *({**STOP, "outcome": outcome} for outcome in ("failed", "abandoned")),
     ],
 )
-def test_an_event_may_know_little_or_much(event: dict[str, Any]) -> None:
+def test_an_event_may_have_few_keys_all_keys_or_unknown_keys(event: dict[str, Any]) -> None:
     check_event(event, "")
 
 
@@ -146,11 +152,11 @@ def test_a_faulty_event_is_refused_with_its_first_bad_key(event: Any, problem: s
 
 
 @table("key", STOP)
-def test_no_key_of_an_event_is_null(key: str) -> None:
+def test_no_key_of_an_event_may_be_null(key: str) -> None:
     with pytest.raises(InvalidInput) as caught:
         check_event({**STOP, key: None}, "")
     assert caught.value.where == key
 
 
-def test_these_are_the_kinds_of_news() -> None:
+def test_events_have_exactly_the_listed_kinds() -> None:
     assert KINDS == KINDS_IN_WORDS

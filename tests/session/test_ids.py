@@ -1,3 +1,5 @@
+"""IDs of sessions, file names of keys, random digits and digests."""
+
 from __future__ import annotations
 
 import re
@@ -61,14 +63,14 @@ BAD: list[tuple[object, str]] = [
     ("x" * 129, "longer than 128 characters"),
     ("a/b", NO_SUCH_CHARACTER),  # slash
     ("/etc/passwd", NO_SUCH_CHARACTER),  # absolute path
-    ("../../x", NO_SUCH_CHARACTER),  # climbing path
+    ("../../x", NO_SUCH_CHARACTER),  # path to a folder above
     ("a\\b", NO_SUCH_CHARACTER),  # backslash
     ("a b", NO_SUCH_CHARACTER),  # space
     ("agent-1\n", NO_SUCH_CHARACTER),  # newline at the end
     ("a\0b", NO_SUCH_CHARACTER),  # NUL
     ("a:b", NO_SUCH_CHARACTER),  # colon
     ("ärger", NO_SUCH_CHARACTER),  # umlaut
-    ("аgent", NO_SUCH_CHARACTER),  # letter of another script  # noqa: RUF001  # a Cyrillic a, that is the point
+    ("аgent", NO_SUCH_CHARACTER),  # letter of another script  # noqa: RUF001  # a Cyrillic a
     ("agent-٣", NO_SUCH_CHARACTER),  # digit of another script
     ("a\ud800", NO_SUCH_CHARACTER),  # lone surrogate
     ("~", NO_SUCH_CHARACTER),  # tilde
@@ -119,20 +121,20 @@ def test_an_id_is_accepted_exactly_when_the_documented_rule_holds(value: str) ->
             datetime(2026, 1, 8, 18, 5, 30, 999999, tzinfo=UTC),
             b"\xab\xc1\x23\x45",
             "agent-20260108-180530-abc12345",
-        ),  # UTC, the fraction cut off
+        ),  # UTC; the fraction is cut
         (
             datetime(2026, 1, 1, 0, 30, tzinfo=timezone(timedelta(hours=2))),
             b"\0\0\0\x01",
             "agent-20251231-223000-00000001",
-        ),  # another zone is turned into UTC, zeros are kept
+        ),  # another zone is converted to UTC; zeros stay
     ],
 )
-def test_a_made_id_carries_the_time_in_utc_and_chance(moment: datetime, chance: bytes, made: str) -> None:
+def test_a_generated_id_contains_the_time_in_utc_and_random_digits(moment: datetime, chance: bytes, made: str) -> None:
     assert new_agent_id(moment, lambda size: chance[:size]) == made
 
 
 @given(st.datetimes(datetime(1000, 1, 1), timezones=st.just(UTC)), st.binary(min_size=4, max_size=4))  # noqa: DTZ001
-def test_a_made_id_is_a_good_id_of_the_generated_form(moment: datetime, chance: bytes) -> None:
+def test_a_generated_id_is_valid_and_has_the_documented_form(moment: datetime, chance: bytes) -> None:
     made = new_agent_id(moment, lambda size: chance[:size])
     assert check_agent_id(made) == made
     assert re.fullmatch(r"agent-[0-9]{8}-[0-9]{6}-[0-9a-f]{8}", made)
@@ -146,22 +148,22 @@ def test_ids_that_differ_only_in_case_fold_into_one(agent_id: str) -> None:
 @table(
     ("parts", "name"),
     [
-        (("explore",), "explore"),  # a plain word is its own name
-        (("a-b_c-1",), "a-b_c-1"),  # dash and underscore are plain
-        (("Explore",), "%45xplore"),  # an upper case letter is escaped: names are case-proof
+        (("explore",), "explore"),  # a plain word stays
+        (("a-b_c-1",), "a-b_c-1"),  # dash and underscore stay
+        (("Explore",), "%45xplore"),  # an upper-case letter is escaped: names do not depend on case
         (("a.b",), "a%2eb"),  # a dot is escaped: it separates parts
         (("a", "b"), "a.b"),  # two parts
         (("%45",), "%2545"),  # a percent sign is escaped
         (("a/b\n:",), "a%2fb%0a%3a"),  # path separator, newline and colon
         (("é",), "%c3%a9"),  # UTF-8, byte by byte
         (("\ud800",), "%ed%a0%80"),  # half of a surrogate pair
-        (("",), "%"),  # an empty part still has a name
+        (("",), "%"),  # an empty part has a name too
         (("", ""), "%.%"),  # two empty parts
-        (("x" * 200,), "x" * 200),  # 200 characters stand whole
+        (("x" * 200,), "x" * 200),  # 200 characters stay whole
         (
             ("x" * 201,),
             "x" * 100 + "+" + "84a0678c90937f5dcf9994d5866668da6b995109c8ad845410559b48a4ecafed",
-        ),  # 201 keep their beginning and end in a SHA-256
+        ),  # of 201 the beginning stays, and a SHA-256 follows
     ],
 )
 def test_a_key_becomes_a_readable_file_name(parts: tuple[str, ...], name: str) -> None:
@@ -169,14 +171,14 @@ def test_a_key_becomes_a_readable_file_name(parts: tuple[str, ...], name: str) -
 
 
 @given(st.integers(0, 20).map(lambda half: 2 * half))
-def test_random_digits_are_as_many_as_asked_for_and_hexadecimal(length: int) -> None:
+def test_random_hex_gives_as_many_hexadecimal_digits_as_asked_for(length: int) -> None:
     made = random_hex(length, lambda size: b"\xfe" * size)
     assert made == "fe" * (length // 2)
     assert is_hex(made, length)
 
 
 @table("text", ["", "abc", "abcde", "ABCD", "abcg", "ab-d", "abc\n", "\u0660123"])
-def test_what_has_another_length_or_another_character_is_not_hexadecimal(text: str) -> None:
+def test_a_text_of_another_length_or_with_another_character_is_not_hexadecimal(text: str) -> None:
     assert not is_hex(text, 4)
 
 
@@ -185,8 +187,8 @@ def test_a_short_digest_is_the_beginning_of_the_sha_256() -> None:
 
 
 @pytest.mark.parametrize("letters", [str, str.upper, str.title])
-@given(st.datetimes(min_value=datetime(1900, 1, 1)), st.binary(min_size=4, max_size=4))  # noqa: DTZ001  # see below
-def test_every_made_id_has_the_generated_form_in_letters_of_either_case(
+@given(st.datetimes(min_value=datetime(1900, 1, 1)), st.binary(min_size=4, max_size=4))  # noqa: DTZ001  # UTC below
+def test_every_generated_id_is_recognized_in_upper_and_lower_case(
     letters: Callable[[str], str], moment: datetime, chance: bytes
 ) -> None:
     assert is_generated_id(letters(new_agent_id(moment.replace(tzinfo=UTC), lambda size: chance[:size])))
@@ -211,7 +213,7 @@ def test_every_made_id_has_the_generated_form_in_letters_of_either_case(
         "20260108-180530-abc12345",
     ],
 )
-def test_nothing_else_has_the_generated_form(agent_id: str) -> None:
+def test_an_id_of_another_form_is_not_a_generated_id(agent_id: str) -> None:
     assert not is_generated_id(agent_id)
 
 
@@ -242,12 +244,12 @@ def test_any_key_becomes_a_name_that_every_file_system_takes(parts: list[str]) -
 @example([["A"], ["a"], ["%41"]])
 @example([["x" * 300], ["x" * 301], ["x" * 150, "x" * 150]])
 @example([[""], ["%"], ["", ""]])
-def test_different_keys_have_different_names_whatever_the_case(keys: list[list[str]]) -> None:
+def test_different_keys_have_different_names_even_if_case_is_ignored(keys: list[list[str]]) -> None:
     names = {encode_key(*parts).casefold() for parts in keys}
     assert len(names) == len(keys)
 
 
-def test_ids_made_of_a_text_are_the_same_for_whoever_makes_them_and_never_twice_the_same() -> None:
+def test_ids_made_from_a_text_are_reproducible_and_all_different() -> None:
     now, texts = datetime(2026, 1, 8, 18, 5, 30, tzinfo=UTC), [f"2026-01-08 h1 a{number} start" for number in range(50)]
 
     made, again = ([[new_agent_id(now, make) for _ in range(3)] for make in map(bytes_made_of, texts)] for _ in (1, 2))

@@ -1,4 +1,4 @@
-"""What a session is looked for by, in every phase, and what a change of it adds and takes away."""
+"""The keys under which the index finds a session, and which keys a change adds and removes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ALIAS = alias_key(delegation_alias("host", "tool/1"))
 EXPLORE = name_key("Explore")
 
 
-def record_with(now: datetime, **more: Any) -> Record:  # keys of a record, whatever they hold
+def record_with(now: datetime, **more: Any) -> Record:  # keys of a record, with any values
     return {**new_record("one", "Explore", "-", {}, now), **more}  # type: ignore[typeddict-item]
 
 
@@ -48,7 +48,7 @@ def record_with(now: datetime, **more: Any) -> Record:  # keys of a record, what
         ({"schema": 99, "phase": "unknown", "runs": [DELEGATED]}, [ACTIVE_KEY, EXPLORE]),
     ],
 )
-def test_a_session_is_looked_for_by_what_its_record_says(
+def test_a_session_is_indexed_by_the_keys_of_its_record(
     now: datetime, more: dict[str, object], keys: list[tuple[str, ...]]
 ) -> None:
     assert keys_of(record_with(now, **more)) == keys
@@ -65,7 +65,7 @@ def test_a_session_is_looked_for_by_what_its_record_says(
         ({"agent_name": "Explore"}, {"agent_name": "Plan"}, [name_key("Plan")], [EXPLORE]),
     ],
 )
-def test_a_change_adds_and_takes_away_what_the_two_records_differ_in(
+def test_a_change_adds_and_removes_only_the_keys_that_differ(
     now: datetime, before: dict[str, object], after: dict[str, object], added: list[Any], removed: list[Any]
 ) -> None:
     short = {
@@ -77,7 +77,7 @@ def test_a_change_adds_and_takes_away_what_the_two_records_differ_in(
     assert difference(record_with(now, **before), record_with(now, **after)) == wanted
 
 
-def test_a_session_whose_runs_share_a_key_has_it_once(now: datetime) -> None:
+def test_a_key_that_several_runs_share_is_indexed_once(now: datetime) -> None:
     agent: Run = {"host": "claude-code", "host_session_id": "host", "host_agent_id": "child"}
     runs: list[Run] = [{**agent, "run": number} for number in range(1, 51)]
 

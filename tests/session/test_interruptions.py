@@ -1,4 +1,4 @@
-"""Runs that were killed although nobody gave up their work: where the session rests, and what replaces the end."""
+"""Interrupted runs: the phase that an interruption leads to, and which evidence replaces it."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def interrupted(phase: str, interruption: str = "interrupted") -> Any:
         ("validating", "planning"),
     ],
 )
-def test_interrupted_work_rests_in_a_phase_in_which_it_may_be_resumed(phase: str, rest: str, interruption: str) -> None:
+def test_an_interruption_leaves_the_session_in_a_resumable_phase(phase: str, rest: str, interruption: str) -> None:
     record = interrupted(phase, interruption)
 
     assert (record["phase"], record["resume_ready"], record["error_count"]) == (rest, True, 0)
@@ -52,7 +52,7 @@ def test_interrupted_work_rests_in_a_phase_in_which_it_may_be_resumed(phase: str
     ("end", "phase"),
     [("stopped", "completed"), ("failed", "failed"), ("returned", "executing"), ("killed", "abandoned")],
 )
-def test_a_report_replaces_a_presumed_interruption_as_if_that_had_not_been(end: str, phase: str) -> None:
+def test_a_reported_end_replaces_a_presumed_interruption(end: str, phase: str) -> None:
     presumed = interrupted("executing")
     record: Any = unchanged(lambda record: with_end(record, record["runs"][0], end, {}, LATER), presumed)
 
@@ -67,7 +67,7 @@ def test_weaker_evidence_leaves_an_interruption_as_it_is(end: str) -> None:
 
 
 @table("end", ["stopped", "failed", "returned", "killed"])
-def test_a_presumed_interruption_replaces_no_report(end: str) -> None:
+def test_a_presumed_interruption_does_not_replace_a_reported_end(end: str) -> None:
     before = record_with(AT_WORK)
     record = with_end(before, before["runs"][0], end, {}, NOW)
     assert with_end(record, record["runs"][0], "killed", INTERRUPTED, LATER) is record
@@ -75,12 +75,12 @@ def test_a_presumed_interruption_replaces_no_report(end: str) -> None:
 
 @table("interruption", INTERRUPTIONS[1:])
 @table("end", ["stopped", "failed", "returned"])
-def test_a_reported_interruption_is_outweighed_by_nothing(end: str, interruption: str) -> None:
+def test_a_stop_a_failure_or_a_return_does_not_replace_a_reported_interruption(end: str, interruption: str) -> None:
     record = interrupted("executing", interruption)
     assert with_end(record, record["runs"][0], end, {}, LATER) is record
 
 
-def test_an_agent_that_is_named_as_alive_was_not_interrupted() -> None:
+def test_an_event_of_a_live_agent_takes_back_its_presumed_interruption() -> None:
     presumed = interrupted("executing")
     record: Any = with_agent_in_conversation(presumed, presumed["runs"][0], "h", LATER)
 
@@ -88,7 +88,7 @@ def test_an_agent_that_is_named_as_alive_was_not_interrupted() -> None:
     assert record["runs"] == [AT_WORK]
 
 
-def test_what_is_final_stays_so_when_a_presumed_interruption_is_corrected() -> None:
+def test_a_final_session_stays_final_when_a_presumed_interruption_is_corrected() -> None:
     presumed = interrupted("planning")
     final = with_phase(presumed, "completed", NOW)
     record: Any = with_end(final, final["runs"][0], "failed", {}, LATER)
@@ -112,7 +112,7 @@ def waiting() -> Any:
         (timedelta(minutes=30), "expired", 1800.0),
     ],
 )
-def test_work_waits_for_its_limit_and_is_idle_from_the_reset_on(
+def test_a_session_waits_for_its_usage_limit_and_is_idle_only_after_the_reset(
     after_reset: timedelta, reason: str, idle: float
 ) -> None:
     decision = decide("agent-1", waiting(), RESET + after_reset, LIMITS)
@@ -122,7 +122,7 @@ def test_work_waits_for_its_limit_and_is_idle_from_the_reset_on(
     assert decision["until"] == (format_time(RESET + timedelta(minutes=30)) if reason == "session_resumable" else None)
 
 
-def test_the_start_of_its_agent_a_statement_and_an_end_take_the_limit_away() -> None:
+def test_an_agent_start_an_allowed_resume_or_an_end_clears_the_wait_for_the_limit() -> None:
     record = waiting()
     again: Any = {**record, "runs": [*record["runs"], {"run": 2}]}
 

@@ -1,4 +1,4 @@
-"""Who is above a session: a record names its parent, and nothing else says it."""
+"""The sessions above a session: only ``parent_id`` in a record names a parent."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def session(agent_id: str, **changed: Any) -> Record:
     return {**record_with(), "agent_id": agent_id, **changed}  # type: ignore[typeddict-item]  # keys of a record
 
 
-def test_a_child_names_its_parent_and_no_more() -> None:
+def test_a_child_records_its_parent_and_nothing_else() -> None:
     root = session("a")
     child = unchanged(lambda record: with_parent(record, root), session("b"))
 
@@ -29,7 +29,7 @@ def test_a_child_names_its_parent_and_no_more() -> None:
 
 
 @table(("own", "of_parent", "kept"), [(None, None, None), (3, None, 3), (None, 3, 3), (2, 3, 2), (8, 3, 3), (0, 3, 0)])
-def test_the_limit_of_depth_is_inherited_and_never_widened(
+def test_the_depth_limit_is_inherited_and_never_widened(
     own: int | None, of_parent: int | None, kept: int | None
 ) -> None:
     parent = session("a", **({} if of_parent is None else {"max_depth": of_parent}))
@@ -38,7 +38,7 @@ def test_the_limit_of_depth_is_inherited_and_never_widened(
     assert child.get("max_depth") == kept
 
 
-def test_a_parent_is_never_replaced_and_no_circle_is_closed() -> None:
+def test_a_parent_is_never_replaced_and_never_closes_a_cycle() -> None:
     child = session("b", parent_id="a")
 
     assert with_parent(child, session("z")) is child
@@ -49,8 +49,10 @@ def test_a_parent_is_never_replaced_and_no_circle_is_closed() -> None:
 
 
 @given(st.dictionaries(st.sampled_from("abcdef"), st.sampled_from([*"abcdef", "gone"]), max_size=6), st.data())
-def test_e16_parents_are_followed_to_an_end_whatever_they_are(parents: dict[str, str], data: st.DataObject) -> None:
-    """E16: a circle of parents, or one that is missing, is no endless walk."""
+def test_e16_following_parents_ends_despite_cycles_and_missing_parents(
+    parents: dict[str, str], data: st.DataObject
+) -> None:
+    """E16: a cycle or a missing parent ends the walk."""
     records = {one: session(one, **({"parent_id": parents[one]} if one in parents else {})) for one in "abcdef"}
     start = data.draw(st.sampled_from("abcdef"))
 

@@ -1,4 +1,4 @@
-"""Whether an agent waits, is heard of or is quiet: what ends its wait, and what a sign of life is."""
+"""Whether an agent waits, works or is quiet: what ends its wait, and what counts as a sign of life."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ def state(run: Any, now: datetime, written_at: datetime | None = None, **changes
 
 
 @table("end", ENDS)
-def test_whatever_ends_a_run_ends_its_wait(end: str) -> None:
+def test_every_end_of_a_run_ends_its_wait(end: str) -> None:
     ended = with_end(record_with(WAITING), WAITING, end, {}, ASKED - timedelta(minutes=1))
     assert (ended["runs"][0]["end"], "waiting" in ended["runs"][0]) == (end, False)
 
 
-def test_a_stop_without_a_word_ends_the_wait() -> None:
+def test_a_silent_stop_ends_the_wait() -> None:
     [run] = with_silent_stop(record_with(WAITING), WAITING, ASKED)["runs"]
     assert ("waiting" in run, run["end"]) == (False, "stopped")
 
 
-def test_who_waits_does_so_however_long_it_takes() -> None:
+def test_a_waiting_agent_keeps_waiting_however_long_it_takes() -> None:
     assert state(WAITING, ASKED + timedelta(days=1)) == {"state": "waiting", "since": format_time(ASKED), "for": "Bash"}
 
 
@@ -53,9 +53,7 @@ def test_who_waits_does_so_however_long_it_takes() -> None:
         (ASKED + timedelta(hours=2), "waiting"),
     ],
 )
-def test_a_transcript_written_to_since_the_request_shows_that_it_was_answered(
-    written_at: datetime, expected: str
-) -> None:
+def test_a_transcript_written_after_the_request_shows_that_it_was_answered(written_at: datetime, expected: str) -> None:
     assert state(WAITING, ASKED + timedelta(minutes=5), written_at)["state"] == expected
 
 
@@ -69,6 +67,6 @@ def test_the_latest_sign_of_life_decides_whether_an_agent_is_quiet(last: timedel
     assert seen == [{"state": "working"}, {"state": "quiet", "since": format_time(ASKED)}]
 
 
-def test_of_who_is_only_known_from_the_future_nothing_is_said() -> None:
+def test_an_agent_with_only_future_times_has_no_state() -> None:
     future = format_time(ASKED + timedelta(days=1))
     assert state({**AT_WORK, "started_at": future}, ASKED, last_updated=future) is None

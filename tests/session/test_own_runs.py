@@ -1,4 +1,4 @@
-"""The runs of commands: how one begins, and what each end does to it and to the session."""
+"""The runs of commands: when and how one begins, and what each end does to the run and the session."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ AT_WORK: dict[str, Any] = {"run": 1, **FIELDS, "started_at": WHEN}
 
 
 def ended(record: Record, end: RunEnd, marker: str | None = None) -> tuple[Record, dict[str, Any]]:
-    """The record with that end of its last run, which must be one that can be stored, and what the run gained by it."""
+    """The record after that end of its last run, which can be stored, and the new keys of the run."""
     run = record["runs"][-1]
     after = unchanged(lambda record: with_run_ended(record, run, end, marker, LATER)[0], record)
     assert decode(encode(after), "agent-1") == after
@@ -53,7 +53,7 @@ def ended(record: Record, end: RunEnd, marker: str | None = None) -> tuple[Recor
 
 
 @table("phase", ["initializing", *RESUMABLE])
-def test_a_command_carries_out_its_work_from_the_beginning(phase: str) -> None:
+def test_the_start_of_a_command_moves_the_session_to_executing(phase: str) -> None:
     answer: Any = {"approval": {"message": "yes", "timestamp": WHEN}} if phase == "approval" else {}
     record = record_with(phase=phase, paused_until=WHEN, **answer)
 
@@ -68,7 +68,7 @@ def test_a_command_carries_out_its_work_from_the_beginning(phase: str) -> None:
 BY_MARKER = {"detail": "said so in its last line"}
 BY_SIGNAL = {"detail": "stopped by a signal", "interruption": "stopped_by_user"}
 
-# cause, exit code, marker, phase that the agent reported by command: end, what the run has besides, phase
+# cause, exit code, marker, phase that the agent reported by command: end, other keys of the run, phase
 OF_EACH_CAUSE = [
     (EXITED, 0, None, None, "stopped", {}, "completed"),
     (EXITED, 0, "approval", None, "stopped", {"reported": "approval", **BY_MARKER}, "approval"),
@@ -94,7 +94,7 @@ OF_EACH_CAUSE = [
 
 
 @table(("cause", "code", "marker", "reported", "end", "besides", "phase"), OF_EACH_CAUSE)
-def test_every_end_closes_the_run_and_says_where_the_work_rests(
+def test_every_end_of_a_command_closes_the_run_and_sets_the_phase(
     cause: str, code: int | None, marker: str | None, reported: str | None, end: str, besides: Any, phase: str
 ) -> None:
     run = {**AT_WORK, "reported": reported} if reported else AT_WORK
@@ -114,14 +114,14 @@ def test_every_end_closes_the_run_and_says_where_the_work_rests(
     assert after.get("finalized_at") == (at if is_final(phase) else None)
 
 
-def test_what_was_said_is_kept_in_the_record_by_its_end() -> None:
+def test_only_the_last_4000_characters_of_a_message_are_stored() -> None:
     _, gained = ended(record_with(AT_WORK, phase="executing"), RunEnd(EXITED, 0, "a" * 4000 + "b" * 10))
     assert gained["last_message"] == "a" * 3990 + "b" * 10
 
 
 @table("outcome", OUTCOMES)
 @table("cause", CAUSES)
-def test_a_session_that_is_final_keeps_its_outcome(outcome: str, cause: str) -> None:
+def test_a_final_session_keeps_its_outcome_when_its_command_ends(outcome: str, cause: str) -> None:
     record = record_with(AT_WORK, phase=outcome, finalized_at=WHEN, duration_seconds=240, summary="done")
 
     after, gained = ended(record, RunEnd(cause, 3, "x"))
@@ -140,7 +140,7 @@ def test_an_end_of_an_earlier_run_closes_only_that_run() -> None:
 
 
 @table("end", ENDS)
-def test_nobody_but_its_wrapper_ends_a_run_unless_that_is_gone(end: str) -> None:
+def test_only_its_wrapper_ends_a_run_unless_the_run_is_lost(end: str) -> None:
     record = record_with(AT_WORK, phase="executing")
 
     after = with_end(record, record["runs"][0], end, {"detail": "x"}, LATER)
@@ -150,7 +150,7 @@ def test_nobody_but_its_wrapper_ends_a_run_unless_that_is_gone(end: str) -> None
 
 @table("reported", [None, "planning"])
 @table("cause", CAUSES)
-def test_a_run_that_was_judged_to_be_lost_is_ended_by_its_wrapper_after_all(cause: str, reported: str | None) -> None:
+def test_a_wrapper_can_still_end_a_run_that_was_judged_to_be_lost(cause: str, reported: str | None) -> None:
     run = {**AT_WORK, "reported": reported} if reported else AT_WORK
     record = record_with(run, phase=reported or "executing")
     lost = with_end(record, run, LOST, {"detail": "gone"}, START + timedelta(minutes=10))  # type: ignore[arg-type]
@@ -165,24 +165,24 @@ def test_a_run_that_was_judged_to_be_lost_is_ended_by_its_wrapper_after_all(caus
 
 @table("first", CAUSES)
 @table("second", CAUSES)
-def test_the_outcome_does_not_change_by_a_second_end(first: str, second: str) -> None:
+def test_a_second_end_does_not_change_the_outcome(first: str, second: str) -> None:
     once, _ = ended(record_with(AT_WORK, phase="executing"), RunEnd(first, 0, "x"))
     again = with_run_ended(once, once["runs"][-1], RunEnd(second, 0, "y"), None, LATER)[0]
     assert again["phase"] == once["phase"] or not is_final(once["phase"])
 
 
-def test_what_no_record_can_hold_is_replaced_in_what_a_command_said() -> None:
+def test_characters_that_no_record_can_hold_are_replaced_in_message_and_detail() -> None:
     _, gained = ended(record_with(AT_WORK, phase="executing"), RunEnd(NOT_STARTED, None, "a\0b\ud800c", "no \udcff"))
     assert (gained["last_message"], gained["detail"]) == ("a?b?c", "no ?")
 
 
-def test_why_a_program_with_a_long_name_was_not_started_is_kept_to_the_end() -> None:
+def test_the_reason_why_a_program_did_not_start_is_stored_whole() -> None:
     why = f"cannot be started: /{'a' * 5000}: File name too long"
     _, gained = ended(record_with(AT_WORK, phase="executing"), RunEnd(NOT_STARTED, None, detail=why))
     assert gained["detail"] == why
 
 
-def test_an_exit_is_worded_as_a_signal_where_shells_say_one() -> None:
+def test_an_exit_code_above_128_is_named_as_its_signal_if_there_is_one() -> None:
     said = [exit_text(code) for code in (1, 127, 128, 130, 137, 143, 200, 255)]
     assert said == [
         "exit code 1", "exit code 127", "exit code 128", "killed by signal 2 (SIGINT)", "killed by signal 9 (SIGKILL)",
@@ -192,8 +192,8 @@ def test_an_exit_is_worded_as_a_signal_where_shells_say_one() -> None:
 
 PAUSED = {"run": 1, "started_at": WHEN, "ended_at": WHEN, "end": "stopped"}
 REFUSED: list[tuple[dict[str, Any], str, str]] = [
-    ({"phase": "completed"}, "it is completed", "gaia-sessions run --continues agent-1 -- COMMAND"),
-    ({"phase": "executing"}, "it is executing", "gaia-sessions update agent-1 --phase planning"),
+    ({"phase": "completed"}, "it has ended (completed)", "gaia-sessions run --continues agent-1 -- COMMAND"),
+    ({"phase": "executing"}, "its phase is executing", "gaia-sessions update agent-1 --phase planning"),
     ({"phase": "initializing", "runs": [AT_WORK]}, "its agent is at work", "gaia-sessions wait agent-1"),
     ({"phase": "planning", "runs": [AT_WORK]}, "its agent is at work", "gaia-sessions wait agent-1"),
     (
@@ -203,13 +203,13 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
     ),
     (
         {"phase": "approval", "last_updated": "2026-01-01T00:00:00Z", "runs": [PAUSED]},
-        "it waited too long for an approval",
-        "type this, then the same again: gaia-sessions approve agent-1",
+        "it waited too long for approval",
+        "type this, then try again: gaia-sessions approve agent-1",
     ),
     (
         {"phase": "planning", "last_updated": "2026-01-01T00:00:00Z", "runs": [PAUSED]},
         "it has been idle for too long",
-        "type this, then the same again: gaia-sessions update agent-1",
+        "type this, then try again: gaia-sessions update agent-1",
     ),
     (
         {"phase": "planning", "resume_ready": False},
@@ -219,7 +219,7 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
     ({"phase": "planning", "error_count": 9}, "it has failed too often", "gaia-sessions finalize agent-1 abandoned"),
     (
         {"phase": "planning", "paused_until": "2027-01-01T00:00:00Z"},
-        "it waits until 2027-01-01T00:00:00Z for a limit to be reset",
+        "it waits for a usage limit, which is reset at 2027-01-01T00:00:00Z",
         "gaia-sessions update agent-1 --resume-ready",
     ),
     (
@@ -231,7 +231,9 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
 
 
 @table(("keys", "problem", "hint"), REFUSED)
-def test_work_that_may_not_go_on_is_refused_with_what_to_type(keys: dict[str, Any], problem: str, hint: str) -> None:
+def test_a_command_for_a_session_that_cannot_be_resumed_is_refused_with_a_hint(
+    keys: dict[str, Any], problem: str, hint: str
+) -> None:
     record = record_with(**{"resume_ready": True, "last_updated": format_time(LATER), **keys})
 
     with pytest.raises(RunNotAllowed) as refused:
@@ -241,23 +243,23 @@ def test_work_that_may_not_go_on_is_refused_with_what_to_type(keys: dict[str, An
     assert hint in refused.value.hint
 
 
-def test_every_reason_of_the_policy_has_an_answer() -> None:
+def test_every_policy_reason_that_concerns_a_command_has_a_refusal() -> None:
     of_agents = {"phase_not_resumable", "running", "claimed", "cancelled", "session_resumable", "not_found", "corrupt"}
     assert set(policy.ADVICE) - of_agents == set(own_runs._REFUSALS) - {"phase_not_resumable"}
 
 
 @table("phase", PHASES)
-def test_only_work_that_has_ended_is_continued_by_another_session(phase: str) -> None:
+def test_only_a_session_that_has_ended_can_be_continued_by_another(phase: str) -> None:
     record = record_with(phase=phase)
     if phase in OUTCOMES:
         check_may_be_continued(record, LATER)
         return
     with pytest.raises(RunNotAllowed, match="has not ended") as refused:
         check_may_be_continued(record, LATER)
-    assert refused.value.hint == "to go on with it, type gaia-sessions run agent-1 -- COMMAND"
+    assert refused.value.hint == "to resume it instead, type gaia-sessions run agent-1 -- COMMAND"
 
 
-def test_work_that_was_ended_by_hand_is_not_continued_while_its_command_is_at_work() -> None:
+def test_a_session_ended_by_hand_is_not_continued_while_its_command_is_at_work() -> None:
     with pytest.raises(RunNotAllowed, match="at work"):
         check_may_be_continued(record_with(AT_WORK, phase="completed"), LATER)
 
@@ -274,7 +276,7 @@ RUNS = st.sampled_from([AT_WORK, {**AT_WORK, "reported": "approval"}, {**AT_WORK
     marker=st.none() | st.sampled_from(MARKER_PHASES),
     answers=st.sampled_from([{}, {"denial": {"message": "no", "timestamp": WHEN}}]),
 )
-def test_every_end_leaves_a_record_that_holds_together(
+def test_every_end_leaves_a_consistent_record(
     run: Any, phase: str, cause: str, code: int | None, message: str, marker: str | None, answers: Any
 ) -> None:
     final = {"finalized_at": WHEN, "duration_seconds": 1} if is_final(phase) else {}

@@ -1,4 +1,4 @@
-"""What an agent asks a person for: which requests a run has, and what answers which of them."""
+"""Requests for permission: which requests a run has, and which results answer them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TICK = timedelta(microseconds=1)
 SECOND = timedelta(seconds=1)
 AT_WORK: Any = {"run": 1, "started_at": WHEN, "host_agent_id": "a"}
 OLD: Any = {**AT_WORK, "waiting": {"since": format_time(ASKED), "for": "Bash"}}
-"""As earlier versions wrote it: without what the tool was given."""
+"""A run as earlier versions wrote it, without the input of the tool."""
 
 MAKE = request_at(ASKED, "Bash", "make", None)
 EDIT = request_at(ASKED + TICK, "Edit", "x", None)
@@ -47,30 +47,30 @@ def left(record: Any) -> list[Any]:
 
 
 @table("phase", ["initializing", "executing", "validating"])
-def test_a_request_marks_the_run_and_moves_no_phase(phase: str) -> None:
+def test_a_request_makes_the_run_wait_and_keeps_the_phase(phase: str) -> None:
     record = record_with(AT_WORK, phase=phase)
     run = {**AT_WORK, "waiting": {"since": format_time(ASKED), "for": "Bash", "asked": "make"}}
     assert ask(record, MAKE) == {**record, "runs": [run], "last_updated": format_time(ASKED)}
 
 
 @table("phase", ["completed", "failed", "abandoned"])
-def test_a_request_of_work_that_ended_is_no_activity(phase: str) -> None:
+def test_a_request_in_a_final_session_is_not_activity(phase: str) -> None:
     record = record_with(AT_WORK, phase=phase)
     assert ask(record, MAKE) == {**record, "runs": [{**AT_WORK, "waiting": MAKE}]}
 
 
-def test_all_of_several_requests_count_in_whatever_order_they_are_heard() -> None:
+def test_several_requests_all_count_in_any_order() -> None:
     record = record_with(AT_WORK)
     for order in permutations([MAKE, EDIT, TEST]):
         assert ask(record, *order, *order)["runs"] == [{**AT_WORK, "waiting": {**MAKE, "others": [EDIT, TEST]}}]
 
 
-def test_so_many_requests_are_kept_and_no_more() -> None:
+def test_only_the_first_requests_up_to_the_limit_are_stored() -> None:
     many = [request_at(ASKED + number * TICK, "Bash", str(number), None) for number in range(MOST_REQUESTS + 5)]
     assert left(ask(record_with(AT_WORK), *many)) == many[:MOST_REQUESTS]
 
 
-def test_a_request_says_where_the_agent_writes_by_now_but_not_that_of_a_workflow() -> None:
+def test_a_request_updates_the_transcript_path_except_for_an_agent_of_a_workflow() -> None:
     before: Any = {**AT_WORK, "transcript_path": "/before/clear.jsonl"}
     of_workflow: Any = {**before, "workflow": {"run_id": "wf_1", "key": "k"}}
     assert renewed(before, "/now.jsonl") == {**before, "transcript_path": "/now.jsonl"}
@@ -87,13 +87,13 @@ def test_a_request_says_where_the_agent_writes_by_now_but_not_that_of_a_workflow
         {**AT_WORK, "own_work": {"since": WHEN, "kind": "command", "tasks": ["b1"]}},
     ],
 )
-def test_nobody_waits_who_is_not_at_work(run: Any) -> None:
+def test_a_request_of_a_run_that_is_not_at_work_changes_nothing(run: Any) -> None:
     record = record_with(run)
     assert ask(record, MAKE) is record
 
 
 @table("run", [OLD, {**AT_WORK, "waiting": MAKE}])
-def test_a_request_of_a_clock_that_was_wrong_is_replaced_by_any_request(run: Any) -> None:
+def test_any_request_replaces_a_request_from_a_wrong_clock(run: Any) -> None:
     set_back = ASKED - timedelta(minutes=5) - TICK
     waiting, other = record_with(run, last_updated=format_time(ASKED)), request_at(set_back, "Edit", "y", None)
     assert ask(waiting, other)["runs"][0]["waiting"] == other
@@ -104,7 +104,7 @@ def test_the_one_request_of_an_old_record_stays_beside_a_new_one() -> None:
 
 
 def seen(*calls: tuple[str, str, float | None], rounds: int = 1, strays: tuple[float, ...] = ()) -> SeenCalls:
-    """What a transcript says: calls of one message a moment before they were asked for, each with its answer's time."""
+    """A transcript: calls of one message, shortly before the requests, each with the time of its answer."""
     found = SeenCalls()
     found.rounds = [ASKED - 0.3 * SECOND + 60 * number * SECOND for number in range(rounds)]
     for number, (tool, asked, answered) in enumerate(calls):
@@ -125,13 +125,13 @@ TWO = (("Bash", "make", None), ("Edit", "x", None))
         (seen(TWO[0], ("Edit", "x", 5)), [MAKE]),
         (seen(("Bash", "make", 0.2), TWO[1]), [EDIT]),
         (seen(("Bash", "make", 5), ("Edit", "x", 5)), []),
-        (seen(*TWO, ("Read", "y", 5)), BOTH),  # one that nobody was asked about
-        (seen(*TWO, rounds=2), []),  # the agent has gone on
-        (seen(("Bash", "make", -60), ("Bash", "make", None), TWO[1]), BOTH),  # the same as a minute before
-        (seen(("Bash", "make", 5), ("Bash", "make", None), ("Edit", "x", 5)), [MAKE]),  # the same twice at once
-        (seen(("Bash", "made", 5), TWO[1]), [EDIT]),  # its input was told otherwise
+        (seen(*TWO, ("Read", "y", 5)), BOTH),  # a call without a request
+        (seen(*TWO, rounds=2), []),  # the agent has made another round
+        (seen(("Bash", "make", -60), ("Bash", "make", None), TWO[1]), BOTH),  # the same call a minute before
+        (seen(("Bash", "make", 5), ("Bash", "make", None), ("Edit", "x", 5)), [MAKE]),  # the same call twice at once
+        (seen(("Bash", "made", 5), TWO[1]), [EDIT]),  # the request has another input
         (seen(("Bash", "made", None), ("Edit", "x", 5)), [MAKE]),
-        (seen(strays=(5,)), [MAKE]),  # one of two, and nobody knows which
+        (seen(strays=(5,)), [MAKE]),  # one of two, and it is unknown which
         (seen(strays=(5, 6)), []),
         (seen(strays=(-5,)), BOTH),
         (seen(rounds=2), []),
@@ -149,7 +149,7 @@ def test_a_request_with_a_key_waits_for_the_result_with_that_key() -> None:
     assert unanswered([one, other], seen(("Bash", "make", None), strays=(5,))) == [one]
 
 
-def test_the_transcript_says_what_is_left_when_something_is_asked() -> None:
+def test_a_new_request_drops_the_earlier_ones_that_the_transcript_answers() -> None:
     record = ask(record_with(AT_WORK), MAKE)
     assert left(ask(record, EDIT, seen=seen(*TWO))) == [MAKE, EDIT]
     assert left(ask(record, EDIT, seen=seen(("Bash", "make", 5)))) == [EDIT]

@@ -1,3 +1,5 @@
+"""The phases: legal moves, properties, what each event leads to, and the diagram in the documentation."""
+
 from __future__ import annotations
 
 from itertools import product
@@ -32,7 +34,7 @@ from gaia_sessions.session.phases import (
 from tests.scripts import script
 from tests.table import table
 
-# The table as the users' documents and the design say it, drawn by hand: x is a legal move, . is none.
+# The moves of the users' documents and the design, written by hand: x is a legal move, . is not.
 EXPECTED = """
                  init inve plan appr exec vali comp fail aban
     initializing  x    x    x    x    x    x    x    x    x
@@ -119,11 +121,11 @@ def test_only_a_correction_leads_out_of_a_final_phase_and_it_may_lead_anywhere(o
 
 
 @table("phase", ROWS)
-def test_each_phase_is_what_the_drawn_table_says(phase: str) -> None:
+def test_each_phase_has_the_properties_that_the_table_says(phase: str) -> None:
     assert " ".join(word for word, holds in PROPERTIES.items() if holds(phase)) == EXPECTED_PROPERTIES[phase]
 
 
-def test_each_event_leads_from_each_phase_where_the_drawn_table_says() -> None:
+def test_each_event_leads_from_each_phase_to_the_phase_in_the_drawn_table() -> None:
     head, *lines = EXPECTED_EVENTS.strip().splitlines()
     full = {phase[:4]: phase for phase in ROWS}
     drawn = {
@@ -135,12 +137,12 @@ def test_each_event_leads_from_each_phase_where_the_drawn_table_says() -> None:
     assert drawn == {event: [phase_after(event, phase) for phase in ROWS] for event in EVENTS}
 
 
-def test_an_event_leads_from_an_open_phase_only_where_the_work_may_go() -> None:
+def test_an_event_makes_only_legal_moves_from_an_open_phase() -> None:
     assert [(event, one) for event, one in product(EVENTS, OPEN) if not LEGAL[one, phase_after(event, one)]] == []
 
 
 @table("phase", OPEN)
-def test_what_was_interrupted_may_be_resumed(phase: str) -> None:
+def test_an_interruption_leads_to_a_resumable_phase(phase: str) -> None:
     assert is_resumable(phase_after(AGENT_INTERRUPTED, phase))
 
 
@@ -176,7 +178,7 @@ def test_an_unknown_outcome_is_named_and_the_three_are_listed(outcome: object) -
 
 
 def diagram() -> str:
-    """The diagram of phases, as ``docs/phases.md`` has it."""
+    """The diagram of phases in ``docs/phases.md``."""
     drawn: str = script("render_docs").phases()
     return drawn.removeprefix("```mermaid\n").removesuffix("```\n")
 

@@ -1,4 +1,4 @@
-"""The record and its shape: how it begins, is written, read back and refused."""
+"""The record: how a new one looks, how it is written and read, and which records are refused."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 AGENT = "agent-20260108-180530-abc12345"
 
-# The users' own document, byte for byte: it has neither schema nor revision.
+# The users' own document, byte for byte. It has no schema and no revision.
 USERS_SAMPLE = b"""{
   "agent_id": "agent-20260108-180530-abc12345",
   "agent_name": "terraform-architect",
@@ -54,7 +54,7 @@ USERS_SAMPLE = b"""{
 
 
 def sample(**changed: Any) -> dict[str, Any]:
-    """The users' sample as we write it, with some keys changed."""
+    """The users' sample with schema and revision, and with some keys changed."""
     return {**json.loads(USERS_SAMPLE), "schema": 1, "revision": 0, **changed}
 
 
@@ -107,7 +107,7 @@ def test_a_new_record_has_the_documented_keys_in_their_order() -> None:
     ]
 
 
-def test_a_record_is_written_as_a_person_would_read_it(now: datetime) -> None:
+def test_a_record_is_written_as_indented_utf_8_json(now: datetime) -> None:
     assert encode(new_record("agent-1", "Explore", "año", {}, now)) == (
         b'{\n  "agent_id": "agent-1",\n  "agent_name": "Explore",\n  "purpose": "a\xc3\xb1o",\n'
         b'  "created_at": "2026-01-08T18:05:30.123456Z",\n  "last_updated": "2026-01-08T18:05:30.123456Z",\n'
@@ -116,7 +116,7 @@ def test_a_record_is_written_as_a_person_would_read_it(now: datetime) -> None:
     )
 
 
-def test_an_ordinary_record_is_small(now: datetime) -> None:
+def test_an_ordinary_record_is_smaller_than_1024_bytes(now: datetime) -> None:
     assert len(encode(new_record(AGENT, "terraform-architect", "approval_workflow", {"task_id": "T001"}, now))) < 1024
 
 
@@ -147,7 +147,7 @@ def test_the_users_own_sample_reads_as_schema_1_and_revision_0() -> None:
     assert list(decode(USERS_SAMPLE, AGENT).items()) == list(sample().items())
 
 
-def test_every_known_key_is_read_and_none_is_required_beyond_the_documented() -> None:
+def test_optional_keys_of_a_record_and_its_runs_are_read() -> None:
     document = sample(
         history_dropped=3,
         runs=[full_run(), {"run": 2}],
@@ -159,7 +159,7 @@ def test_every_known_key_is_read_and_none_is_required_beyond_the_documented() ->
     assert decode(json.dumps(document).encode(), AGENT) == document
 
 
-def test_unknown_keys_are_kept_in_their_order_wherever_they_stand() -> None:
+def test_unknown_keys_stay_in_their_order_at_every_level() -> None:
     document = {
         "zebra": {"b": 1, "a": [None]},
         **sample(
@@ -173,32 +173,39 @@ def test_unknown_keys_are_kept_in_their_order_wherever_they_stand() -> None:
     assert encode(decode(text.encode(), AGENT)).decode() == text
 
 
-def test_the_id_inside_must_be_the_one_asked_for() -> None:
-    assert refusal(lambda: decode(USERS_SAMPLE, "agent-2")) == ("the id of another session, " + repr(AGENT), "agent_id")
+def test_the_id_in_a_record_must_be_the_one_asked_for() -> None:
+    assert refusal(lambda: decode(USERS_SAMPLE, "agent-2")) == (
+        "is the ID of another session: " + repr(AGENT),
+        "agent_id",
+    )
 
 
 def test_ids_that_differ_in_case_are_not_the_same() -> None:
     assert refusal(lambda: decode(USERS_SAMPLE, AGENT.upper()))[1] == "agent_id"
 
 
-def test_a_record_without_an_id_is_said_to_lack_one() -> None:
+def test_a_record_without_an_id_is_refused() -> None:
     assert refusal(lambda: decode(b"{}", AGENT)) == ("missing", "agent_id")
 
 
 @table(
     ("changed", "problem", "where"),
     [
-        ({"agent_id": 1}, "must be a string, not a number", "agent_id"),  # an id that is no text
-        ({"agent_id": "agent-2", "purpose": 1}, "must be a string, not a number", "purpose"),  # both
+        ({"agent_id": 1}, "must be a string, not a number", "agent_id"),  # an ID that is not text
+        (
+            {"agent_id": "agent-2", "purpose": 1},
+            "must be a string, not a number",
+            "purpose",
+        ),  # another ID and a bad key
     ],
 )
-def test_the_shape_of_a_record_is_judged_before_its_id(changed: dict[str, Any], problem: str, where: str) -> None:
+def test_the_shape_of_a_record_is_checked_before_its_id(changed: dict[str, Any], problem: str, where: str) -> None:
     assert refusal(lambda: decode(json.dumps(sample(**changed)).encode(), AGENT)) == (problem, where)
 
 
-def test_an_endless_id_of_another_session_is_shown_shortened() -> None:
+def test_a_very_long_id_of_another_session_is_shortened_in_the_error() -> None:
     document = sample(agent_id="x" * 100_000)
-    expected = ("the id of another session, " + repr("x" * 128), "agent_id")
+    expected = ("is the ID of another session: " + repr("x" * 128), "agent_id")
     assert refusal(lambda: decode(json.dumps(document).encode(), AGENT)) == expected
 
 
@@ -208,11 +215,11 @@ def test_an_endless_id_of_another_session_is_shown_shortened() -> None:
         (b"", "not JSON: the text is empty", ""),  # empty file
         (USERS_SAMPLE[:110], "not JSON: no closing quote", "line 4 column 14"),  # cut short
         (b"[]", "expected a JSON object, not an array", ""),  # array
-        (b"\0" * 512, r"not JSON: '\x00' where a value is missing", "line 1 column 1"),  # zeros after a power cut
+        (b"\0" * 512, r"not JSON: '\x00' instead of a value", "line 1 column 1"),  # zeros after a power cut
         (USERS_SAMPLE.replace(b"T001", b"\xff"), "not UTF-8", "byte 260"),  # broken text
     ],
 )
-def test_what_is_no_json_object_is_no_record(data: bytes, problem: str, where: str) -> None:
+def test_data_that_is_not_a_json_object_is_refused(data: bytes, problem: str, where: str) -> None:
     assert refusal(lambda: decode(data, AGENT)) == (problem, where)
 
 
@@ -220,7 +227,7 @@ _REQUIRED = list(new_record("a", "b", "c", {}, datetime(2026, 1, 8, tzinfo=UTC))
 
 
 @table("key", [key for key in _REQUIRED if key not in {"agent_id", "schema", "revision"}])
-def test_a_record_lacks_no_documented_key(key: str) -> None:
+def test_a_record_without_a_documented_key_is_refused(key: str) -> None:
     document = sample()
     del document[key]
     assert refusal(lambda: decode(json.dumps(document).encode(), AGENT)) == ("missing", key)
@@ -233,11 +240,11 @@ MOVE = {"from_phase": "planning", "to_phase": "approval", "timestamp": "2026-01-
 @table(
     ("changed", "key"),
     [
-        ({"from_phase": "sleeping"}, "from_phase"),  # from nowhere
-        ({"to_phase": None}, "to_phase"),  # to nothing
-        ({"to_phase": ["planning"]}, "to_phase"),  # to several
-        ({"timestamp": "2026-02-30T18:05:30.123456Z"}, "timestamp"),  # on no day
-        ({"timestamp": "2026-W02-4T18:05:30.123456Z"}, "timestamp"),  # in a week
+        ({"from_phase": "sleeping"}, "from_phase"),  # from an unknown phase
+        ({"to_phase": None}, "to_phase"),  # to null
+        ({"to_phase": ["planning"]}, "to_phase"),  # to a list
+        ({"timestamp": "2026-02-30T18:05:30.123456Z"}, "timestamp"),  # on a day that does not exist
+        ({"timestamp": "2026-W02-4T18:05:30.123456Z"}, "timestamp"),  # a week date
         ({"timestamp": 1767895530}, "timestamp"),  # a number of seconds
     ],
 )
@@ -247,7 +254,7 @@ def test_one_bad_move_among_hundreds_is_named(at: int, changed: dict[str, Any], 
 
 
 @table("time", ["2026-01-08T18:05:30+02:00", "2026-01-08 18:05", "20260108T180530Z"])
-def test_moves_that_others_wrote_are_read_among_ours(time: str) -> None:
+def test_moves_with_other_forms_of_times_are_read(time: str) -> None:
     document = sample(history=[MOVE, {"why": 1, **MOVE, "timestamp": time}, MOVE])
     assert decode(json.dumps(document).encode(), AGENT)["history"] == document["history"]
 
@@ -332,7 +339,7 @@ FAULTS: list[tuple[dict[str, Any], str, str]] = [
         "runs[1].end",
     ),
     *(
-        ({"runs": [{"run": 1, "end": end}]}, f"missing, though the run ended: {end}", "runs[0].ended_at")
+        ({"runs": [{"run": 1, "end": end}]}, f"missing, though the run has the end {end!r}", "runs[0].ended_at")
         for end in ENDS
         if end != "stopped"
     ),
@@ -352,7 +359,7 @@ def test_a_faulty_record_is_refused_with_its_first_bad_key(changed: dict[str, An
     assert refusal(lambda: check_record(document, "")) == (problem, where)
 
 
-def test_a_run_that_stopped_without_a_word_has_no_time_of_its_end() -> None:
+def test_a_run_with_a_silent_stop_may_lack_the_time_of_its_end() -> None:
     document = sample(runs=[{"run": 1, "end": "stopped"}])
     assert decode(json.dumps(document).encode(), AGENT) == document
 
@@ -366,39 +373,41 @@ UPSTREAM = [
 
 
 @table(("theirs", "ours"), UPSTREAM)
-def test_a_record_of_the_users_own_program_is_read_in_our_form(theirs: dict[str, Any], ours: dict[str, Any]) -> None:
+def test_a_record_of_the_users_own_program_is_normalized_when_it_is_read(
+    theirs: dict[str, Any], ours: dict[str, Any]
+) -> None:
     assert decode(json.dumps(sample(**theirs)).encode(), AGENT) == sample(**ours)
 
 
 @table("theirs", [theirs for theirs, _ in UPSTREAM])
-def test_only_reading_knows_the_form_of_that_program(theirs: dict[str, Any]) -> None:
+def test_decode_accepts_the_form_of_that_program_but_check_record_refuses_it(theirs: dict[str, Any]) -> None:
     document = sample(**theirs)
     assert refusal(lambda: check_record(document, ""))[1] in theirs
     check_record(json.loads(encode(decode(json.dumps(document).encode(), AGENT))), "")
 
 
 @table("end", ["killed", "failed", "stopped", "returned", "ended_with_host", "lost", "denied"])
-def test_every_documented_end_of_a_run_is_sound(end: str) -> None:
+def test_every_documented_end_of_a_run_is_accepted(end: str) -> None:
     document = sample(runs=[full_run(end=end)])
     assert decode(json.dumps(document).encode(), AGENT) == document
     assert end in ENDS
 
 
-def test_the_ends_of_a_run_stand_strongest_first() -> None:
+def test_the_ends_of_a_run_are_listed_strongest_first() -> None:
     assert ENDS == ("killed", "failed", "stopped", "returned", "ended_with_host", "lost", "denied")
 
 
 @table(("numbers", "place"), [([2], 0), ([1, 1], 1), ([2, 1], 0), ([1, 3], 1), ([1, 2, 3, 5, 4], 3)])
-def test_runs_that_do_not_count_from_one_are_refused(numbers: list[int], place: int) -> None:
+def test_runs_that_are_not_numbered_in_order_from_1_are_refused(numbers: list[int], place: int) -> None:
     document = sample(runs=[{"run": number} for number in numbers])
     assert refusal(lambda: decode(json.dumps(document).encode(), AGENT)) == (
-        f"runs are numbered from 1 in their order: must be {place + 1}",
+        f"must be {place + 1}: runs are numbered in order, from 1",
         f"runs[{place}].run",
     )
 
 
 @table("number", [0, 1, 2, 30])
-def test_runs_that_count_from_one_are_sound(number: int) -> None:
+def test_runs_that_are_numbered_in_order_from_1_are_accepted(number: int) -> None:
     document = sample(runs=[{"run": place} for place in range(1, number + 1)])
     assert decode(json.dumps(document).encode(), AGENT) == document
 
@@ -410,7 +419,7 @@ def test_a_record_of_a_newer_schema_is_returned_unchecked() -> None:
     assert decode(json.dumps(NEWER).encode(), AGENT) == NEWER
 
 
-def test_even_a_newer_record_must_be_that_of_the_session_asked_for() -> None:
+def test_even_a_newer_record_must_have_the_id_asked_for() -> None:
     assert refusal(lambda: decode(json.dumps(NEWER).encode(), "agent-2"))[1] == "agent_id"
 
 
@@ -422,23 +431,23 @@ def test_only_a_larger_whole_number_is_a_newer_schema(schema: Any, newer: bool) 
     assert (has_newer_schema({"schema": schema}), SCHEMA) == (newer, 1)
 
 
-def test_a_newer_record_is_understood_when_all_that_this_version_knows_is_sound_in_it() -> None:
+def test_a_newer_record_is_readable_if_its_known_keys_are_valid() -> None:
     check_readable(decode(json.dumps(sample(schema=2, of_later=1)).encode(), AGENT))
 
 
-def test_a_newer_record_is_not_understood_when_a_key_means_something_else_in_it() -> None:
+def test_a_newer_record_is_not_readable_if_a_known_key_is_invalid() -> None:
     newer = decode(json.dumps(sample(schema=2, phase="sleeping")).encode(), AGENT)
     with pytest.raises(NewerSchema) as caught:
         check_readable(newer)
     assert (caught.value.agent_id, caught.value.schema) == (AGENT, 2)
 
 
-def test_a_record_of_our_schema_was_checked_when_it_was_read() -> None:
+def test_check_readable_accepts_a_record_of_the_current_schema() -> None:
     check_readable(decode(USERS_SAMPLE, AGENT))
 
 
 @table("phase", PHASES)
-def test_work_is_open_until_it_is_final(phase: str) -> None:
+def test_a_session_is_open_until_its_phase_is_final(phase: str) -> None:
     record = decode(json.dumps(sample(phase=phase)).encode(), AGENT)
     assert is_open(record) == (phase not in {"completed", "failed", "abandoned"})
 
@@ -448,7 +457,7 @@ def test_a_newer_record_counts_as_open_whatever_its_phase(phase: Any) -> None:
     assert is_open(decode(json.dumps({**NEWER, "phase": phase}).encode(), AGENT))
 
 
-def test_writing_changes_nothing() -> None:
+def test_encoding_does_not_change_the_record() -> None:
     record = decode(USERS_SAMPLE, AGENT)
     before = deepcopy(record)
     encode(record)

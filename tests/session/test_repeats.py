@@ -1,4 +1,4 @@
-"""How many times an agent made the same call right before, with the same result."""
+"""Repeated calls: how many equal calls with equal results came directly before a call."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ REFUSED = past("r", result="no", was_refused=True)
         ([OWN, past("a", message="m"), past("b", message="m"), past("c")], 2),
         ([OWN, past("a", result=None, message="msg_own"), *alike(3)], 3),
         ([past("behind", "pwd"), OWN, *alike(3)], 3),
-        # the result of the call before it is not written yet
+        # the result of the call before is not written yet
         ([OWN, past("a", result=None)], 0),
         ([OWN, past("a", result=None), *alike(1)], 0),
         ([OWN, past("a", result=None), *alike(2)], None),
         ([OWN, past("a", result=None), past("b", "pwd")], 0),
-        # the call itself is not written yet, nor maybe the one before it
+        # the call itself is not written yet, and maybe not the call before
         ([], 0),
         (alike(1), 0),
         (alike(2), None),
@@ -52,7 +52,7 @@ REFUSED = past("r", result="no", was_refused=True)
         ([past("o", "pwd"), *alike(4)], 0),
     ],
 )
-def test_the_row_before_a_call_is_counted_and_none_where_what_is_missing_may_change_it(
+def test_equal_calls_before_a_call_are_counted_unless_missing_data_could_change_the_count(
     newest_first: list[PastCall], count: int | None
 ) -> None:
     assert row_before("own", newest_first) == count
@@ -77,10 +77,10 @@ def by_limit(**limits: Any) -> str | None:
         enforcement.unjudged(ValueError()).denied,
     ],
 )
-def test_each_of_our_refusals_is_known_by_its_words(text: str) -> None:
+def test_each_refusal_by_gaia_sessions_is_recognized_by_its_text(text: str) -> None:
     assert is_own_refusal(text)
 
 
 @table("text", ["", "Go on.", "Exit code 1", "Permission denied", "see Search budget exceeded (3/2)"])
-def test_what_a_tool_says_is_no_refusal_of_ours(text: str) -> None:
+def test_other_results_of_tools_are_not_recognized_as_refusals(text: str) -> None:
     assert not is_own_refusal(text)

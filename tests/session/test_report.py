@@ -1,4 +1,4 @@
-"""The report on a session: one shape for every end, with whatever an agent left behind."""
+"""The report on a session: the same keys for every end, the status, the result and the error."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def ended(end: str, **keys: Any) -> dict[str, Any]:
     return {**AT_WORK, "ended_at": WHEN, "end": end, **keys}
 
 
-def test_l11_a_success_has_the_result_and_what_it_cost() -> None:
+def test_l11_a_success_report_has_the_result_and_the_tokens() -> None:
     record = record_with(
         STOPPED, phase="completed", charged_tokens=1200, todos=[{"description": "a", "status": "pending"}]
     )
@@ -68,7 +68,7 @@ def test_l11_a_success_has_the_result_and_what_it_cost() -> None:
     }
 
 
-def test_l12_an_error_has_all_keys_of_the_documents_and_what_there_is_of_the_work() -> None:
+def test_l12_an_error_report_has_all_documented_keys_and_the_recent_messages() -> None:
     run = ended("failed", detail="API Error: 400")
     record = record_with(
         run, phase="failed", last_error={"message": "API Error: 400", "timestamp": WHEN}, error_count=1
@@ -89,7 +89,7 @@ OF_COMMAND: dict[str, Any] = {
     "run": 1, "wrapper": {"pid": 7}, "started_at": WHEN, "timeout_secs": 1.5, "hard_timeout_secs": 3,
 }  # fmt: skip
 TIMED_OUT: dict[str, Any] = {**OF_COMMAND, "ended_at": WHEN, "end": "failed", "detail": "timeout", "exit_code": 143}
-SOFT = "Sub-agent timed out after 1.5 seconds, and ended within the grace"
+SOFT = "Sub-agent timed out after 1.5 seconds, and ended within the grace period"
 CLAIMED: dict[str, Any] = {"run": 2, "host": "codex", "claimed_at": "2026-01-08T18:01:00Z"}
 MARK: Any = {"cancellation": {"reason": "enough"}}
 
@@ -117,12 +117,12 @@ MARK: Any = {"cancellation": {"reason": "enough"}}
             record_with({**TIMED_OUT, "detail": "max_tokens"}, max_tokens=4000, charged_tokens=1000),
             {},
             "error",
-            "Sub-agent used, with its own sub-agents, all of its 4,000 tokens",
+            "Sub-agent and its own sub-agents used all of its 4,000 tokens",
         ),
         (record_with({**ended("failed", detail="timeout")}), {}, "error", "timeout"),
     ],
 )
-def test_a_command_that_met_a_limit_is_reported_so_while_that_is_how_the_work_stands(
+def test_the_report_names_the_limit_that_ended_a_command_until_something_newer_counts(
     record: Record, findings: Any, status: str, error: str | None
 ) -> None:
     found = reported(record, **findings)
@@ -180,7 +180,7 @@ STATUSES = [
 
 
 @table(("record", "status"), STATUSES)
-def test_the_latest_run_that_began_decides_until_the_session_is_final(record: Record, status: str) -> None:
+def test_the_latest_run_that_began_decides_the_status_until_the_session_is_final(record: Record, status: str) -> None:
     assert reported(record)["status"] == status
 
 
@@ -195,7 +195,9 @@ CANCELLED = [
 
 
 @table(("record", "status"), CANCELLED)
-def test_l21_a_cancelled_session_is_reported_so_unless_it_had_an_outcome_before(record: Record, status: str) -> None:
+def test_l21_a_cancelled_session_is_reported_as_cancelled_unless_it_had_an_outcome_before(
+    record: Record, status: str
+) -> None:
     assert reported(record, cancellation={})["status"] == status
 
 
@@ -208,7 +210,7 @@ def test_l17_a_cancelled_session_still_has_its_todos_and_messages() -> None:
     assert found["recent_messages"] == [said("Half of it.")]
 
 
-def test_a_run_whose_host_is_gone_has_ended_with_an_error() -> None:
+def test_a_run_whose_host_is_gone_is_reported_as_an_error() -> None:
     found = reported(record_with(AT_WORK), dead_runs=[1])
 
     assert (found["status"], found["error"]) == (
@@ -227,7 +229,7 @@ RESULTS = [
 
 
 @table(("record", "messages", "result"), RESULTS)
-def test_the_result_is_what_was_stated_else_what_was_said_last(
+def test_the_result_is_the_stated_summary_or_else_the_last_message(
     record: Record, messages: list[RecentMessage], result: str | None
 ) -> None:
     assert reported(record, *messages)["result"] == result
@@ -244,7 +246,7 @@ PARTIAL = [
 
 
 @table(("record", "messages", "partial"), PARTIAL)
-def test_of_work_without_a_result_there_is_what_the_agent_said_last_beside_the_error(
+def test_the_partial_result_is_the_last_message_that_is_not_the_error(
     record: Record, messages: list[RecentMessage], partial: str | None
 ) -> None:
     assert reported(record, *messages)["partial"] == partial
@@ -259,11 +261,11 @@ ERRORS = [
 
 
 @table(("record", "error"), ERRORS)
-def test_an_error_says_as_much_as_is_known(record: Record, error: str) -> None:
+def test_an_error_gives_the_most_specific_known_reason(record: Record, error: str) -> None:
     assert reported(record)["error"] == error
 
 
-def test_l2_a_task_has_an_id_of_its_own_that_does_not_change() -> None:
+def test_l2_each_task_has_its_own_id_that_does_not_change() -> None:
     runs = [{"run": number, "ended_at": WHEN, "end": "stopped"} for number in (1, 2)]
     names = ("agent-1", "agent-2")
     records: list[Record] = [{**record_with(*runs[:count]), "agent_id": name} for count in (1, 2) for name in names]

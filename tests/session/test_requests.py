@@ -1,3 +1,5 @@
+"""Requests to create or update a session: which are refused, and how much room they leave in the record."""
+
 from __future__ import annotations
 
 from datetime import UTC, datetime
@@ -22,24 +24,24 @@ NOW = datetime(2026, 1, 8, 18, 5, 30, 123456, tzinfo=UTC)
 @table(
     ("words", "error"),
     [
-        ({"agent_name": 1, "purpose": "test"}, InvalidInput),  # a name that is no text
-        ({"agent_name": "x", "purpose": None}, InvalidInput),  # a purpose that is no text
+        ({"agent_name": 1, "purpose": "test"}, InvalidInput),  # a name that is not text
+        ({"agent_name": "x", "purpose": None}, InvalidInput),  # a purpose that is not text
         ({"agent_name": "x", "purpose": "y", "metadata": [1]}, InvalidInput),  # metadata without keys
-        ({"agent_name": "x", "purpose": "y", "agent_id": "../x"}, InvalidId),  # an id that is a path
+        ({"agent_name": "x", "purpose": "y", "agent_id": "../x"}, InvalidId),  # an ID that is a path
     ],
 )
-def test_a_new_session_that_cannot_be_is_refused_before_any_store_is_asked(words: Any, error: type[Exception]) -> None:
+def test_an_invalid_new_session_is_refused_before_any_store_is_used(words: Any, error: type[Exception]) -> None:
     with pytest.raises(error):
         NewSession(**words)
 
 
-def test_a_new_session_has_the_id_asked_for_or_one_made_of_the_time_and_random_bytes() -> None:
+def test_a_new_session_has_the_id_asked_for_or_a_generated_one() -> None:
     asked, generated = NewSession("x", "y", {"k": 1}, "agent-1"), NewSession("x", "y", {"k": 1})
     assert asked.record(NOW, bytes)["agent_id"] == "agent-1"
     assert generated.record(NOW, bytes) == {**asked.record(NOW, bytes), "agent_id": "agent-20260108-180530-00000000"}
 
 
-def test_what_a_caller_does_later_to_its_metadata_does_not_change_the_request() -> None:
+def test_a_later_change_of_the_callers_metadata_does_not_change_the_request() -> None:
     metadata = {"found": ["a"]}
     new, update = NewSession("x", "y", metadata), checked_update(metadata=metadata)
     metadata["found"].append("b")
@@ -59,13 +61,13 @@ def test_what_a_caller_does_later_to_its_metadata_does_not_change_the_request() 
         ({"phase": "completed", "metadata": {}}, ROOM_FOR_ENDS),
     ],
 )
-def test_an_end_needs_no_room_where_the_work_stands_little_and_what_people_add_that_for_ends(
+def test_an_end_reserves_no_room_an_ordinary_update_little_and_data_of_users_more(
     asked: dict[str, Any], reserved: int
 ) -> None:
     assert reserved_for(checked_update(**asked)) == reserved
 
 
-def test_an_update_gives_a_budget() -> None:
+def test_an_update_sets_the_token_budget_of_an_open_session_only() -> None:
     given = with_update(record_with(phase="planning", max_tokens=5), checked_update(max_tokens=7), NOW)
     assert (given["max_tokens"], given["phase"]) == (7, "planning")
     ended: Any = checked_update("completed", max_tokens=7)

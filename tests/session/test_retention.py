@@ -1,4 +1,4 @@
-"""How much a record keeps: the newest runs, one whole message, and always room for the end of the work."""
+"""What stays in a record: the newest runs, the latest message whole, and room for the end of the session."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ def ended_run(number: int, **known: Any) -> dict[str, Any]:
 
 
 def filled(record: Any, size: int) -> Any:
-    """``record`` with so much metadata that it takes up ``size`` bytes."""
+    """``record`` with so much metadata that it has ``size`` bytes."""
     record = {**record, "metadata": {"fill": ""}}
     return {**record, "metadata": {"fill": "x" * (size - len(encode(record)))}}
 
 
-def test_the_newest_50_runs_are_kept_and_earlier_ones_that_are_at_work() -> None:
+def test_the_newest_50_runs_and_earlier_runs_at_work_stay_in_the_record() -> None:
     open_runs = [{"run": 3, "started_at": WHEN}, {"run": 4, "claimed_at": WHEN}]
     runs = [ended_run(1), ended_run(2), *open_runs, *(ended_run(number) for number in range(5, 61))]
     record = record_with(*runs)
@@ -44,7 +44,7 @@ def test_the_newest_50_runs_are_kept_and_earlier_ones_that_are_at_work() -> None
     assert trim_record(kept) is kept
 
 
-def test_those_that_are_dropped_later_are_added_to_the_count() -> None:
+def test_runs_that_are_dropped_later_are_added_to_the_count() -> None:
     record: Any = {**record_with(), "runs": [ended_run(number) for number in range(8, 60)], "runs_dropped": 7}
 
     assert trim_record(record) == {**record, "runs": record["runs"][2:], "runs_dropped": 9}
@@ -55,7 +55,7 @@ def test_a_record_with_50_runs_stays_as_it_is() -> None:
     assert trim_record(record) is record
 
 
-def test_only_the_latest_message_is_kept_whole_and_of_earlier_ones_the_end() -> None:
+def test_only_the_latest_message_stays_whole_and_earlier_ones_keep_their_end() -> None:
     said = [f"{number} {'x' * 4000} {number}" for number in range(3)]
     record = record_with(
         ended_run(1, last_message=said[0]),
@@ -73,7 +73,7 @@ def test_only_the_latest_message_is_kept_whole_and_of_earlier_ones_the_end() -> 
 
 
 @table("key", ["last_message", "detail"])
-def test_of_earlier_texts_200_characters_are_kept(key: str) -> None:
+def test_earlier_texts_are_shortened_to_200_characters(key: str) -> None:
     record = record_with(*(ended_run(number, **{key: f"{'a' * 300}{'z' * 300}"}) for number in (1, 2)))
     first, last = trim_record(record)["runs"]
     assert (first, last) == (
@@ -82,7 +82,7 @@ def test_of_earlier_texts_200_characters_are_kept(key: str) -> None:
     )
 
 
-def test_of_earlier_answers_200_characters_are_kept_of_what_was_said() -> None:
+def test_notes_of_earlier_answers_are_shortened_to_200_characters() -> None:
     given: Any = [
         {"answer": "approval", "timestamp": WHEN, "by": "approve"} | said for said in ({}, LONG_SAID, LONG_SAID)
     ]
@@ -90,7 +90,7 @@ def test_of_earlier_answers_200_characters_are_kept_of_what_was_said() -> None:
     assert trim_record(record)["answers"] == [given[0], {**given[1], "message": "y" * 200}, given[2]]
 
 
-def test_an_answer_that_nobody_was_told_is_kept_whole() -> None:
+def test_an_answer_that_no_run_has_received_stays_whole() -> None:
     given: Any = [
         {"answer": "approved", "timestamp": WHEN, "by": "approve", "after_run": after, **LONG_SAID}
         for after in (0, 1, 1)
@@ -101,7 +101,7 @@ def test_an_answer_that_nobody_was_told_is_kept_whole() -> None:
     assert trim_record(kept) is kept
 
 
-def test_all_that_is_kept_of_fifty_runs_and_their_answers_fits_into_the_room_for_ends() -> None:
+def test_fifty_full_runs_and_their_answers_fit_into_the_room_for_ends() -> None:
     figures = dict.fromkeys(["input_tokens", "output_tokens", "cache_read_input_tokens", "total_tokens"], 10**9)
     told: Any = {
         **dict.fromkeys(("host_session_id", "host_agent_id", "tool_use_id", "parent_host_agent_id"), "h" * 36),
@@ -125,14 +125,14 @@ def test_all_that_is_kept_of_fifty_runs_and_their_answers_fits_into_the_room_for
     assert len(encode(trim_record(record))) < ROOM_FOR_ENDS
 
 
-def test_a_record_of_a_later_version_is_kept_as_it_is() -> None:
+def test_a_record_of_a_later_version_is_stored_as_it_is() -> None:
     newer: Any = {"agent_id": "agent-1", "schema": 2, "runs": "something of later"}
     assert fit_record(newer) == (newer, encode(newer))
     with pytest.raises(TooLarge):
         fit_record(newer | {"runs": "x" * LIMIT})
 
 
-def test_numbers_go_on_from_those_that_were_dropped() -> None:
+def test_runs_may_skip_the_numbers_of_dropped_runs() -> None:
     record: Any = {**record_with(), "runs": [ended_run(3), ended_run(60), ended_run(61)], "runs_dropped": 58}
     assert decode(encode(record), "agent-1") == record
 
@@ -142,14 +142,14 @@ def test_numbers_go_on_from_those_that_were_dropped() -> None:
     [
         ([1, 3], 0, "must be 2", 1),  # one is missing
         ([2], 0, "must be 1", 0),  # the first is missing
-        ([1, 1], 1, "must be 3", 1),  # twice the same
-        ([3, 2, 6], 3, "must be from 4 to 5", 1),  # falling
-        ([5, 6], 3, "must be from 1 to 4", 0),  # more than there were
-        ([1, 2], 3, "must be 5", 1),  # fewer than there were
-        ([0, 5], 3, "must be a whole number from 1", 0),  # none
+        ([1, 1], 1, "must be 3", 1),  # the same number twice
+        ([3, 2, 6], 3, "must be from 4 to 5", 1),  # not ascending
+        ([5, 6], 3, "must be from 1 to 4", 0),  # more than were dropped
+        ([1, 2], 3, "must be 5", 1),  # fewer than were dropped
+        ([0, 5], 3, "must be a whole number from 1", 0),  # 0 is not a number of a run
     ],
 )
-def test_runs_that_are_not_numbered_in_order_are_no_record(
+def test_a_record_whose_runs_are_not_numbered_in_order_is_refused(
     numbers: list[int], dropped: int, wrong: str, place: int
 ) -> None:
     record: Any = {**record_with(), "runs": [{"run": number} for number in numbers], "runs_dropped": dropped}
@@ -169,7 +169,7 @@ LONG_SAID = {"message": "y" * 4000}
 CONVERSATION = {"preset": "claude", "id": "c" * 36, "cwd": "/w" * 50, "generation": 0, "seq": 1}
 
 
-def test_what_is_left_out_gives_way_in_order_and_metadata_never() -> None:
+def test_a_record_that_is_too_large_loses_parts_in_order_but_never_metadata() -> None:
     full = record_with(
         ended_run(1, last_message="e" * 200, transcript_path="/t" * 50),
         {"run": 2, "started_at": WHEN},
@@ -187,7 +187,7 @@ def test_what_is_left_out_gives_way_in_order_and_metadata_never() -> None:
         assert (len(data) <= LIMIT, data) == (True, encode(kept))
         assert kept["metadata"] == record["metadata"]
         seen.append(described(kept))
-        over += LIMIT - len(data) + 1  # one byte more than fits like this
+        over += LIMIT - len(data) + 1  # one byte more than fits in this form
     with pytest.raises(TooLarge):
         fit_record({**full, "metadata": {"fill": fill + "x" * over}})
 
@@ -199,7 +199,7 @@ def test_what_is_left_out_gives_way_in_order_and_metadata_never() -> None:
 
 
 def described(record: Record) -> tuple[object, ...]:
-    """Which runs there are, and how much is left of what may be left out."""
+    """Which runs are in the record, and how much of the removable parts."""
     runs: list[Any] = record["runs"]
     last = record["last_error"]
     assert last
@@ -213,19 +213,19 @@ def described(record: Record) -> tuple[object, ...]:
     )
 
 
-def test_an_error_that_somebody_told_by_command_is_not_shortened() -> None:
+def test_an_error_reported_by_command_is_not_shortened() -> None:
     told = {"message": "e" * 4000, "timestamp": WHEN}
     record = record_with(ended_run(1, detail="d" * 4000), last_error=told, error_count=1)
     kept, _ = fit_record(filled(record, LIMIT) | {"summary": "s" * 3000})
     assert (kept["last_error"], len(kept["runs"][0]["detail"])) == (told, 40)
 
 
-def test_what_cannot_be_shortened_enough_is_refused() -> None:
+def test_a_record_that_cannot_be_shortened_enough_is_refused() -> None:
     with pytest.raises(TooLarge):
         fit_record(filled(record_with(), LIMIT + 1))
 
 
-def test_who_stores_something_leaves_room_for_the_end_and_nothing_is_shortened_for_it() -> None:
+def test_an_update_must_leave_room_for_the_end_and_nothing_is_shortened_for_it() -> None:
     record = filled(record_with(ended_run(1, last_message="m" * 4000)), LIMIT - RESERVED_BYTES)
     assert fit_record(record, RESERVED_BYTES) == (record, encode(record))
 
@@ -235,7 +235,7 @@ def test_who_stores_something_leaves_room_for_the_end_and_nothing_is_shortened_f
     assert (refused.value.size, refused.value.limit) == (LIMIT - RESERVED_BYTES + 1, LIMIT - RESERVED_BYTES)
 
 
-def test_a_change_that_makes_a_record_no_larger_is_taken_though_it_leaves_no_room() -> None:
+def test_a_change_that_does_not_enlarge_a_record_is_accepted_even_without_room() -> None:
     record = filled(record_with(), LIMIT)
     same, smaller = record | {"revision": 2}, filled(record_with(), LIMIT - 1)
 

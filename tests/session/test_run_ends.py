@@ -1,3 +1,5 @@
+"""The ends of runs: which evidence counts, what it does to the session, and which ends are provisional."""
+
 from __future__ import annotations
 
 from datetime import timedelta
@@ -48,7 +50,7 @@ FINAL: dict[str, Any] = {"finalized_at": THEN, "duration_seconds": 0.0, "summary
 
 
 def in_its_phase(one: str, other: str, at: str = WHEN) -> dict[str, Any]:
-    """What of a record changes when the work goes from one phase to the other."""
+    """The keys of a record that change in a move from one phase to another."""
     if one == other:
         return {}
     ending = (
@@ -58,9 +60,9 @@ def in_its_phase(one: str, other: str, at: str = WHEN) -> dict[str, Any]:
 
 
 class Row(NamedTuple):
-    """How strong an end is, and where it leaves work that stands in a resumable phase, or in another open one.
+    """How strong an end is, and the phase it leads to from a resumable phase, and from another open phase.
 
-    None: where it stands. new: where it leaves work that nobody began, if that is elsewhere.
+    None: the phase stays. new: the phase it leads to from ``initializing``, if that is another one.
     """
 
     strength: int
@@ -88,7 +90,7 @@ TABLE = {
 
 
 def after_end(record: Any, end: str, fields: Run, now: datetime) -> Any:
-    """What the table says of ``end`` as news of the first run of ``record``, which began at work."""
+    """The record after ``end`` of its first run, by the table."""
     run, *more = record["runs"]
     if "end" in run and TABLE[end].strength <= TABLE[run["end"]].strength:
         return record
@@ -98,7 +100,7 @@ def after_end(record: Any, end: str, fields: Run, now: datetime) -> Any:
         return {**record, "runs": [corrected | ({"detail": fields["detail"]} if fields else {}), *more]}
     if "end" in run and is_final:
         record = taken_back(record, at)
-        if end == "returned":  # no stop will come
+        if end == "returned":  # no stop will follow
             row, fields = row._replace(other="failed"), {"detail": UNSTOPPED, **fields}
     record = {**record, "runs": [{**known_of(run), **fields, "ended_at": at, "end": end}, *more]}
     phase = record["phase"]
@@ -113,13 +115,13 @@ def after_end(record: Any, end: str, fields: Run, now: datetime) -> Any:
 
 
 def is_concluded(record: Any, run: dict[str, Any]) -> bool:
-    """Whether the outcome was made from the end of the conversation, or from a stop that did not come."""
+    """Whether the outcome was concluded from the end of the conversation, or from a missing stop."""
     is_of_run = [move["timestamp"] for move in record["history"][-1:]] == [run["ended_at"]]
     return is_of_run and (run["end"] == "ended_with_host" or run.get("detail") == UNSTOPPED)
 
 
 def taken_back(record: Any, at: str) -> Any:
-    """``record`` without its outcome, in the phase before."""
+    """``record`` without its outcome, in the phase before it."""
     [*_, last] = record["history"]
     moves = in_its_phase(record["phase"], last["from_phase"], at)
     rest = {key: value for key, value in record.items() if key not in {"finalized_at", "duration_seconds"}}
@@ -127,12 +129,12 @@ def taken_back(record: Any, at: str) -> Any:
 
 
 def known_of(run: Run) -> dict[str, Any]:
-    """All but how it ended."""
+    """The keys of a run without those of its end."""
     return {key: value for key, value in run.items() if key not in {"end", "ended_at", "detail"}}
 
 
 def check_ends(told: Sequence[tuple[str, Run]], phase: str, more: list[dict[str, Any]]) -> None:
-    """Each of ``told``, an end with what is known of it, does what the table says, and the strongest stays."""
+    """Each end in ``told`` does what the table says, and the strongest stays."""
     record = record_with(WORKING, *more, phase=phase, **(FINAL if phase in OUTCOMES else {}))
     for number, (end, fields) in enumerate(told):
         now = LATER + timedelta(seconds=number)
@@ -157,15 +159,13 @@ _MORE = st.sampled_from([[], [LATER_RUN]])
 
 @table("phase", PHASES)
 @table("more", [[], [LATER_RUN]])
-def test_of_any_two_ends_the_stronger_counts_in_whatever_order_they_are_told(
-    phase: str, more: list[dict[str, Any]]
-) -> None:
+def test_the_stronger_of_two_ends_counts_in_either_order(phase: str, more: list[dict[str, Any]]) -> None:
     for told in product(PIECES, repeat=2):
         check_ends(told, phase, more)
 
 
 @given(st.lists(st.sampled_from(PIECES), max_size=10), st.sampled_from(PHASES), _MORE)
-def test_the_strongest_end_counts_in_whatever_order_and_however_often_all_are_told(
+def test_the_strongest_of_many_ends_counts_in_any_order_and_with_any_repeats(
     told: list[tuple[str, Run]], phase: str, more: list[dict[str, Any]]
 ) -> None:
     check_ends(told, phase, more)
@@ -198,7 +198,7 @@ def test_a_denied_resume_leaves_the_session_as_it_was(phase: str) -> None:
 )
 @table(("phase", "more"), [("completed", []), *((phase, [LATER_RUN]) for phase in OPEN)])
 @table("end", ENDS)
-def test_a_run_whose_end_says_nothing_about_the_work_keeps_all_that_was_told(
+def test_a_run_that_does_not_decide_the_session_records_all_fields_of_its_end(
     told: Run, phase: str, more: list[dict[str, Any]], end: str
 ) -> None:
     record = record_with(WORKING, *more, phase=phase, **(FINAL if phase in OUTCOMES else {}))
@@ -209,7 +209,7 @@ def test_a_run_whose_end_says_nothing_about_the_work_keeps_all_that_was_told(
 
 
 @table("end", [*ENDS, None])
-def test_news_in_another_conversation_takes_back_no_end_but_that_of_the_conversation(end: str | None) -> None:
+def test_an_event_in_another_conversation_takes_back_only_the_end_ended_with_host(end: str | None) -> None:
     ending = {} if end is None else {"ended_at": THEN, "end": end}
     record = record_with({**WORKING, **ending}, phase="investigating")
 
@@ -223,23 +223,23 @@ def test_news_in_another_conversation_takes_back_no_end_but_that_of_the_conversa
         assert with_agent_in_conversation(after, after["runs"][0], "h", LATER)["runs"] == [WORKING]
 
 
-def test_news_from_before_the_end_of_a_conversation_takes_nothing_back() -> None:
+def test_an_event_from_before_the_end_of_a_conversation_takes_nothing_back() -> None:
     record = record_with({**WORKING, "ended_at": WHEN, "end": "ended_with_host"}, phase="investigating")
 
     assert with_agent_in_conversation(record, record["runs"][0], "next", START) is record
 
 
-# What a stop leaves behind: by the marker of the last line, and by the phase last reported in the run.
+# The phase after a stop: by the marker in the last line, and by the phase last reported in the run.
 STOPS = [
-    (None, None, "completed"),  # no word: done
-    (None, "approval", "approval"),  # no word, approval reported: paused
-    (None, "planning", "completed"),  # no word, another phase reported: done
-    (None, "completed", "completed"),  # no word, done reported: done
-    ("approval", None, "approval"),  # says approval
-    ("planning", "approval", "planning"),  # says planning, whatever was reported
-    ("investigating", None, "investigating"),  # says investigating
-    ("failed", None, "failed"),  # says failed
-    ("failed", "approval", "failed"),  # says failed, whatever was reported
+    (None, None, "completed"),  # no marker: completed
+    (None, "approval", "approval"),  # no marker, approval reported: paused
+    (None, "planning", "completed"),  # no marker, another phase reported: completed
+    (None, "completed", "completed"),  # no marker, completed reported: completed
+    ("approval", None, "approval"),  # marker of approval
+    ("planning", "approval", "planning"),  # marker of planning, whatever was reported
+    ("investigating", None, "investigating"),  # marker of investigating
+    ("failed", None, "failed"),  # marker of failed
+    ("failed", "approval", "failed"),  # marker of failed, whatever was reported
 ]
 
 
@@ -263,7 +263,7 @@ def test_a_stop_ends_the_run_and_pauses_or_ends_the_session(
     }
 
 
-def test_a_pause_in_the_phase_the_session_stands_in_keeps_a_resume_switched_off_by_hand() -> None:
+def test_a_pause_in_the_current_phase_leaves_resuming_switched_off_by_hand() -> None:
     record = record_with(WORKING, phase="approval", resume_ready=False)
     assert with_end(record, record["runs"][0], "stopped", marker_fields("approval"), LATER) == {
         **record,
@@ -273,17 +273,17 @@ def test_a_pause_in_the_phase_the_session_stands_in_keeps_a_resume_switched_off_
 
 
 @table(("marked", "told"), [(None, {}), ("approval", {"reported": "approval", "detail": SAID_SO})])
-def test_a_marker_is_a_report_and_says_so(marked: str | None, told: Run) -> None:
+def test_a_marker_sets_the_reported_phase_and_the_detail(marked: str | None, told: Run) -> None:
     assert marker_fields(marked) == told
 
 
-# A failure told by others first, then by the agent itself.
+# A failure that others report first, and then the agent itself.
 FAILED = {**WORKING, "ended_at": THEN, "end": "failed", "detail": "theirs"}
 THEIRS = {"message": "theirs", "timestamp": THEN}
 
 
 @table("phase", ["planning", "executing"])
-def test_the_agents_own_words_for_its_failure_replace_those_of_others_and_count_once(phase: str) -> None:
+def test_the_agents_own_failure_message_replaces_an_earlier_one_and_adds_no_error(phase: str) -> None:
     record = record_with(FAILED, phase=phase, error_count=1, last_error=THEIRS)
     assert unchanged(lambda record: with_failure_detail(record, record["runs"][0], "mine"), record) == {
         **record,
@@ -296,11 +296,11 @@ def test_the_agents_own_words_for_its_failure_replace_those_of_others_and_count_
     ("phase", "last"),
     [
         ("planning", None),  # no error is known
-        ("planning", {"message": "another", "timestamp": WHEN}),  # another error came since
+        ("planning", {"message": "another", "timestamp": WHEN}),  # another error followed
         *((phase, THEIRS) for phase in OUTCOMES),
     ],
 )
-def test_the_agents_own_words_stay_with_the_run_when_the_last_error_is_not_that_failure_or_the_session_final(
+def test_the_agents_message_changes_only_the_run_in_a_final_session_or_after_another_error(
     phase: str, last: dict[str, str] | None
 ) -> None:
     record = record_with(FAILED, phase=phase, error_count=2, last_error=last)
@@ -313,12 +313,12 @@ def test_the_agents_own_words_stay_with_the_run_when_the_last_error_is_not_that_
 @table(
     "run",
     [
-        FAILED | {"detail": "mine"},  # the same words again
-        WORKING,  # it has not ended
+        FAILED | {"detail": "mine"},  # the same message again
+        WORKING,  # the run has not ended
         *({**FAILED, "end": end} for end in ENDS if end != "failed"),
     ],
 )
-def test_there_are_no_words_to_replace_for_a_run_that_did_not_fail(run: dict[str, Any]) -> None:
+def test_a_failure_message_changes_nothing_without_a_failure_or_a_new_text(run: dict[str, Any]) -> None:
     record = record_with(run, error_count=1, last_error=THEIRS)
     assert with_failure_detail(record, record["runs"][0], "mine") is record
 
@@ -328,7 +328,7 @@ SILENT = {**WORKING, "end": "stopped", "detail": "stopped without a word"}
 
 @table("more", [[], [LATER_RUN]])
 @table("phase", PHASES)
-def test_a_stop_without_a_word_leaves_the_run_open(phase: str, more: list[dict[str, Any]]) -> None:
+def test_a_silent_stop_leaves_the_run_open(phase: str, more: list[dict[str, Any]]) -> None:
     record = record_with(WORKING, *more, phase=phase)
     silent = unchanged(lambda record: with_silent_stop(record, record["runs"][0], LATER), record)
     assert silent == {**record, "runs": [SILENT, *more]}
@@ -338,18 +338,18 @@ def test_a_stop_without_a_word_leaves_the_run_open(phase: str, more: list[dict[s
 @table(
     "run",
     [
-        SILENT,  # it did before
+        SILENT,  # a silent stop before
         *({**WORKING, "ended_at": THEN, "end": end} for end in ENDS[:3]),
     ],
 )
-def test_a_stop_without_a_word_tells_nothing_after_evidence_as_strong(run: dict[str, Any]) -> None:
+def test_a_silent_stop_changes_nothing_after_equal_or_stronger_evidence(run: dict[str, Any]) -> None:
     record = record_with(run)
     assert with_silent_stop(record, record["runs"][0], LATER) is record
 
 
 @table("phase", OPEN)
 @table("end", ENDS)
-def test_whatever_becomes_of_the_delegation_decides_on_a_stop_without_a_word(end: str, phase: str) -> None:
+def test_after_a_silent_stop_any_end_counts_as_it_does_for_a_run_at_work(end: str, phase: str) -> None:
     silent, at_work = record_with(SILENT, phase=phase), record_with(WORKING, phase=phase)
     assert is_stronger_evidence(silent["runs"][0], end)
     told: Run = {"detail": "how it was"}
@@ -359,14 +359,14 @@ def test_whatever_becomes_of_the_delegation_decides_on_a_stop_without_a_word(end
 
 
 @table("run", [WORKING, *({**WORKING, "ended_at": THEN, "end": end} for end in ENDS)])
-def test_only_an_open_run_that_stopped_is_silent(run: dict[str, Any]) -> None:
+def test_a_run_at_work_or_with_an_end_time_is_not_a_silent_stop(run: dict[str, Any]) -> None:
     assert not is_silent_stop(run)  # type: ignore[arg-type]  # a run as documents have it
 
 
 @table("phase", OPEN)
 @table("end", ["returned", "ended_with_host", "lost"])
-def test_a_stop_without_a_word_after_weaker_evidence_leaves_what_it_leaves_before_it(end: str, phase: str) -> None:
-    """``returned`` is what becomes of the delegation: with a stop, in whatever order, that is ``stopped``."""
+def test_a_silent_stop_has_the_same_effect_before_and_after_weaker_evidence(end: str, phase: str) -> None:
+    """A delegation that returned counts as ``stopped`` if there is a stop, in either order."""
     record = record_with(WORKING, phase=phase)
     weaker_first = with_end(record, record["runs"][0], end, {}, LATER)
     silent_last = with_silent_stop(weaker_first, weaker_first["runs"][0], LATER)
@@ -380,7 +380,7 @@ RETURNED = {**WORKING, "ended_at": THEN, "end": "returned"}
 
 
 @table("phase", [phase for phase in OPEN if phase not in RESUMABLE])
-def test_work_that_returned_without_a_stop_outside_a_resumable_phase_failed(phase: str) -> None:
+def test_a_return_without_a_stop_fails_a_session_outside_a_resumable_phase(phase: str) -> None:
     record = record_with(RETURNED, phase=phase)
     assert unchanged(lambda record: with_settled_return(record, record["runs"][0], LATER), record) == {
         **record,
@@ -392,7 +392,7 @@ def test_work_that_returned_without_a_stop_outside_a_resumable_phase_failed(phas
 
 @table(("end", "after"), [("killed", "abandoned"), ("failed", "failed"), ("stopped", "completed")])
 @table("phase", [phase for phase in OPEN if phase not in RESUMABLE])
-def test_a_failure_concluded_from_the_missing_stop_gives_way_to_a_report(phase: str, end: str, after: str) -> None:
+def test_a_reported_end_replaces_a_failure_concluded_from_a_missing_stop(phase: str, end: str, after: str) -> None:
     record = record_with(RETURNED, phase=phase)
     settled = with_settled_return(record, record["runs"][0], LATER)
 
@@ -404,7 +404,7 @@ def test_a_failure_concluded_from_the_missing_stop_gives_way_to_a_report(phase: 
     assert (told["phase"], told["history"][-2]) == (after, moved("failed", phase, AT_LAST))
 
 
-def test_a_failure_that_somebody_has_confirmed_gives_way_to_no_report() -> None:
+def test_a_reported_end_does_not_replace_a_confirmed_failure() -> None:
     record = record_with(RETURNED, phase="executing")
     settled = with_settled_return(record, record["runs"][0], LATER)
     confirmed = with_stated_end(settled, None, LATEST)
@@ -415,7 +415,7 @@ def test_a_failure_that_somebody_has_confirmed_gives_way_to_no_report() -> None:
 
 
 @table("interruption", ["stopped_by_user", "usage_limit", "overloaded", "connection_lost"])
-def test_that_the_main_agent_gave_up_the_work_is_stronger_than_an_interruption_in_any_order(interruption: str) -> None:
+def test_a_kill_by_the_main_agent_outweighs_an_interruption_in_any_order(interruption: str) -> None:
     record = record_with(WORKING, phase="investigating")
     kinds: list[Run] = [{"interruption": interruption, "detail": "how"}, {"detail": "how"}]
     for order in permutations(kinds):
@@ -434,12 +434,12 @@ def test_that_the_main_agent_gave_up_the_work_is_stronger_than_an_interruption_i
         *((RETURNED, [], phase) for phase in sorted(RESUMABLE)),
         *((RETURNED, [], phase) for phase in OUTCOMES),
         (RETURNED, [LATER_RUN], "executing"),  # a later run began
-        (WORKING, [], "executing"),  # it is at work
-        (SILENT, [], "executing"),  # it stopped without a word
+        (WORKING, [], "executing"),  # the run is at work
+        (SILENT, [], "executing"),  # the run had a silent stop
         *(({**RETURNED, "end": end}, [], "executing") for end in ENDS if end != "returned"),
     ],
 )
-def test_nothing_else_is_settled(run: dict[str, Any], more: list[dict[str, Any]], phase: str) -> None:
+def test_no_other_run_is_settled_as_a_failure(run: dict[str, Any], more: list[dict[str, Any]], phase: str) -> None:
     record = record_with(run, *more, phase=phase)
     assert with_settled_return(record, record["runs"][0], LATER) is record
 
@@ -471,20 +471,20 @@ def _paused_then_finalized_by_hand() -> Record:
 @table(
     ("record", "number"),
     [
-        (_finalized_by_hand(), 1),  # somebody finalized it before the stop
-        (_paused_then_finalized_by_hand(), 1),  # somebody finalized it after the pause
+        (_finalized_by_hand(), 1),  # finalized by hand before the stop
+        (_paused_then_finalized_by_hand(), 1),  # finalized by hand after the pause
         (with_claimed_run(after_stop("approval"), KEYS, LATEST), 1),  # a new run began
         (with_claimed_run(after_stop("approval"), KEYS, LATEST), 2),  # the new run itself has not stopped
         (record_with(WORKING), 1),  # the run has not ended
-        (record_with(SILENT), 1),  # the run stopped without a word
+        (record_with(SILENT), 1),  # the run had a silent stop
         *((record_with({**WORKING, "ended_at": THEN, "end": end}), 1) for end in ENDS if end != "stopped"),
     ],
 )
-def test_an_end_made_otherwise_or_followed_by_more_is_not_provisional(record: Record, number: int) -> None:
+def test_an_end_without_a_stop_or_with_a_later_change_is_not_provisional(record: Record, number: int) -> None:
     assert not may_be_rejudged(record, record["runs"][number - 1])
 
 
-def test_an_outcome_that_another_end_made_is_not_provisional_though_the_end_was_corrected() -> None:
+def test_the_outcome_of_a_lost_run_is_not_provisional_after_a_stop_corrects_the_end() -> None:
     working = record_with(WORKING, phase="executing")
     abandoned = with_end(working, working["runs"][0], "lost", {}, LATER)
     corrected = stopped(abandoned, None, {}, LATEST)
@@ -493,22 +493,22 @@ def test_an_outcome_that_another_end_made_is_not_provisional_though_the_end_was_
 
 
 RESTOPS = [
-    (None, None, None, "completed", None),  # done, still done
-    (None, None, "approval", "approval", "approval"),  # done, now paused
-    (None, None, "failed", "failed", "failed"),  # done, now failed
-    ("approval", None, None, "completed", None),  # paused by its word, now without it: done
+    (None, None, None, "completed", None),  # completed, still completed
+    (None, None, "approval", "approval", "approval"),  # completed, now paused
+    (None, None, "failed", "failed", "failed"),  # completed, now failed
+    ("approval", None, None, "completed", None),  # paused by a marker, now without one: completed
     ("approval", None, "planning", "planning", "planning"),  # paused, now in another phase
     ("approval", None, "approval", "approval", "approval"),  # paused, still paused
-    ("failed", None, None, "completed", None),  # failed by its word, now without it: done
+    ("failed", None, None, "completed", None),  # failed by a marker, now without one: completed
     ("failed", None, "approval", "approval", "approval"),  # failed, now paused
-    (None, "approval", None, "approval", "approval"),  # paused by command: that still counts
+    (None, "approval", None, "approval", "approval"),  # paused by command, which still counts
     (None, "approval", "failed", "failed", "failed"),  # paused by command, now failed
-    (None, "planning", None, "completed", "planning"),  # another phase by command: done, still done
+    (None, "planning", None, "completed", "planning"),  # another phase by command: completed, still completed
 ]
 
 
 @table(("first", "before", "again", "phase", "kept"), RESTOPS)
-def test_a_second_stop_judges_the_same_run_afresh(
+def test_a_second_stop_judges_the_same_run_again(
     first: str | None, before: str | None, again: str | None, phase: str, kept: str | None
 ) -> None:
     record = after_stop(first, before)
@@ -532,14 +532,14 @@ def test_a_second_stop_judges_the_same_run_afresh(
     }
 
 
-def test_a_second_stop_that_tells_nothing_keeps_what_the_first_told() -> None:
+def test_a_second_stop_without_a_message_keeps_the_message_of_the_first() -> None:
     record = after_stop(None)
     assert with_later_stop(record, record["runs"][0], {}, LATEST)["runs"] == [
         {**WORKING, "ended_at": AT_LAST, "end": "stopped", "last_message": "first"}
     ]
 
 
-def test_a_judgement_stays_provisional_however_often_it_is_made() -> None:
+def test_an_end_by_a_stop_stays_provisional_however_many_stops_follow() -> None:
     record = after_stop(None)
     for marked in ("approval", None, "failed", "planning", None):
         record = with_later_stop(record, record["runs"][0], marker_fields(marked), LATEST)
@@ -569,7 +569,7 @@ def evidence_of(end: str) -> Evidence:
 
 
 def notified(record: Record, run: Run, now: datetime) -> Record:
-    """It returned, and no stop will come any more."""
+    """The delegation returned, and no stop will follow."""
     record = with_end(record, run, "returned", {"detail": "returned"}, now)
     return with_settled_return(record, record["runs"][run["run"] - 1], now)
 
@@ -584,7 +584,7 @@ EVIDENCE: dict[str, Evidence] = {
 
 
 def told_in(order: list[str], record: Record, *, times: int = 1) -> Record:
-    """``record`` after all the evidence, each piece so many ``times`` in a row, a second apart."""
+    """``record`` after all the evidence, each piece given ``times`` in a row, a second apart."""
     now = LATER
     for word in order:
         for _ in range(times):
@@ -597,27 +597,27 @@ _ORDERS = st.lists(st.sampled_from(sorted(EVIDENCE)), max_size=8)
 
 
 @given(_ORDERS, st.sampled_from(OPEN), _MORE)
-def test_evidence_told_twice_is_evidence_told_once(order: list[str], phase: str, more: list[dict[str, Any]]) -> None:
+def test_repeated_evidence_has_the_same_effect_as_evidence_given_once(
+    order: list[str], phase: str, more: list[dict[str, Any]]
+) -> None:
     record = record_with(WORKING, *more, phase=phase)
     assert timeless(told_in(order, record, times=2)) == timeless(told_in(order, record))
 
 
 @given(_ORDERS, _ORDERS, st.sampled_from(OPEN))
-def test_once_the_session_is_final_no_evidence_changes_more_than_its_run(
-    order: list[str], late: list[str], phase: str
-) -> None:
-    """But for what was concluded from the end of a conversation, or from a stop that did not come."""
+def test_in_a_final_session_evidence_changes_only_its_run(order: list[str], late: list[str], phase: str) -> None:
+    """Except for outcomes concluded from the end of a conversation or from a missing stop."""
     record = told_in(order, record_with(WORKING, phase=phase))
     if record["phase"] in OUTCOMES and {"ended_with_host", "notified"}.isdisjoint((*order, *late)):
         assert {**told_in(late, record), "runs": record["runs"]} == record
 
 
-# These leave a session that waits for approval open and where it is.
+# These leave a session in approval open and in its phase.
 _PATIENT = ["failed", "said approval", "returned", "ended_with_host", "lost"]
 
 
 @given(st.permutations([*_PATIENT, *_PATIENT]).flatmap(lambda order: st.tuples(st.just(order), st.permutations(order))))
-def test_while_the_session_is_open_and_still_the_same_evidence_in_any_order_gives_the_same_record(
+def test_while_a_session_waits_for_approval_the_order_of_evidence_does_not_matter(
     orders: tuple[list[str], list[str]],
 ) -> None:
     record = record_with({**WORKING, "reported": "approval"}, phase="approval")
@@ -632,7 +632,7 @@ _NEWS = st.sampled_from(["delegate", "begin", "report", "again", *EVIDENCE])
 
 
 @given(st.lists(st.tuples(_NEWS, _MARKS, _WORDS), max_size=12))
-def test_whatever_hosts_tell_the_record_can_be_written_and_read_back(
+def test_a_record_can_be_written_and_read_back_after_any_events(
     news: list[tuple[str, str | None, str | None]],
 ) -> None:
     record, now = record_with(phase="initializing"), START
@@ -662,7 +662,7 @@ def _after_news(record: Record, kind: str, marked: str | None, words: str | None
 
 
 @table("phase", ["approval", "planning", "failed", None])
-def test_a_denial_is_over_when_the_agent_that_was_told_of_it_stops(phase: str | None) -> None:
+def test_a_denial_is_dropped_when_the_agent_stops(phase: str | None) -> None:
     denial = {"message": "too dear", "timestamp": THEN}
     record = record_with(WORKING, phase="approval", resume_ready=True, denial=denial)
     without = record_with(WORKING, phase="approval", resume_ready=True)
@@ -677,7 +677,7 @@ def _restopped(record: Record, run: Run, _end: str, told: Run, now: datetime) ->
 
 
 @table("end", ["failed", "returned", "ended_with_host", "lost", "denied"])
-def test_a_denial_outlasts_every_other_end_of_a_run(end: str) -> None:
+def test_a_denial_stays_in_the_record_after_a_failure_or_evidence_weaker_than_a_stop(end: str) -> None:
     denial = {"message": "too dear", "timestamp": THEN}
     first = {**WORKING, "ended_at": THEN, "end": "stopped"}
     record = record_with(first, {**WORKING, "run": 2}, phase="approval", resume_ready=True, denial=denial)

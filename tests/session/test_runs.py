@@ -1,3 +1,5 @@
+"""The runs of a record: claims, starts, how a run is found, and what the first event of an agent does."""
+
 from __future__ import annotations
 
 from datetime import timedelta
@@ -50,17 +52,17 @@ WORKING: dict[str, Any] = {**KEYS, "run": 1, "claimed_at": THEN, "host_agent_id"
         ({"claimed_at": THEN}, False, True, False),  # delegated
         ({"started_at": THEN}, True, False, False),  # started
         ({"claimed_at": THEN, "started_at": THEN}, True, False, False),  # delegated and started
-        ({"claimed_at": THEN, "host_agent_id": "a"}, True, False, False),  # its agent is known
-        ({"claimed_at": THEN, "reported": "planning"}, True, False, False),  # it reported
-        ({"claimed_at": THEN, "unannounced": True}, True, False, False),  # no start will be told of
-        ({"claimed_at": THEN, "unannounced": False}, False, True, False),  # its start will be told of
+        ({"claimed_at": THEN, "host_agent_id": "a"}, True, False, False),  # the agent is known
+        ({"claimed_at": THEN, "reported": "planning"}, True, False, False),  # the agent reported a phase
+        ({"claimed_at": THEN, "unannounced": True}, True, False, False),  # no event of a start will follow
+        ({"claimed_at": THEN, "unannounced": False}, False, True, False),  # an event of a start will follow
         ({"claimed_at": THEN, "ended_at": THEN, "end": "stopped"}, False, False, True),  # denied
         (
             {"claimed_at": THEN, "unannounced": True, "ended_at": THEN, "end": "stopped"},
             False,
             False,
             True,
-        ),  # denied, or over
+        ),  # denied or ended
         ({"started_at": THEN, "host_agent_id": "a", "ended_at": THEN, "end": "stopped"}, False, False, True),  # ended
     ],
 )
@@ -73,12 +75,12 @@ def test_a_run_is_claimed_then_live_then_ended(run: Run, live: bool, claimed: bo
     [
         ({"run": 1}, False),  # nothing known
         ({"claimed_at": THEN, "tool_use_id": "t"}, False),  # delegated
-        ({"claimed_at": THEN, "unannounced": True}, False),  # no start will be told of
+        ({"claimed_at": THEN, "unannounced": True}, False),  # no event of a start will follow
         ({"claimed_at": THEN, "ended_at": THEN, "end": "denied"}, False),  # denied
         ({"started_at": THEN}, True),  # started
-        ({"host_agent_id": "a"}, True),  # its agent is known
-        ({"reported": "planning"}, True),  # it reported
-        ({"host_agent_id": "a", "ended_at": THEN, "end": "stopped"}, True),  # it ended since
+        ({"host_agent_id": "a"}, True),  # the agent is known
+        ({"reported": "planning"}, True),  # the agent reported a phase
+        ({"host_agent_id": "a", "ended_at": THEN, "end": "stopped"}, True),  # it has ended since
     ],
 )
 def test_a_run_has_begun_once_anything_is_known_of_its_agent(run: Run, begun_once: bool) -> None:  # noqa: FBT001
@@ -86,7 +88,7 @@ def test_a_run_has_begun_once_anything_is_known_of_its_agent(run: Run, begun_onc
 
 
 @table(("number", "latest"), [(1, False), (2, False), (3, True)])
-def test_the_run_that_was_begun_or_claimed_last_is_the_latest(number: int, latest: bool) -> None:  # noqa: FBT001
+def test_the_run_that_began_or_was_claimed_last_is_the_latest(number: int, latest: bool) -> None:  # noqa: FBT001
     record = record_with({"run": 1}, {"run": 2, "started_at": WHEN}, {"run": 3, "claimed_at": THEN})
     assert is_latest(record, record["runs"][number - 1]) == latest
 
@@ -100,8 +102,8 @@ def test_the_run_that_was_begun_or_claimed_last_is_the_latest(number: int, lates
         (timedelta(days=1), False),  # a day
         (timedelta(minutes=-1), True),  # claimed by a clock a minute ahead
         (timedelta(minutes=-5), True),  # exactly 5 minutes ahead
-        (timedelta(minutes=-5, microseconds=-1), False),  # over 5 minutes ahead is plainly wrong
-        (timedelta(days=-4000), False),  # years ahead is plainly wrong
+        (timedelta(minutes=-5, microseconds=-1), False),  # over 5 minutes ahead: a wrong clock
+        (timedelta(days=-4000), False),  # years ahead: a wrong clock
     ],
 )
 def test_a_claim_holds_for_ten_minutes(passed: timedelta, holds: bool) -> None:  # noqa: FBT001
@@ -114,7 +116,7 @@ def test_a_claim_holds_for_ten_minutes(passed: timedelta, holds: bool) -> None: 
     [
         ({"started_at": WHEN, "claimed_at": THEN}, LATER),  # started
         ({"claimed_at": THEN}, START),  # only delegated
-        ({"run": 1}, None),  # not known
+        ({"run": 1}, None),  # neither
     ],
 )
 def test_a_run_began_when_it_started_or_was_delegated(run: Run, moment: datetime | None) -> None:
@@ -148,11 +150,11 @@ MANY = record_with(
 @table(
     ("host_session_id", "tool_use_id", "number"),
     [
-        ("h", "t", 1),  # ended ones count
-        ("h", "u", 2),  # unended
-        ("g", "t", 3),  # the same tool use in another main session
+        ("h", "t", 1),  # ended runs count
+        ("h", "u", 2),  # open
+        ("g", "t", 3),  # the same tool use in another conversation
         ("g", "u", None),  # both keys must match
-        ("H", "t", None),  # exactly
+        ("H", "t", None),  # case matters
         ("", "", None),  # a run without keys matches no key
     ],
 )
@@ -164,9 +166,9 @@ def test_a_run_is_found_by_its_exact_delegation(host_session_id: str, tool_use_i
 @table(
     ("host_session_id", "host_agent_id", "number"),
     [
-        ("h", "a", 2),  # the latest of one agent
-        ("g", "a", None),  # not of another conversation, where nothing says that its id is unique
-        ("h", "b", None),  # not of another agent
+        ("h", "a", 2),  # the latest run of one agent
+        ("g", "a", None),  # another conversation: the ID may not be unique there
+        ("h", "b", None),  # another agent
     ],
 )
 def test_a_run_is_found_by_its_exact_agent(host_session_id: str, host_agent_id: str, number: int | None) -> None:
@@ -177,12 +179,12 @@ def test_a_run_is_found_by_its_exact_agent(host_session_id: str, host_agent_id: 
 @table(
     ("host_session_id", "number"),
     [
-        ("h", 2),  # the latest is unended
-        ("g", None),  # the latest has ended
-        ("x", None),  # none
+        ("h", 2),  # the latest run is open
+        ("g", None),  # the latest run has ended
+        ("x", None),  # an unknown conversation
     ],
 )
-def test_the_unended_run_of_a_main_session_is_found(host_session_id: str, number: int | None) -> None:
+def test_the_open_run_of_a_conversation_is_found(host_session_id: str, number: int | None) -> None:
     expected = None if number is None else MANY["runs"][number - 1]
     assert unended_run_in_conversation(MANY, host_session_id) == expected
 
@@ -197,7 +199,7 @@ def test_an_agent_is_looked_for_in_its_own_conversation_first() -> None:
     assert found == {"h": here, "g": moved, "x": moved, "y": there, "z": there}
 
 
-def test_a_unique_agent_is_found_by_its_id_whatever_its_conversation() -> None:
+def test_an_agent_with_a_unique_id_is_found_in_any_conversation() -> None:
     keys = {"host_session_id": "h", "current_host_session_id": "g", "host_agent_id": "a", "tool_use_id": "t"}
     assert aliases_of(record_with({**keys, "run": 1, "host": "claude-code"})) == [
         ("delegation", ("h", "t")),
@@ -206,14 +208,14 @@ def test_a_unique_agent_is_found_by_its_id_whatever_its_conversation() -> None:
 
 
 @table("host", ["codex", "qwen-code", "gemini-cli"])
-def test_the_ids_of_agents_that_come_again_lead_nowhere_in_another_conversation(host: str) -> None:
+def test_an_agent_id_that_a_host_reuses_finds_no_run_in_another_conversation(host: str) -> None:
     run = {"run": 1, "host": host, "host_session_id": "h", "host_agent_id": "/root/alpha"}
     record = record_with(run)
     assert aliases_of(record) == [agent_alias("h", "/root/alpha")]
     assert run_of_agent(record, "g", "/root/alpha") is None
 
 
-def test_of_several_unended_runs_of_a_main_session_the_latest_is_found_behind_one_that_has_ended() -> None:
+def test_the_latest_open_run_of_a_conversation_is_found_if_a_later_run_has_ended() -> None:
     record = record_with(
         {"run": 1, "host_session_id": "h"},
         {"run": 2, "host_session_id": "h"},
@@ -223,7 +225,7 @@ def test_of_several_unended_runs_of_a_main_session_the_latest_is_found_behind_on
     assert unended_run_in_conversation(record, "h") == {"run": 2, "host_session_id": "h"}
 
 
-def test_a_record_without_runs_has_none_to_find() -> None:
+def test_no_run_is_found_in_a_record_without_runs() -> None:
     record = record_with()
     assert (
         run_of_delegation(record, "h", "t"),
@@ -239,7 +241,7 @@ def test_an_alias_is_a_kind_and_its_exact_strings() -> None:
     assert agent_alias("h", "a") == ("agent", ("h", "a"))
 
 
-def test_a_record_is_found_by_every_whole_key_of_its_runs() -> None:
+def test_the_aliases_of_a_record_are_the_complete_keys_of_its_runs() -> None:
     assert aliases_of(MANY) == [
         ("delegation", ("h", "t")),
         ("agent", ("h", "a")),
@@ -249,11 +251,11 @@ def test_a_record_is_found_by_every_whole_key_of_its_runs() -> None:
     ]
 
 
-def test_keys_without_a_main_session_are_no_aliases() -> None:
+def test_keys_without_a_conversation_are_not_aliases() -> None:
     assert aliases_of(record_with({"run": 1, "tool_use_id": "t", "host_agent_id": "a"})) == []
 
 
-def test_the_runs_of_a_newer_record_are_not_looked_at() -> None:
+def test_a_newer_record_has_no_aliases() -> None:
     newer: Any = {"agent_id": "agent-1", "schema": 2, "runs": "something of later"}
     assert aliases_of(newer) == []
 
@@ -262,17 +264,17 @@ def test_the_runs_of_a_newer_record_are_not_looked_at() -> None:
     "runs",
     [
         [],  # no run
-        [{"run": 1, "ended_at": THEN, "end": "stopped", "reported": "planning"}],  # only an ended one
-        [{"run": 1}, {"run": 2, "ended_at": THEN, "end": "stopped"}],  # the last one ended
+        [{"run": 1, "ended_at": THEN, "end": "stopped", "reported": "planning"}],  # only an ended run
+        [{"run": 1}, {"run": 2, "ended_at": THEN, "end": "stopped"}],  # the last run has ended
     ],
 )
-def test_what_is_reported_outside_a_run_is_kept_with_none(runs: list[dict[str, Any]]) -> None:
+def test_a_phase_reported_outside_a_run_is_recorded_in_no_run(runs: list[dict[str, Any]]) -> None:
     record = record_with(*runs)
     assert with_reported_phase(record, "approval") is record
 
 
 @table("before", [{}, {"reported": "planning"}])
-def test_what_is_reported_is_kept_with_the_unended_run(before: dict[str, Any]) -> None:
+def test_a_reported_phase_is_recorded_in_the_open_run(before: dict[str, Any]) -> None:
     record = record_with({"run": 1, "ended_at": THEN, "end": "stopped"}, {"run": 2, **before})
     assert unchanged(lambda record: with_reported_phase(record, "approval"), record) == {
         **record,
@@ -280,7 +282,7 @@ def test_what_is_reported_is_kept_with_the_unended_run(before: dict[str, Any]) -
     }
 
 
-def test_a_run_is_known_by_its_number_and_not_by_its_place() -> None:
+def test_a_run_is_found_by_its_number_and_not_by_its_place() -> None:
     record: Any = {"runs": [{"run": 3}, {"run": 7, "host": "h"}, {"run": 8}]}
 
     assert run_by_number(record, 7) == {"run": 7, "host": "h"}
@@ -302,13 +304,13 @@ def test_the_first_run_is_number_1() -> None:
 
 
 NEWS = [
-    {"host_agent_id": "a"},  # its agent is known
+    {"host_agent_id": "a"},  # the agent is known
     {"host_agent_id": "a", "started_at": WHEN, "background": True},  # it started
 ]
 
 
 @table("known", NEWS)
-def test_the_first_news_of_an_agent_starts_the_work(known: Run) -> None:
+def test_the_first_event_of_an_agent_moves_the_session_to_investigating(known: Run) -> None:
     record = record_with({**KEYS, "run": 1, "claimed_at": THEN}, phase="initializing")
     assert unchanged(lambda record: with_start(record, record["runs"][0], known, LATER), record) == {
         **record,
@@ -322,7 +324,7 @@ def test_the_first_news_of_an_agent_starts_the_work(known: Run) -> None:
 
 @table("phase", [phase for phase in OPEN if phase not in {"initializing", "approval"}])
 @table("known", NEWS)
-def test_the_start_of_a_first_run_leaves_work_that_has_begun_where_it_stands(phase: str, known: Run) -> None:
+def test_the_start_of_a_first_run_keeps_the_phase_of_work_that_has_begun(phase: str, known: Run) -> None:
     record = record_with({**KEYS, "run": 1, "claimed_at": THEN}, phase=phase, resume_ready=False)
     assert unchanged(lambda record: with_start(record, record["runs"][0], known, LATER), record) == {
         **record,
@@ -333,7 +335,7 @@ def test_the_start_of_a_first_run_leaves_work_that_has_begun_where_it_stands(pha
 
 @table("phase", [phase for phase in OPEN if phase not in {"initializing", "approval"}])
 @table("known", NEWS)
-def test_the_start_of_a_resumed_run_leaves_work_that_has_begun_where_it_stands(phase: str, known: Run) -> None:
+def test_the_start_of_a_resumed_run_keeps_the_phase_of_work_that_has_begun(phase: str, known: Run) -> None:
     record = record_with({"run": 1, "ended_at": THEN, "end": "stopped"}, {"run": 2, "claimed_at": THEN}, phase=phase)
     assert unchanged(lambda record: with_start(record, record["runs"][1], known, LATER), record) == {
         **record,
@@ -343,7 +345,7 @@ def test_the_start_of_a_resumed_run_leaves_work_that_has_begun_where_it_stands(p
 
 
 @table("known", NEWS)
-def test_whoever_resumes_work_that_waits_for_approval_has_decided(known: Run) -> None:
+def test_resuming_a_session_that_waits_for_approval_approves_it(known: Run) -> None:
     record = record_with(
         {"run": 1, "ended_at": THEN, "end": "stopped"}, {"run": 2, "claimed_at": THEN}, phase="approval"
     )
@@ -359,7 +361,7 @@ def test_whoever_resumes_work_that_waits_for_approval_has_decided(known: Run) ->
 
 
 @table("known", NEWS)
-def test_work_that_was_denied_an_approval_still_waits_for_one_when_it_is_resumed(known: Run) -> None:
+def test_a_denied_session_still_waits_for_approval_after_it_is_resumed(known: Run) -> None:
     denial = {"message": "too dear", "timestamp": THEN}
     runs = ({"run": 1, "ended_at": THEN, "end": "stopped"}, {"run": 2, "claimed_at": THEN})
     record = record_with(*runs, phase="approval", resume_ready=True, denial=denial)
@@ -372,14 +374,14 @@ def test_work_that_was_denied_an_approval_still_waits_for_one_when_it_is_resumed
 
 @table("phase", PHASES)
 @table("known", [{}, {"host_agent_id": "a"}, {"host_agent_id": "a", "host_session_id": "h"}])
-def test_news_that_tells_nothing_new_changes_nothing(phase: str, known: Run) -> None:
+def test_an_event_with_nothing_new_changes_nothing(phase: str, known: Run) -> None:
     record = record_with(WORKING, phase=phase)
     assert with_start(record, record["runs"][0], known, LATER) is record
 
 
 @table("phase", PHASES)
 @table("run", [WORKING, {**WORKING, "ended_at": THEN, "end": "stopped"}])
-def test_later_news_of_a_run_that_has_begun_is_kept_with_it_and_starts_nothing(phase: str, run: dict[str, Any]) -> None:
+def test_a_later_event_of_a_run_that_has_begun_changes_only_the_run(phase: str, run: dict[str, Any]) -> None:
     record = record_with(run, {"run": 2}, phase=phase)
     assert unchanged(lambda record: with_start(record, record["runs"][0], {"started_at": WHEN}, LATER), record) == {
         **record,
@@ -388,7 +390,7 @@ def test_later_news_of_a_run_that_has_begun_is_kept_with_it_and_starts_nothing(p
 
 
 @table("phase", OPEN)
-def test_a_run_that_ended_before_it_was_known_to_have_begun_starts_nothing(phase: str) -> None:
+def test_a_late_start_of_an_ended_run_changes_only_the_run(phase: str) -> None:
     ended = {**KEYS, "run": 1, "claimed_at": THEN, "ended_at": THEN, "end": "lost"}
     record = record_with(ended, phase=phase)
     assert with_start(record, record["runs"][0], {"host_agent_id": "a"}, LATER) == {
@@ -399,7 +401,7 @@ def test_a_run_that_ended_before_it_was_known_to_have_begun_starts_nothing(phase
 
 @table("phase", OUTCOMES)
 @table("known", NEWS)
-def test_late_news_of_an_agent_is_no_activity_of_a_final_session(phase: str, known: Run) -> None:
+def test_a_late_event_of_an_agent_is_not_activity_of_a_final_session(phase: str, known: Run) -> None:
     record = record_with({**KEYS, "run": 1, "claimed_at": THEN}, phase=phase, finalized_at=THEN, duration_seconds=0)
     after = unchanged(lambda record: with_start(record, record["runs"][0], known, LATER), record)
     assert after == {**record, "runs": [{**KEYS, "run": 1, "claimed_at": THEN, **known}]}
@@ -409,7 +411,7 @@ GONE: HostProcess = {"pid": 1, "started": "1"}
 ALIVE: HostProcess = {"pid": 2, "started": "2"}
 
 
-def test_the_runs_whose_host_is_gone_are_those_that_nobody_ended() -> None:
+def test_the_runs_of_gone_hosts_are_runs_without_an_end_time() -> None:
     runs: list[Run] = [
         {"run": 1, "host_process": GONE},
         {"run": 2, "host_process": GONE, "ended_at": THEN, "end": "stopped"},
@@ -422,7 +424,7 @@ def test_the_runs_whose_host_is_gone_are_those_that_nobody_ended() -> None:
 
 
 @table("runs", [{}, {"runs": []}])
-def test_a_session_without_runs_has_none_to_lose(runs: dict[str, Any]) -> None:
+def test_a_session_without_runs_has_no_runs_of_gone_hosts(runs: dict[str, Any]) -> None:
     record: Record = {**record_with(), **runs}  # type: ignore[typeddict-item]
     assert runs_of_gone_hosts(record, lambda _process: True) == frozenset()
 
@@ -437,5 +439,5 @@ def test_a_session_without_runs_has_none_to_lose(runs: dict[str, Any]) -> None:
         ({"run": 1, "host_process": ALIVE}, False),
     ],
 )
-def test_only_a_run_that_ended_with_its_conversation_may_be_outlived_by_its_host(run: Run, *, outlives: bool) -> None:
+def test_a_host_outlives_only_a_run_that_ended_with_its_conversation(run: Run, *, outlives: bool) -> None:
     assert host_outlives_conversation(run, lambda process: process == ALIVE) == outlives

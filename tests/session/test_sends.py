@@ -1,4 +1,4 @@
-"""Sends: when one may begin, and what each of its ends does to the run and to the session."""
+"""Sends: when a send may begin, and what each end does to its run and to the session."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def check(record: Record) -> None:
 
 @table("phase", PHASES)
 @table("ready", [True, False])
-def test_one_may_begin_where_a_person_may_ask_however_long_it_rested_and_often_it_failed(
+def test_a_send_may_begin_in_a_new_or_resumable_session_despite_idle_time_and_errors(
     phase: str, *, ready: bool
 ) -> None:
     record = record_with(phase=phase, resume_ready=ready, error_count=7, paused_until=format_time(LATER + LIMITS.idle))
@@ -63,14 +63,14 @@ def test_one_may_begin_where_a_person_may_ask_however_long_it_rested_and_often_i
     with pytest.raises(RunNotAllowed) as refused:
         check(record)
     if is_final(phase):
-        said = f"it is {phase}"
-        hint = "to go on with it in a new session, type gaia-sessions create --continues agent-1"
+        said = f"it has ended ({phase})"
+        hint = "to continue it in a new session, type gaia-sessions create --continues agent-1"
     elif phase in RESUMABLE:
         said = "resuming is switched off"
-        hint = "type this, then the same again: gaia-sessions update agent-1 --resume-ready"
+        hint = "type this, then try again: gaia-sessions update agent-1 --resume-ready"
     else:
-        said = f"it is {phase}"
-        hint = "if nobody works on it, type this, then the same again: gaia-sessions update agent-1 --phase planning"
+        said = f"its phase is {phase}"
+        hint = "if no agent works on it, type this, then try again: gaia-sessions update agent-1 --phase planning"
     assert (refused.value.problem, refused.value.hint) == (said, hint)
 
 
@@ -82,14 +82,14 @@ def test_one_may_begin_where_a_person_may_ask_however_long_it_rested_and_often_i
         ({"run": 1, "claimed_at": format_time(LATER - CLAIM_LIFETIME / 2)}, "somebody is about to resume it"),
     ],
 )
-def test_none_begins_while_somebody_is_at_work(run: dict[str, Any], said: str) -> None:
+def test_a_send_does_not_begin_while_an_agent_is_at_work_or_about_to_start(run: dict[str, Any], said: str) -> None:
     with pytest.raises(AgentAtWork) as refused:
         check(record_with(phase="investigating", runs=[run]))
     assert refused.value.problem == said
 
 
 @table("phase", ["initializing", *RESUMABLE])
-def test_it_is_a_run_of_the_next_turn_and_new_work_is_begun_by_it(phase: str) -> None:
+def test_a_send_adds_a_run_of_the_next_turn_and_starts_a_new_session(phase: str) -> None:
     record = record_with(phase=phase, turns=4, paused_until=WHEN)
 
     begun = unchanged(lambda record: with_run_begun(record, FIELDS, LATER, sends=True), record)
@@ -113,7 +113,7 @@ def test_it_is_a_run_of_the_next_turn_and_new_work_is_begun_by_it(phase: str) ->
 @table("phase", PHASES)
 @table("reported", [None, "planning", "approval"])
 @table("marked", [None, *MARKER_PHASES])
-def test_answered_it_is_returned_and_answers_what_was_asked_unless_its_agent_reports_a_phase(
+def test_an_answered_send_ends_as_returned_and_settles_a_question_unless_a_phase_is_reported(
     phase: str, reported: str | None, marked: str | None
 ) -> None:
     run: Any = {**AT_WORK, **({"reported": reported} if reported else {})}
@@ -151,7 +151,7 @@ def test_answered_it_is_returned_and_answers_what_was_asked_unless_its_agent_rep
         (RunEnd(CANCELLED), KILLED, {"detail": "cancelled"}, 0),
     ],
 )
-def test_not_answered_it_leaves_no_turn_and_no_end_of_the_work(
+def test_an_unanswered_send_adds_no_turn_and_does_not_end_the_session(
     phase: str, ended: RunEnd, end: str, fields: dict[str, Any], errors: int
 ) -> None:
     record = record_with(phase=phase, runs=[AT_WORK], turns=3)
@@ -164,7 +164,7 @@ def test_not_answered_it_leaves_no_turn_and_no_end_of_the_work(
     assert after["error_count"] == (0 if is_final(phase) else errors)
 
 
-def test_of_one_that_is_not_the_latest_run_any_more_a_marker_moves_nothing() -> None:
+def test_the_marker_of_a_send_that_is_not_the_latest_run_moves_no_phase() -> None:
     record = record_with(phase="investigating", runs=[AT_WORK, {"run": 2, "host": "claude-code", "started_at": WHEN}])
 
     after = with_run_ended(record, AT_WORK, RunEnd(EXITED, message="May I?"), "approval", LATER)[0]
@@ -182,7 +182,7 @@ def test_of_one_that_is_not_the_latest_run_any_more_a_marker_moves_nothing() -> 
         ({"run": 1, **FIELDS, "ended_at": WHEN, "end": LOST}, False),
     ],
 )
-def test_a_late_end_counts_for_a_command_that_was_taken_to_be_lost_and_for_no_send(run: Any, *, over: bool) -> None:
+def test_a_late_end_counts_for_a_lost_command_but_not_for_a_lost_send(run: Any, *, over: bool) -> None:
     assert is_over(run) == over
 
 
@@ -191,7 +191,7 @@ def lost_as(end: str, record: Record) -> Record:
 
 
 @table("phase", PHASES)
-def test_lost_it_leaves_work_that_may_go_on(phase: str) -> None:
+def test_a_lost_send_leaves_an_open_session_in_a_resumable_phase(phase: str) -> None:
     record = record_with(phase=phase, runs=[AT_WORK])
     for end in ENDS:
         after = unchanged(partial(lost_as, end), record)
@@ -202,7 +202,7 @@ def test_lost_it_leaves_work_that_may_go_on(phase: str) -> None:
         assert (after["phase"], after["runs"][-1]["end"]) == (resting.get(phase, phase), LOST)
 
 
-def test_two_are_kept_beside_all_runs_of_hosts() -> None:
+def test_the_newest_two_sends_stay_in_the_record_beside_all_runs_of_hosts() -> None:
     runs: list[Any] = [{"run": 1, "host": "claude-code", "host_agent_id": "a", "ended_at": WHEN, "end": "stopped"}]
     runs += [{**AT_WORK, "run": number, "ended_at": WHEN, "end": RUN_RETURNED} for number in range(2, 2 + MAX_RUNS)]
     runs += [{**AT_WORK, "run": 2 + MAX_RUNS}]
@@ -223,13 +223,13 @@ def test_two_are_kept_beside_all_runs_of_hosts() -> None:
         ([], 11, False),
     ],
 )
-def test_those_of_children_take_no_place(runs: list[dict[str, Any]], age: int, *, at_work: bool) -> None:
+def test_a_send_of_a_child_takes_no_place(runs: list[dict[str, Any]], age: int, *, at_work: bool) -> None:
     now = START + timedelta(minutes=age)
     assert is_at_work(record_with(phase="investigating", runs=runs), now, dead_runs=frozenset()) == at_work
 
 
 @table("text", ["x", "é\x01\n", "\U0001f600"])
-def test_of_an_answer_that_is_too_long_the_beginning_and_the_end_are_stored(text: str) -> None:
+def test_an_answer_that_is_too_long_is_stored_with_its_beginning_and_its_end(text: str) -> None:
     long = answer("BEGIN" + text * (LINE_LIMIT // len(text)) + "END", tool_name="n" * 1000, tool_call_id="c" * 1000)
     shortened = fitted(long)
     number_messages([shortened], 1, 1)

@@ -1,4 +1,4 @@
-"""The state that agents hand each other: whose a key is, and what a delta makes of it."""
+"""Shared state: the scope of each key, and what a delta changes."""
 
 from __future__ import annotations
 
@@ -50,25 +50,25 @@ def test_each_key_goes_where_its_prefix_says_and_nothing_else_changes(
     assert not any(key.startswith(("app:", "user:")) for key in after.get("session_state", {}))
 
 
-def test_null_is_a_value_and_clearing_what_is_not_there_is_none() -> None:
+def test_null_is_a_value_and_clearing_a_missing_key_does_nothing() -> None:
     after = with_delta(OF_APP, Delta({"intent": None}, ["domain_id", "user_id"]), {}, NOW)
     assert after["session_state"] == {"intent": None}
 
 
-def test_an_increment_adds_to_a_whole_number_or_to_nothing() -> None:
+def test_an_increment_adds_to_a_whole_number_or_a_missing_key() -> None:
     assert with_delta(OF_APP, Delta(add={"n": 3}), {}, NOW)["session_state"] == {"user_id": "u1", "n": 3}
     shared = with_shared({"scope": ["kb"], "revision": 4, "state": {"n": 5}}, ("kb",), Delta(add={"n": -2}))
     assert shared == {"scope": ["kb"], "revision": 5, "state": {"n": 3}}
     others: list[Any] = ["1", 1.5, True, None, []]
     for value in others:
-        with pytest.raises(InvalidInput, match=r"user:n: is .*, no whole number to add to"):
+        with pytest.raises(InvalidInput, match=r"user:n: is .*, not a whole number"):
             with_shared(
                 {"scope": ["kb", "u1"], "revision": 1, "state": {"n": value}}, ("kb", "u1"), Delta(add={"n": 1})
             )
 
 
 @table("key", ["", " ", " a", "a ", "app:", "user: a", "x" * 257, "temp:x", "secret:token", "app:temp:x", "app:user:x"])
-def test_what_cannot_be_a_key_or_is_never_stored_is_refused(key: str) -> None:
+def test_an_invalid_key_or_a_key_that_is_never_stored_is_refused(key: str) -> None:
     for delta in ({"set": {key: 1}}, {"unset": [key]}, {"add": {key: 1}}):
         with pytest.raises(InvalidInput):
             Delta.of_document(delta)  # type: ignore[arg-type]  # is JSON
@@ -90,18 +90,18 @@ def test_what_cannot_be_a_key_or_is_never_stored_is_refused(key: str) -> None:
         {"unset": ["a", "a"]},
     ],
 )
-def test_what_is_no_delta_is_refused(document: Any) -> None:
+def test_an_invalid_delta_is_refused(document: Any) -> None:
     with pytest.raises(InvalidInput):
         Delta.of_document(document)
 
 
-def test_without_an_app_there_is_nothing_to_share() -> None:
+def test_a_session_without_an_app_refuses_shared_keys() -> None:
     for key in ("app:x", "user:x"):
         with pytest.raises(InvalidInput, match="belongs to no app"):
             Delta({key: 1}).parts(record_with())
 
 
-def test_where_the_keys_are_listed_no_other_and_no_other_type_may_be_set() -> None:
+def test_if_keys_are_listed_no_other_key_and_no_other_type_can_be_set() -> None:
     types = {"intent": "str", "n": "int", "ratio": "number", "on": "bool", "urls": "list", "more": "dict", "any": "any"}
     values = {"intent": "x", "n": 1, "ratio": 1.5, "on": True, "urls": [], "more": {}, "any": None}
     state = with_delta(OF_APP, Delta({**values, "x:free": 1}), types, NOW)["session_state"]
@@ -118,12 +118,12 @@ def test_where_the_keys_are_listed_no_other_and_no_other_type_may_be_set() -> No
     for key, wrong in wrong_types:
         with pytest.raises(InvalidInput, match=f"{key}: must be"):
             with_delta(OF_APP, Delta({key: wrong}), types, NOW)
-    with pytest.raises(InvalidInput, match=r"url: is not among the keys of the setting state.keys"):
+    with pytest.raises(InvalidInput, match=r"url: is not a key of the setting state.keys"):
         with_delta(OF_APP, Delta({"url": "x"}), types, NOW)
     assert with_delta(OF_APP, Delta(unset=["user_id"]), types, NOW)["session_state"] == {}
 
 
-def test_a_session_of_an_app_has_begun_with_its_first_change_and_others_stay_as_they_are() -> None:
+def test_the_first_change_starts_a_session_of_an_app_and_no_other_session() -> None:
     for app, phase in ((True, "investigating"), (False, "initializing")):
         new = record_with(phase="initializing", resume_ready=False)
         new |= {"app": "kb", "user": "u1"} if app else {}
@@ -131,14 +131,14 @@ def test_a_session_of_an_app_has_begun_with_its_first_change_and_others_stay_as_
     assert with_delta(record_with(phase="approval", app="kb", user="u"), Delta(), {}, NOW)["phase"] == "approval"
 
 
-def test_an_older_revision_and_a_session_that_has_ended_are_refused() -> None:
+def test_a_change_with_a_wrong_revision_or_of_an_ended_session_is_refused() -> None:
     with pytest.raises(RevisionChanged):
         with_delta(OF_APP, Delta({"a": 1}), {}, NOW, OF_APP["revision"] + 1)
     with pytest.raises(SessionFinal):
         with_delta(record_with(phase="completed"), Delta({"a": 1}), {}, NOW)
 
 
-def test_an_app_and_its_user_are_named_together_without_space_around_them() -> None:
+def test_an_app_and_its_user_are_named_together_and_lose_surrounding_space() -> None:
     assert (checked_owner(" kb ", "u 1\n"), checked_owner(None, None)) == (("kb", "u 1"), (None, None))
     for names in (("kb", None), (None, "u"), ("", "u"), ("kb", " "), ("k" * 301, "u")):
         with pytest.raises(InvalidInput):

@@ -1,4 +1,4 @@
-"""The state in one word: the first rule that holds, for every kind of session that there can be."""
+"""The state of a session in one word: the first rule that holds, for every kind of session."""
 
 from __future__ import annotations
 
@@ -60,11 +60,11 @@ CASES: dict[str, tuple[tuple[Any, ...], tuple[Any, ...]]] = {
     "at work": (state(STARTED, last_updated=LATER), ("working", WHEN)),
     "at work and cancelled": (state(STARTED, last_updated=LATER, cancellation=CANCELLED), ("working", WHEN)),
     "at work in approval": (state(STARTED, last_updated=LATER, phase="approval"), ("working", WHEN)),
-    "at work by times that are all ahead": (
+    "at work, and all times are in the future": (
         state({**STARTED, "started_at": AHEAD}, last_updated=AHEAD),
         ("working", AHEAD),
     ),
-    "at work beside a claim": (state(STARTED, CLAIMED, last_updated=LATER), ("working", WHEN)),
+    "at work, and a claim": (state(STARTED, CLAIMED, last_updated=LATER), ("working", WHEN)),
     "claimed": (state(FIRST_CLAIMED, phase="initializing"), ("starting", LATER)),
     "claimed after a run": (state(ended("stopped"), CLAIMED, phase="planning"), ("starting", LATER)),
     "claimed and cancelled": (state(FIRST_CLAIMED, cancellation=CANCELLED), ("starting", LATER)),
@@ -85,11 +85,11 @@ CASES: dict[str, tuple[tuple[Any, ...], tuple[Any, ...]]] = {
         state(ended("stopped"), phase="approval", history=[moved("planning", "approval", LATER)]),
         ("waiting", LATER),
     ),
-    "asked once more": (
+    "asked again": (
         state(ended("stopped"), phase="approval", history=[moved("planning", "approval")]),
         ("waiting", LATER),
     ),
-    "asked, then stopped without a word": (
+    "asked, then a silent stop": (
         state(
             {**STARTED, "end": "stopped"},
             dead=frozenset([1]),
@@ -129,12 +129,12 @@ CASES: dict[str, tuple[tuple[Any, ...], tuple[Any, ...]]] = {
 
 
 @table("name", CASES)
-def test_the_first_rule_that_holds_gives_the_word_and_since_when(name: str) -> None:
+def test_the_first_rule_that_holds_gives_the_state_and_its_time(name: str) -> None:
     found, expected = CASES[name]
     assert found == expected
 
 
-def test_quiet_is_since_the_last_sign_of_life() -> None:
+def test_an_agent_is_quiet_since_its_last_sign_of_life() -> None:
     record = record_with({**STARTED, "started_at": CREATED}, last_updated=CREATED)
     now = START + LIMITS.quiet + timedelta(seconds=1)
     decision = decide("agent-1", record, now, LIMITS, dead_runs=frozenset(), cancellation=None, written_at=None)
@@ -142,14 +142,14 @@ def test_quiet_is_since_the_last_sign_of_life() -> None:
     assert states.state_of(record, decision, alive) == {"state": "quiet", "state_since": CREATED}
 
 
-def test_every_state_is_one_that_a_session_here_has() -> None:
+def test_the_cases_cover_every_state() -> None:
     assert {word for _, (word, _) in CASES.values()} | {"quiet"} == set(states.STATES)
 
 
 @table("phase", PHASES)
 @table("keys", [("approval",), ("denial",), ("approval", "denial")])
-def test_an_answer_is_told_only_where_the_state_says_so_and_only_one(phase: str, keys: tuple[str, ...]) -> None:
-    left: Any = dict.fromkeys(keys, DENIAL)  # whoever writes a record by hand may leave any of them anywhere
+def test_only_one_answer_is_given_and_only_if_the_state_says_so(phase: str, keys: tuple[str, ...]) -> None:
+    left: Any = dict.fromkeys(keys, DENIAL)  # a record that was edited by hand may have either key in any phase
     record = record_with(phase=phase, **left)
 
     word, _ = state(phase=phase, **left)
@@ -179,7 +179,7 @@ END = st.sampled_from([None, *ENDS])
     dead=st.frozensets(st.integers(1, 3)),
     cancellation=st.sampled_from([None, {}, CANCELLED]),
 )
-def test_every_session_has_a_state_and_resumable_ones_never_one_of_work_that_is_over_or_goes_on(
+def test_every_session_has_a_state_and_a_resumable_session_is_at_rest(
     phase: str, ends: list[str | None], keys: Any, dead: frozenset[int], cancellation: Any
 ) -> None:
     runs = [

@@ -1,3 +1,5 @@
+"""Ends that somebody states: the outcome and the texts that are accepted, and a repeated end."""
+
 from __future__ import annotations
 
 from datetime import UTC, datetime
@@ -15,23 +17,23 @@ NOW = datetime(2026, 1, 8, 18, 5, 30, 123456, tzinfo=UTC)
 
 
 @table("outcome", ["approval", "done", "", None])
-def test_an_ending_knows_no_outcome_but_the_three(outcome: Any) -> None:
+def test_an_ending_refuses_an_outcome_other_than_the_three(outcome: Any) -> None:
     with pytest.raises(UnknownOutcome):
         check_ending(outcome, None, None)
 
 
 @table("words", [{"summary": 1}, {"error": ["no"]}])
-def test_an_ending_takes_texts_only(words: dict[str, Any]) -> None:
+def test_an_ending_refuses_a_summary_or_error_that_is_not_text(words: dict[str, Any]) -> None:
     with pytest.raises(InvalidInput):
         check_ending("failed", **{"summary": None, "error": None, **words})
 
 
-def test_an_end_always_has_room_unless_its_texts_are_long() -> None:
+def test_an_end_reserves_room_only_if_its_texts_are_long() -> None:
     assert reserved_for_texts("it broke", "no such host") == reserved_for_texts(None, None) == 0
     assert reserved_for_texts("it broke" * 1000, None) == RESERVED_BYTES
 
 
-def test_an_ending_asked_for_again_leaves_the_very_record_and_another_one_is_refused() -> None:
+def test_repeating_an_end_changes_nothing_and_another_outcome_is_refused() -> None:
     completed = with_ending(record_with(phase="executing"), "completed", NOW, "done")
     assert with_ending(completed, "completed", NOW, "again") is completed
     with pytest.raises(SessionFinal):

@@ -1,4 +1,4 @@
-"""What an agent means to do: a list that only grows, whose entries keep their numbers."""
+"""The todos of a session: adding todos, setting a status, and which values are refused."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_a_todo_is_added_at_the_end_as_pending_and_is_activity() -> None:
     assert changed == {**record, "todos": todos, "last_updated": format_time(LATER)}
 
 
-def test_one_todo_gets_its_status_and_asking_for_it_again_changes_nothing() -> None:
+def test_a_status_changes_one_todo_and_setting_it_again_changes_nothing() -> None:
     record = record_with(todos=TWO)
 
     done = unchanged(lambda one: with_todo_status(one, 2, "completed", LATER), record)
@@ -47,7 +47,7 @@ def test_one_todo_gets_its_status_and_asking_for_it_again_changes_nothing() -> N
     assert with_todo_status(done, 2, "completed", LATER) is done
 
 
-def test_what_a_later_version_or_a_person_added_to_a_todo_is_kept() -> None:
+def test_a_change_of_status_keeps_unknown_keys_of_a_todo() -> None:
     record = record_with(todos=[{**TWO[1], "theirs": 1}])
     assert with_todo_status(record, 1, "in_progress", LATER)["todos"] == [
         {"description": "write", "status": "in_progress", "theirs": 1}
@@ -55,18 +55,18 @@ def test_what_a_later_version_or_a_person_added_to_a_todo_is_kept() -> None:
 
 
 @table(("todos", "number"), [(TWO, 0), (TWO, 3), (TWO, -1), ([], 1)])
-def test_a_todo_that_is_missing_is_named_with_how_many_there_are(todos: list[Any], number: int) -> None:
+def test_a_missing_todo_is_reported_with_its_number_and_the_count(todos: list[Any], number: int) -> None:
     with pytest.raises(NoSuchTodo) as refused:
         with_todo_status(record_with(todos=todos), number, "completed", LATER)
     assert (refused.value.agent_id, refused.value.number, refused.value.count) == ("agent-1", number, len(todos))
 
 
-def test_an_empty_list_leaves_no_key() -> None:
+def test_an_empty_list_removes_the_todos_of_the_record() -> None:
     assert "todos" not in with_todos(record_with(todos=TWO), [], LATER)
     assert with_todos(record_with(), TWO, LATER)["todos"] == TWO
 
 
-def test_a_final_session_takes_only_what_holds_already() -> None:
+def test_a_final_session_accepts_only_a_status_that_already_holds() -> None:
     ended: Record = with_phase(record_with(todos=TWO), "completed", LATER)
 
     assert with_todo_status(ended, 1, "completed", LATER) is ended
@@ -79,13 +79,13 @@ def test_a_final_session_takes_only_what_holds_already() -> None:
 
 
 @table("description", ["", " \n", "x" * (MAX_DESCRIPTION_LENGTH + 1), 5, None])
-def test_what_is_no_description_is_refused(description: object) -> None:
+def test_an_invalid_description_is_refused(description: object) -> None:
     with pytest.raises(InvalidInput) as refused:
         check_description(description)
     assert refused.value.where == "description"
 
 
-def test_a_description_may_be_any_text_of_that_length() -> None:
+def test_a_description_may_be_any_text_up_to_the_limit() -> None:
     text = "line\nü" + "x" * (MAX_DESCRIPTION_LENGTH - 6)
     assert check_description(text) == text
 

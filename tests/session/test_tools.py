@@ -1,4 +1,4 @@
-"""The filter of tools: (requested and available) - blocked, and what every list above a session must have."""
+"""The filter of tools: (requested and available) - blocked, and the lists of the sessions above."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def session(agent_id: str, name: str = "x") -> Record:
     return record_with() | {"agent_id": agent_id, "agent_name": name}
 
 
-def test_what_is_requested_and_available_is_allowed() -> None:
+def test_a_requested_tool_is_allowed_if_it_is_available() -> None:
     assert chosen_tools(["execute_command", "cat"], ["execute_command"], RULES) == {
         "allowed": ["execute_command"],
         "blocked": [],
@@ -41,7 +41,7 @@ def test_what_is_requested_and_available_is_allowed() -> None:
     }
 
 
-def test_what_is_always_blocked_is_so_even_where_it_is_available() -> None:
+def test_the_always_blocked_tools_are_blocked_even_if_they_are_available() -> None:
     requested = [DELEGATE, SEND_FILE, "cat"]
     assert chosen_tools(requested, requested, RULES) == {
         "allowed": ["cat"],
@@ -52,19 +52,19 @@ def test_what_is_always_blocked_is_so_even_where_it_is_available() -> None:
 
 
 @table(("available", "shown"), [(["rm", "ls"], "requested: cat; available: rm, ls"), ([], "available: none")])
-def test_where_nothing_is_left_the_error_names_both_lists(available: list[str], shown: str) -> None:
+def test_if_no_tool_is_left_the_error_names_both_lists(available: list[str], shown: str) -> None:
     with pytest.raises(NoToolsLeft, match=shown) as raised:
         chosen_tools(["cat"], available, RULES)
     assert (raised.value.requested, raised.value.available) == (("cat",), (*available,))
 
 
-def test_where_all_tools_are_there_only_blocked_ones_can_leave_nothing() -> None:
+def test_requesting_only_blocked_tools_is_refused_even_if_all_are_available() -> None:
     with pytest.raises(NoToolsLeft, match="available: all"):
         chosen_tools(["Bash"], None, ToolRules(["Bash"]))
 
 
 @table("names", [[], ["a", ""], [" a"], ["a\nb"], ["a,b"], [1], "Bash", ["x" * 201], map(str, range(501))])
-def test_a_list_that_is_empty_or_has_what_is_no_name_is_refused(names: Any) -> None:
+def test_an_empty_list_or_a_list_with_an_invalid_name_is_refused(names: Any) -> None:
     with pytest.raises(InvalidInput):
         chosen_tools(names, None, RULES)
 
@@ -73,7 +73,7 @@ NAMES = st.lists(st.sampled_from(["a", "b", "c", "d", DELEGATE, SEND_FILE]), max
 
 
 @given(NAMES, NAMES, NAMES, st.lists(NAMES, max_size=3))
-def test_the_filter_is_the_documents_set_in_the_order_of_the_request(
+def test_the_filter_gives_the_documented_set_in_the_order_of_the_request(
     requested: list[str], available: list[str], blocked: list[str], above: list[list[str]]
 ) -> None:
     rules = ToolRules(blocked)
@@ -92,7 +92,7 @@ def test_the_filter_is_the_documents_set_in_the_order_of_the_request(
         assert may_use(name, [created, *sessions], rules)["allowed"] == (name in wanted)
 
 
-def test_each_list_above_narrows_what_an_agent_may_use_and_the_first_that_lacks_the_tool_is_named() -> None:
+def test_each_list_above_narrows_the_tools_and_the_reason_names_the_list_without_the_tool() -> None:
     own, above = limited("own", "Read", "Bash", "Grep"), limited("above", "Grep", "Read")
     rules = ToolRules(["Grep"])
     assert may_use("Bash", [own, above], rules) == {
@@ -108,40 +108,40 @@ def test_each_list_above_narrows_what_an_agent_may_use_and_the_first_that_lacks_
     assert answer["reason"] == "Grep is not among the tools that the setting limits.tools gives Planner"
 
 
-def test_without_a_list_an_agent_may_use_whatever_is_not_blocked() -> None:
+def test_without_a_list_an_agent_may_use_every_tool_that_is_not_blocked() -> None:
     answer = may_use("anything", [session("free")], RULES)
     assert (answer["allowed"], answer["usable_tools"]) == (True, None)
 
 
 NO_NAMES: list[tuple[Any, str]] = [
-    ("", "empty"),
-    (" ", "a blank"),
-    ("a b", "a blank"),
-    ("a,b", "a comma"),
-    ("a ", "a blank"),
-    (" a", "a blank"),
-    ("a\n", "a blank"),
-    ("\x1b[1m", "a character that cannot be shown"),
-    ("\u202ea", "a character that cannot be shown"),
-    ("x" * 201, "more than 200 characters"),
-    ("\ud800", "a character that cannot be shown"),
-    (None, "no text"),
-    (3, "no text"),
-    (["a"], "no text"),
+    ("", "it is empty"),
+    (" ", "it has white space"),
+    ("a b", "it has white space"),
+    ("a,b", "it has a comma"),
+    ("a ", "it has white space"),
+    (" a", "it has white space"),
+    ("a\n", "it has white space"),
+    ("\x1b[1m", "it has a character that cannot be shown"),
+    ("\u202ea", "it has a character that cannot be shown"),
+    ("x" * 201, "it has more than 200 characters"),
+    ("\ud800", "it has a character that cannot be shown"),
+    (None, "it is not a text"),
+    (3, "it is not a text"),
+    (["a"], "it is not a text"),
 ]
 
 
 @table(("name", "why"), NO_NAMES)
 @table("rules", [RULES, ToolRules(by_type={"x": ("a", "a b", "")})])
-def test_what_cannot_be_on_a_list_is_none_that_an_agent_may_use(name: Any, why: str, rules: ToolRules) -> None:
+def test_an_agent_may_not_use_a_tool_with_an_invalid_name(name: Any, why: str, rules: ToolRules) -> None:
     for records in ([session("own")], [limited("own", "a")], [session("own"), limited("above", "a")]):
         answer = may_use(name, records, rules)
         assert (answer["allowed"], answer["tool"]) == (False, name)
-        said = f"{shorten(repr(name))} can be the name of no tool ({why}): type it as its client does"
+        said = f"{shorten(repr(name))} cannot be the name of a tool ({why}): type the name as its client does"
         assert answer["reason"] == said
 
 
-def test_the_list_of_its_type_limits_a_new_agent_too() -> None:
+def test_the_tool_list_of_its_type_also_limits_a_new_agent() -> None:
     rules = ToolRules(by_type={"explore": ("Read",)})
     choice = chosen_tools(["Read", "Bash"], None, rules, agent_name="Explore")
     assert (choice["allowed"], choice["unavailable"]) == (["Read"], ["Bash"])
@@ -161,7 +161,7 @@ def test_the_largest_list_leaves_room_in_the_record_for_the_end_of_the_work() ->
     assert (ended["phase"], ended["allowed_tools"]) == ("completed", allowed)
 
 
-def test_what_stands_in_a_list_and_is_no_name_is_no_tool_that_may_be_used() -> None:
+def test_an_invalid_name_in_a_list_is_not_a_usable_tool() -> None:
     odd = ["Read,Bash", "", " ", "Read ", "two words", "x" * (LONGEST_NAME + 1), "a\x1b"]
     answer = may_use("Read", [limited("one", "Read", *odd), limited("two", *odd, "Read")], RULES)
     assert (answer["allowed"], answer["usable_tools"]) == (True, ["Read"])

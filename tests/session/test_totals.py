@@ -1,4 +1,4 @@
-"""Many sessions together: the same in any order, ranks that are lengths there are, and numbers JSON can hold."""
+"""The totals of many sessions: the same in any order, rates, ranks, and numbers that JSON can hold."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def total(sessions: Any) -> Any:
 
 
 @given(SESSIONS)
-def test_each_session_counts_once_and_no_order_and_no_number_changes_that(sessions: Any) -> None:
+def test_each_session_counts_once_in_any_order_and_with_any_numbers(sessions: Any) -> None:
     found = total(sessions)
 
     assert found == total(sessions[::-1])
@@ -63,7 +63,7 @@ def test_each_session_counts_once_and_no_order_and_no_number_changes_that(sessio
 
 
 @given(SESSIONS)
-def test_a_rate_is_there_where_there_is_something_to_divide_by(sessions: Any) -> None:
+def test_a_rate_is_given_only_if_there_is_something_to_divide_by(sessions: Any) -> None:
     found = total(sessions)
 
     assert {"shares", "success_rate"} & found.keys() == ({"shares", "success_rate"} if found["ended"] else set())
@@ -74,7 +74,7 @@ def test_a_rate_is_there_where_there_is_something_to_divide_by(sessions: Any) ->
 
 
 @given(st.lists(st.integers(0, 20), min_size=1), st.integers(1, 100))
-def test_a_rank_is_the_shortest_length_within_which_so_many_are(lengths: list[int], percent: int) -> None:
+def test_the_nearest_rank_is_the_shortest_length_that_covers_the_percentage(lengths: list[int], percent: int) -> None:
     found = nearest_rank(Counter(lengths), percent)
 
     assert found == sorted(lengths)[ceil(len(lengths) * percent / 100) - 1]

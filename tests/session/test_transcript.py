@@ -1,4 +1,4 @@
-"""A message and its line: what is accepted, what is refused and by which error, and how messages are numbered."""
+"""Messages and their lines: which are accepted or refused, and how messages are numbered."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ def test_a_message_has_the_keys_that_are_known_and_no_other() -> None:
 
 
 @table("role", ["system", "user", "assistant", "tool"])
-def test_each_of_the_four_roles_is_one(role: str) -> None:
+def test_each_of_the_four_roles_is_accepted(role: str) -> None:
     assert new_message(role, "", NOW)["role"] == role
 
 
 @table("role", ["", "User", "human", None, 1])
-def test_no_other_role_is_and_the_error_lists_them(role: Any) -> None:
+def test_any_other_role_is_refused_and_the_error_lists_the_four(role: Any) -> None:
     with pytest.raises(BadArgument, match="role") as refused:
         new_message(role, "", NOW)
     assert refused.value.hint == "must be one of system, user, assistant, tool"
@@ -66,7 +66,7 @@ def test_no_other_role_is_and_the_error_lists_them(role: Any) -> None:
         ({"content": "", "tokens": True}, "tokens"),
     ],
 )
-def test_a_key_of_another_kind_is_refused_and_named(words: Any, where: str) -> None:
+def test_a_value_of_the_wrong_type_is_refused_and_its_key_is_named(words: Any, where: str) -> None:
     with pytest.raises(InvalidInput) as refused:
         new_message("user", words.pop("content"), NOW, **words)
     assert refused.value.where == where
@@ -89,7 +89,7 @@ def test_a_text_that_could_not_be_read_back_is_refused(content: str) -> None:
         number_messages([new_message("user", content, NOW)], 1, 1)
 
 
-def test_a_line_of_the_limit_is_taken_and_one_byte_more_is_not() -> None:
+def test_a_line_at_the_limit_is_accepted_and_one_byte_more_is_refused() -> None:
     [empty] = number_messages([new_message("user", "", NOW)], 1, 1)[1].splitlines(keepends=True)
     room = LINE_LIMIT - len(empty)
 
@@ -103,14 +103,14 @@ def test_a_line_of_the_limit_is_taken_and_one_byte_more_is_not() -> None:
     assert "file" in refused.value.hint
 
 
-def test_a_commit_over_the_limit_is_refused_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_commit_over_the_limit_is_refused_with_a_hint(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(transcript, "COMMIT_LIMIT", 1000)
     messages = [new_message("user", "x" * 100, NOW)] * 10
 
-    with pytest.raises(TooLarge, match="at once") as refused:
+    with pytest.raises(TooLarge, match="one addition to the transcript") as refused:
         number_messages(messages, 1, 1)
 
-    assert refused.value.hint == "add it in several parts"
+    assert refused.value.hint == "add the messages in several parts"
 
 
 @table(
@@ -126,29 +126,29 @@ def test_a_commit_over_the_limit_is_refused_with_what_to_do(monkeypatch: pytest.
         (b"\0\0", "line 1 column 1"),
     ],
 )
-def test_a_line_that_is_no_message_is_refused_and_the_error_says_where(data: bytes, where: str) -> None:
+def test_a_line_that_is_not_a_message_is_refused_with_the_place_of_the_fault(data: bytes, where: str) -> None:
     with pytest.raises(InvalidInput) as refused:
         decode_message(data)
     assert refused.value.where == where
 
 
-def test_keys_of_a_later_version_are_kept() -> None:
+def test_keys_of_a_later_version_are_read() -> None:
     assert decode_message(line(reasoning="hm"))["reasoning"] == "hm"  # type: ignore[typeddict-item]  # of a later version
 
 
-def test_a_record_without_a_transcript_has_no_committed_byte_and_no_number_and_is_in_its_first_turn() -> None:
+def test_a_record_without_a_transcript_has_no_bytes_no_messages_and_is_in_turn_1() -> None:
     assert (committed_bytes(record_with()), last_seq(record_with()), current_turn(record_with())) == (0, 0, 1)
     called = record_with(transcript_bytes=12, last_seq=7, turns=3)
     assert (committed_bytes(called), last_seq(called), current_turn(called)) == (12, 7, 4)
 
 
-def test_a_message_is_activity_of_the_work_and_nothing_else() -> None:
+def test_a_message_changes_only_the_time_of_the_last_activity() -> None:
     before = record_with()
     later = NOW + timedelta(hours=1)
     after = {**before, "last_updated": "2026-01-08T19:05:30.123456Z"}
     assert unchanged(lambda record: with_message(record, later), before) == after
 
 
-def test_what_is_final_takes_no_message() -> None:
+def test_a_final_session_refuses_a_message() -> None:
     with pytest.raises(SessionFinal):
         with_message(record_with(phase="completed"), NOW)

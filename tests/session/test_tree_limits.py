@@ -1,4 +1,4 @@
-"""How deep a tree may grow, and which children of a session take a place."""
+"""How deep a tree of sessions may be, and which children of a session take a place."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_a_child_may_be_as_deep_as_the_limit_and_no_deeper(depth: int, most: int
     assert (refused.value.depth, refused.value.max_depth) == (depth + 1, 8 if most is None else most)
 
 
-def test_of_all_limits_above_the_narrowest_holds_also_one_that_nobody_inherited() -> None:
+def test_the_narrowest_depth_limit_above_holds_even_if_nobody_inherited_it() -> None:
     parent: Any = {**record_with(), "max_depth": 7}
     adopter: Any = {**record_with(), "max_depth": 3}
     assert check_depth(parent, {"a": record_with(), "b": adopter}) == 3
@@ -47,7 +47,7 @@ def test_of_all_limits_above_the_narrowest_holds_also_one_that_nobody_inherited(
         check_depth(parent, {"a": record_with(), "b": adopter, "gone": None})
 
 
-def test_l19_of_five_places_the_sixth_is_refused() -> None:
+def test_l19_a_sixth_child_at_work_is_refused() -> None:
     check_free_place("agent-1", list("abcd"))
     with pytest.raises(TooManyChildren) as refused:
         check_free_place("agent-1", list("abcde"))
@@ -69,7 +69,7 @@ def test_l19_of_five_places_the_sixth_is_refused() -> None:
         ([ENDED, {"run": 2, "claimed_at": LATELY}], {}, True),
     ],
 )
-def test_a_child_takes_a_place_while_somebody_works_on_it_or_is_about_to(
+def test_a_child_takes_a_place_while_an_agent_works_on_it_or_is_about_to(
     runs: list[dict[str, Any]], changed: dict[str, Any], *, takes_place: bool
 ) -> None:
     assert is_at_work(record_with(*runs, **changed), NOW, dead_runs=frozenset()) is takes_place

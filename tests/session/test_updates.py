@@ -1,3 +1,5 @@
+"""Updates of a record: moves, history, errors, metadata, ends, revisions and answers."""
+
 from __future__ import annotations
 
 from datetime import timedelta
@@ -39,7 +41,7 @@ if TYPE_CHECKING:
 
 
 def record_in(phase: str, **changed: Any) -> Record:
-    """A record that was put into ``phase`` without any history, with some keys changed."""
+    """A record in ``phase``, without history, with some keys changed."""
     record: Any = {**new_record("agent-1", "Explore", "general", {}, START), "phase": phase, **changed}
     return decode(encode(record), "agent-1")
 
@@ -48,7 +50,7 @@ LEGAL = [(one, other) for one in OPEN for other in OPEN if other in MOVES[one] a
 
 
 @table(("one", "other"), LEGAL)
-def test_a_move_sets_the_phase_its_readiness_and_one_entry_of_history(one: str, other: str) -> None:
+def test_a_move_sets_the_phase_and_resume_ready_and_adds_one_history_entry(one: str, other: str) -> None:
     record = record_in(one, resume_ready=one in RESUMABLE)
     assert unchanged(lambda record: with_phase(record, other, LATER), record) == {
         **record,
@@ -67,7 +69,7 @@ def test_a_move_that_the_table_lacks_is_refused(one: str, other: str) -> None:
 
 @table("phase", OPEN)
 @table("ready", [True, False])
-def test_the_same_phase_again_is_a_heartbeat_that_leaves_history_and_readiness(phase: str, ready: bool) -> None:  # noqa: FBT001
+def test_setting_the_same_phase_is_a_heartbeat_and_keeps_history_and_resume_ready(phase: str, ready: bool) -> None:  # noqa: FBT001
     record = record_in(phase, resume_ready=ready)
     assert with_phase(record, phase, LATER) is record
     assert with_next_revision(with_activity(with_phase(record, phase, LATER), LATER)) == {
@@ -77,7 +79,7 @@ def test_the_same_phase_again_is_a_heartbeat_that_leaves_history_and_readiness(p
     }
 
 
-def test_a_move_switches_a_readiness_set_by_hand_back() -> None:
+def test_a_move_resets_a_resume_ready_that_was_set_by_hand() -> None:
     off = with_resume_ready(record_in("planning", resume_ready=True), ready=False)
     assert with_phase(off, "approval", LATER)["resume_ready"] is True
 
@@ -88,16 +90,16 @@ _ENTRIES = [moved("planning", "approval", THEN), moved("approval", "planning", T
 @table(
     ("kept", "dropped", "kept_then", "dropped_then"),
     [
-        (0, None, 1, None),  # the first
+        (0, None, 1, None),  # the first move
         (198, None, 199, None),  # 199 fit
         (199, None, 200, None),  # 200 fit
-        (200, None, 200, 1),  # the oldest gives way to the 201st
-        (200, 1, 200, 2),  # and the next oldest after that
-        (199, 7, 200, 7),  # what was dropped stays counted
-        (300, None, 200, 101),  # a longer one made elsewhere is cut
+        (200, None, 200, 1),  # the 201st replaces the oldest
+        (200, 1, 200, 2),  # the 202nd replaces the next oldest
+        (199, 7, 200, 7),  # dropped moves stay counted
+        (300, None, 200, 101),  # a longer history of another program is cut
     ],
 )
-def test_the_newest_200_moves_are_kept_and_the_others_counted(
+def test_the_newest_200_moves_stay_and_the_dropped_ones_are_counted(
     kept: int, dropped: int | None, kept_then: int, dropped_then: int | None
 ) -> None:
     old = [{**_ENTRIES[0], "number": number} for number in range(kept)]
@@ -136,8 +138,8 @@ def test_last_updated_goes_backwards_only_from_more_than_five_minutes_in_the_fut
     ("old", "new", "merged"),
     [
         ({}, {"a": 1}, {"a": 1}),  # a first key
-        ({"a": 1, "b": 2}, {"a": 3}, {"a": 3, "b": 2}),  # an equal key is replaced in its place
-        ({"a": {"x": 1}}, {"a": {"y": 2}}, {"a": {"y": 2}}),  # and replaced whole, not merged deeply
+        ({"a": 1, "b": 2}, {"a": 3}, {"a": 3, "b": 2}),  # an equal key is replaced at its place
+        ({"a": {"x": 1}}, {"a": {"y": 2}}, {"a": {"y": 2}}),  # it is replaced whole, not merged deeply
         ({"a": [1]}, {"a": None}, {"a": None}),  # null is a value
         ({"a": 1}, {}, {"a": 1}),  # nothing new
     ],
@@ -150,7 +152,7 @@ def test_metadata_is_merged_one_level_deep(old: dict[str, Any], new: dict[str, A
 
 
 @table("count", [0, 2, 3, 100])
-def test_an_error_is_counted_and_the_latest_kept(count: int) -> None:
+def test_an_error_is_counted_and_the_latest_one_is_stored(count: int) -> None:
     earlier = {"message": "older", "timestamp": THEN} if count else None
     record = record_in("executing", error_count=count, last_error=earlier)
     assert unchanged(lambda record: with_error(record, "boom", LATER), record) == {
@@ -215,7 +217,7 @@ def test_a_session_finalized_before_it_began_took_no_time() -> None:
 
 @table("final", OUTCOMES)
 @table("phase", RESUMABLE)
-def test_a_rejudged_end_is_taken_away_and_the_way_back_is_in_the_history(final: str, phase: str) -> None:
+def test_a_rejudged_end_is_removed_and_the_move_back_is_in_the_history(final: str, phase: str) -> None:
     ended = with_phase(record_in("planning"), final, START, "applied")
     reopened = {
         key: value for key, value in ended.items() if key not in {"finalized_at", "duration_seconds", "summary"}
@@ -245,9 +247,9 @@ def test_an_end_rejudged_as_an_end_has_the_new_time_and_no_old_summary(final: st
 @table(
     ("phase", "then", "ending"),
     [
-        ("approval", "approval", {}),  # a pause that stays one changes nothing
+        ("approval", "approval", {}),  # the same pause changes nothing
         ("approval", "planning", {}),  # a pause in another phase
-        ("approval", "completed", {"finalized_at": WHEN, "duration_seconds": 240.0}),  # a pause that was an end
+        ("approval", "completed", {"finalized_at": WHEN, "duration_seconds": 240.0}),  # an end
     ],
 )
 def test_a_pause_can_be_rejudged_as_well(phase: str, then: str, ending: dict[str, Any]) -> None:
@@ -262,25 +264,25 @@ def test_a_pause_can_be_rejudged_as_well(phase: str, then: str, ending: dict[str
 
 
 @table("revision", [0, 1, 41])
-def test_every_write_is_one_revision_on(revision: int) -> None:
+def test_every_write_increases_the_revision_by_one(revision: int) -> None:
     record = record_in("planning", revision=revision)
     assert unchanged(with_next_revision, record) == {**record, "revision": revision + 1}
 
 
 @table("asked", [None, 5])
-def test_a_write_nobody_came_before_may_go_on(asked: int | None) -> None:
+def test_a_write_with_the_current_revision_or_none_is_accepted(asked: int | None) -> None:
     check_revision(record_in("planning", revision=5), asked)
 
 
 @table("asked", [0, 4, 6])
-def test_a_write_somebody_came_before_is_a_conflict(asked: int) -> None:
+def test_a_write_with_another_revision_is_a_conflict(asked: int) -> None:
     with pytest.raises(RevisionChanged) as caught:
         check_revision(record_in("planning", revision=5), asked)
     assert (caught.value.agent_id, caught.value.asked, caught.value.actual) == ("agent-1", asked, 5)
 
 
 @table("phase", PHASES)
-def test_final_is_final(phase: str) -> None:
+def test_a_change_of_a_final_session_is_refused(phase: str) -> None:
     if phase not in OUTCOMES:
         check_open(record_in(phase))
         return
@@ -289,7 +291,7 @@ def test_final_is_final(phase: str) -> None:
     assert (caught.value.agent_id, caught.value.phase) == ("agent-1", phase)
 
 
-def test_a_record_of_our_schema_may_be_rewritten() -> None:
+def test_a_record_of_the_current_schema_may_be_rewritten() -> None:
     check_writable(record_in("completed"))
 
 
@@ -317,7 +319,7 @@ _STEPS: st.SearchStrategy[Change] = st.one_of(
 
 
 @given(st.lists(st.tuples(_STEPS, st.integers(-3600, 3600)), max_size=12))
-def test_whatever_is_done_to_a_record_it_can_be_written_and_read_back(steps: list[tuple[Change, int]]) -> None:
+def test_a_record_can_be_written_and_read_back_after_any_changes(steps: list[tuple[Change, int]]) -> None:
     record, now = record_in("initializing", later=["keys", {"are": "kept"}]), START
     for change, seconds in steps:
         now += timedelta(seconds=seconds)
@@ -336,7 +338,7 @@ answers = table("key", KEYS)
 
 
 @answers
-def test_an_answer_keeps_the_work_where_it_waits_and_replaces_the_other(key: AnswerKey) -> None:
+def test_an_answer_keeps_the_phase_and_replaces_an_earlier_answer(key: AnswerKey) -> None:
     record = record_in("approval", resume_ready=True)
     for earlier in KEYS:
         told = with_answer(record, earlier, "before", START, "python")
@@ -348,7 +350,7 @@ def test_an_answer_keeps_the_work_where_it_waits_and_replaces_the_other(key: Ans
 
 
 @answers
-def test_who_goes_on_is_told_of_no_answer_that_a_later_one_replaced(key: AnswerKey) -> None:
+def test_only_the_latest_answer_names_the_run_that_it_follows(key: AnswerKey) -> None:
     record = record_in("approval", runs=[{"run": 1, "started_at": WHEN}])
     for earlier in KEYS:
         told = with_answer(record, earlier, "before", START, "command")
@@ -358,14 +360,14 @@ def test_who_goes_on_is_told_of_no_answer_that_a_later_one_replaced(key: AnswerK
 
 @answers
 @table("phase", [phase for phase in MOVES["approval"] if phase != "approval"])
-def test_an_answer_is_over_with_the_next_move(phase: str, key: AnswerKey) -> None:
+def test_the_next_move_removes_the_answer(phase: str, key: AnswerKey) -> None:
     record = with_answer(record_in("approval"), key, "too dear", START, "command")
     moved = {**with_phase(record_in("approval"), phase, LATER), "answers": record["answers"]}
     assert unchanged(lambda record: with_phase(record, phase, LATER), record) == moved
 
 
 @answers
-def test_an_answer_outlasts_a_heartbeat_and_is_over_when_the_work_asks_again(key: AnswerKey) -> None:
+def test_an_answer_outlasts_a_heartbeat_and_can_be_removed(key: AnswerKey) -> None:
     record = with_answer(record_in("approval"), key, "too dear", START, "command")
     assert with_phase(record, "approval", LATER) is record
     assert unchanged(without_answer, record) == {**record_in("approval"), "answers": record["answers"]}
@@ -373,7 +375,7 @@ def test_an_answer_outlasts_a_heartbeat_and_is_over_when_the_work_asks_again(key
     assert without_answer(plain) is plain
 
 
-def test_the_newest_twenty_answers_are_kept_with_the_beginning_of_their_notes() -> None:
+def test_the_newest_20_answers_stay_with_the_first_1000_characters_of_their_notes() -> None:
     record = record_in("approval")
     for number in range(30):
         record = with_answer(record, "approval", f"{number} " + "x" * 2000, LATER, "command")

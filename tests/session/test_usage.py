@@ -1,4 +1,4 @@
-"""What agents used: each run counts once in the sum of its record, whatever is counted again or dropped."""
+"""What agents used: each run counts once in the sum of its record, even if it is counted again or dropped."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def record_of(*runs: dict[str, Any], **keys: Any) -> Any:
     return {**made, "runs": [{"run": number, **run} for number, run in enumerate(runs, 1)], **keys}
 
 
-def test_the_sum_of_a_record_has_each_run_once_however_often_it_is_counted() -> None:
+def test_each_run_counts_once_in_the_sum_however_often_it_is_counted() -> None:
     record = record_of({}, {})
     for number, counted in [(1, 5), (2, 7), (1, 5), (2, 9), (1, 6)]:
         record = with_consumed(record, number, {"consumed": {"output_tokens": counted, "tool_uses": 1}})
@@ -37,7 +37,7 @@ def test_the_sum_of_a_record_has_each_run_once_however_often_it_is_counted() -> 
     assert [run["consumed"]["output_tokens"] for run in record["runs"]] == [6, 9]
 
 
-def test_counting_again_what_is_known_leaves_the_record_itself() -> None:
+def test_counting_known_usage_again_leaves_the_record_unchanged() -> None:
     record = with_consumed(record_of({}), 1, {"consumed": {"output_tokens": 5}, "model": "m-1"})
 
     assert with_consumed(record, 1, {"consumed": {"output_tokens": 5}, "model": "m-1"}) is record
@@ -57,7 +57,7 @@ def test_the_sum_stays_right_when_runs_are_dropped() -> None:
     assert with_consumed(trimmed, 1, {"consumed": {"output_tokens": 9}}) is trimmed
 
 
-def test_the_model_that_the_host_reported_stays_and_another_only_fills_the_gap() -> None:
+def test_the_model_that_the_host_reported_takes_precedence_over_any_other() -> None:
     reported = with_reported_usage(record_of({}), {"run": 1}, {"model": "m-1[1m]"})
     counted = with_consumed(record_of({}), 1, {"consumed": {"output_tokens": 5}, "model": "m-1"})
 
@@ -83,7 +83,7 @@ def test_a_sum_that_the_host_made_itself_counts_as_consumed() -> None:
     assert (record["usage"], record["runs"][0]["consumed"]) == ({"total_tokens": 9}, {"total_tokens": 9})
 
 
-def test_a_figure_that_nobody_told_is_absent() -> None:
+def test_a_figure_that_nobody_reported_is_absent() -> None:
     assert add_usage({"input_tokens": 1}, {"output_tokens": 2}, {}) == {"input_tokens": 1, "output_tokens": 2}
     assert add_usage({}, {}, {"output_tokens": 2}) == {}
     assert add_usage({"output_tokens": 1}, {}, {"output_tokens": 2}) == {"output_tokens": 0}
@@ -95,7 +95,7 @@ def test_a_figure_that_nobody_told_is_absent() -> None:
     }
 
 
-def test_figures_that_were_made_up_leave_a_sum_that_can_be_written() -> None:
+def test_a_sum_stops_at_the_largest_number_that_can_be_written() -> None:
     most = (1 << 63) - 1
     record = record_of({}, usage={"input_tokens": most})
 
@@ -105,7 +105,7 @@ def test_figures_that_were_made_up_leave_a_sum_that_can_be_written() -> None:
     assert with_total_tokens({"input_tokens": most, "output_tokens": 1})["total_tokens"] == most
 
 
-def test_only_runs_that_have_ended_and_were_not_counted_are_to_be_counted() -> None:
+def test_only_ended_runs_without_a_count_are_uncounted_runs() -> None:
     ended = {"ended_at": ENDED, "end": "stopped"}
     record = record_of({**ended, "consumed": {}}, ended, {"end": "stopped"}, {})
 

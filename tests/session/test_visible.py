@@ -1,6 +1,6 @@
-"""What is shown of a text: nothing that a terminal obeys, nothing that nobody sees, and all that somebody reads."""
+"""Text for a terminal: no control characters, no invisible characters, and all readable text."""
 
-# ruff: noqa: RUF001  # letters of other scripts are what is tested
+# ruff: noqa: RUF001  # the tests need letters of other scripts
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 SEEN_AROUND_DIGITS = frozenset(map(chr, (*range(0x600, 0x606), 0x6DD, 0x70F, 0x890, 0x891, 0x8E2, 0x110BD, 0x110CD)))
-"""Of the format characters those that have a form of their own (Prepended_Concatenation_Mark of Unicode)."""
+"""Format characters that are visible (Prepended_Concatenation_Mark of Unicode)."""
 
 IGNORED = (
     *(range(0x34F, 0x350), range(0x115F, 0x1161), range(0x17B4, 0x17B6), range(0x180B, 0x1810), range(0x2065, 0x2066)),
     *(range(0x3164, 0x3165), range(0xFE00, 0xFE10), range(0xFFA0, 0xFFA1), range(0xFFF0, 0xFFF9)),
     *(range(0x13430, 0x13440), range(0xE0000, 0xE1000)),
 )
-"""What else Unicode shows nothing for (Default_Ignorable_Code_Point), assigned or not; and format characters that are
-newer than some interpreters."""
+"""Other invisible code points (Default_Ignorable_Code_Point of Unicode), assigned or not; and format characters that
+some interpreters do not know yet."""
 
 UNSEEN_OF_OTHER_KINDS = frozenset(chr(code) for codes in IGNORED for code in codes)
 
@@ -52,7 +52,7 @@ IN_USE = (0, 1, 14)
 @pytest.mark.parametrize(
     "planes", [IN_USE, pytest.param([plane for plane in PLANES if plane not in IN_USE], marks=pytest.mark.slow)]
 )
-def test_of_all_code_points_exactly_those_that_nobody_sees_are_taken_out(planes: Sequence[int]) -> None:
+def test_only_invisible_characters_are_removed_and_controls_become_blanks(planes: Sequence[int]) -> None:
     codes = (code for plane in planes for code in range(plane << 16, (plane + 1) << 16))
     chars = [chr(code) for code in codes if chr(code) != "|"]
 
@@ -81,7 +81,7 @@ def tags(text: str) -> str:
         ("\U0001f3f4\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f", "\U0001f3f4"),  # England
     ],
 )
-def test_what_nobody_sees_is_taken_out(text: str, shown: str) -> None:
+def test_invisible_characters_are_removed(text: str, shown: str) -> None:
     assert visible(text) == shown
 
 
@@ -103,11 +103,11 @@ def test_what_nobody_sees_is_taken_out(text: str, shown: str) -> None:
         "naïve e\u0301 \u00a0 \u2003 \U000f0000",
     ],
 )
-def test_what_somebody_reads_stays_whole(text: str) -> None:
+def test_readable_text_stays_whole(text: str) -> None:
     assert visible(text) == text
 
 
-def test_tabs_and_line_feeds_stay_but_for_text_on_one_line() -> None:
+def test_tabs_and_line_feeds_stay_except_in_a_single_line() -> None:
     text = "one\r\n\ttwo\x0b\x1b[31m\u2028 three\u200b"
 
     assert visible(text) == "one \n\ttwo  [31m  three"
@@ -116,12 +116,12 @@ def test_tabs_and_line_feeds_stay_but_for_text_on_one_line() -> None:
 
 
 @given(st.text(st.one_of(st.characters(), st.sampled_from("\u200c\u200d\ufe0f\u200b\u20e3\U000e0041😀❤1یक्"))))
-def test_what_is_shown_is_shown_as_it_is_the_next_time(text: str) -> None:
+def test_visible_text_stays_the_same_when_it_is_made_visible_again(text: str) -> None:
     assert visible(visible(text)) == visible(text)
 
 
 @given(st.text(st.characters()))
-def test_what_is_seen_is_never_changed(text: str) -> None:
+def test_visible_characters_are_never_changed(text: str) -> None:
     def seen(text: str) -> str:
         return "".join(map(expected, text))
 

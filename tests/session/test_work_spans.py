@@ -1,4 +1,4 @@
-"""When a session worked: what of its record is work, and how much of a span that is."""
+"""When a session worked: which times in its record are work, and how much of a span they fill."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NOON = datetime(2026, 1, 8, 12, tzinfo=UTC)
 
 
 def at(minute: float) -> str:
-    """So many minutes after noon, as a record has it; the session is created at noon."""
+    """A time so many minutes after noon, when the session is created."""
     return format_time(NOON + timedelta(minutes=minute))
 
 
@@ -51,7 +51,7 @@ def overlap(
     live: Mapping[int, float] | None = None,
     written: Mapping[int, float] | None = None,
 ) -> Any:
-    """The minutes and the share, as exact as they are given; whether it may be more; None for no overlap."""
+    """The minutes, the share, and whether they may be more; None for no overlap."""
     at_work = {number: NOON + timedelta(minutes=minute) for number, minute in (live or {}).items()}
     wrote = {number: NOON + timedelta(minutes=minute) for number, minute in (written or {}).items()}
     moment, asked = NOON + timedelta(minutes=now), span(start, end)
@@ -78,7 +78,7 @@ CLAIM = {"claimed_at": at(10)}
         (TWO, (10, 20), (10, 1.0)),
         (TWO, (12, 16), (4, 1.0)),
         (TWO, (15, 45), (10, 1 / 3)),
-        (TWO, (20, 40), None),  # it waited for an approval between them
+        (TWO, (20, 40), None),  # the session waited for an approval in between
         (TWO, (60, 90), None),
         (TWO, (0, 10), None),
         (TWO, (0, 10.01), (0.01, 0.01 / 10.01)),
@@ -100,8 +100,8 @@ CLAIM = {"claimed_at": at(10)}
         ([run(1, None, 20, "ended_with_host", **CLAIM)], (0, 40), None),
         ([run(1, None, 20, "killed", **CLAIM)], (0, 40), None),
         ([run(1, None, 20, "returned", **CLAIM)], (0, 40), (10, 0.25)),
-        ([run(1, None, None, **CLAIM)], (0, 40), None),  # its start is still to come
-        ([run(1, None, 20)], (0, 40), None),  # when it began is not known
+        ([run(1, None, None, **CLAIM)], (0, 40), None),  # it has not started yet
+        ([run(1, None, 20)], (0, 40), None),  # its start is unknown
     ],
 )
 def test_a_session_works_from_the_start_of_each_run_to_its_end(runs: Any, asked: Any, found: Any) -> None:
@@ -116,12 +116,12 @@ LOST = run(1, 10, 200, "lost")
     ("runs", "more", "found"),
     [
         ([OPEN], {"live": {1: 90}, "now": 90}, 80),
-        ([OPEN], {"live": {1: 40}, "now": 90}, 30),  # quiet since then
+        ([OPEN], {"live": {1: 40}, "now": 90}, 30),  # quiet since minute 40
         ([OPEN], {"now": 90}, 0),
         ([OPEN], {"now": 90, "last_updated": at(30)}, 20),
         ([OPEN], {"now": 90, "written": {1: 50}, "last_updated": at(30)}, 40),
         ([OPEN], {"now": 90, "written": {1: 95}, "last_updated": at(30)}, 20),  # in the future
-        ([OPEN], {"now": 5, "live": {1: 5}}, None),  # it began in the future
+        ([OPEN], {"now": 5, "live": {1: 5}}, None),  # the run began in the future
         ([run(1, None, None, unannounced=True, **CLAIM)], {"live": {1: 20}, "now": 20}, 10),
         ([LOST], {}, 0),
         ([LOST], {"last_updated": at(30)}, 20),
@@ -166,7 +166,9 @@ MOVES = [
         ({"created_at": at(30), "last_updated": at(20)}, (0, 100), (0, 0.0)),  # a clock was set back
     ],
 )
-def test_work_without_runs_lasts_from_its_creation_without_its_approvals(changed: Any, asked: Any, found: Any) -> None:
+def test_a_session_without_runs_works_from_its_creation_except_during_approvals(
+    changed: Any, asked: Any, found: Any
+) -> None:
     assert overlap(record(**changed), *asked) == found
 
 
@@ -192,7 +194,9 @@ MOVED = {"history": [moved("planning", "executing", at(70))], "history_dropped":
         (MOVED, (70, 100), (30, 1.0)),
     ],
 )
-def test_what_a_record_dropped_is_no_work_and_is_told(changed: Any, asked: Any, found: Any) -> None:
+def test_dropped_runs_and_moves_do_not_count_and_make_the_result_a_minimum(
+    changed: Any, asked: Any, found: Any
+) -> None:
     assert overlap(record(**changed), *asked) == found
 
 
@@ -200,11 +204,11 @@ MINUTE = st.integers(-5, 105)
 
 
 @given(st.lists(st.tuples(MINUTE, st.none() | MINUTE), max_size=5), MINUTE, st.integers(0, 50), st.integers(0, 100))
-def test_the_share_is_that_of_the_moments_in_which_it_worked(
+def test_the_share_is_the_part_of_the_span_in_which_the_session_worked(
     runs: list[tuple[int, int | None]], start: int, length: int, now: int
 ) -> None:
-    """Counted minute by minute; also that it is never negative, and never more than all."""
-    first = run(1, 500, 500)  # so that no session is without a run
+    """Counted minute by minute. The share is from 0 to 1."""
+    first = run(1, 500, 500)  # so that the session always has a run
     document = record(first, *(run(number, *times) for number, times in enumerate(runs, 2)))
     live = {number: now for number, (_, end) in enumerate(runs, 2) if end is None}
 
