@@ -1,4 +1,4 @@
-"""Budgets, skills and todos by the methods of the one object: what each process reads is what any other wrote."""
+"""Budgets, skills and todos by the methods of ``Sessions``."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def change_by_hand(root: str, agent_id: str = "agent-1", **keys: object) -> None
 
 
 @table("agent", [{}, {"parent_id": "agent-0"}, {"runs": [{"run": 1, "host": "claude-code"}]}])
-def test_a_default_that_nothing_holds_is_no_budget_and_a_number_of_the_record_is_one(
+def test_usage_shows_a_budget_only_if_the_record_has_it_and_something_enforces_it(
     root: str, agent: dict[str, object]
 ) -> None:
     agent_id = gaia_sessions.create_session("scribe")
@@ -95,7 +95,7 @@ def test_todos_are_numbered_from_1_and_keep_their_numbers(agent_id: str) -> None
         Sessions().set_todo_status(agent_id, 4)
 
 
-def test_the_whole_list_can_be_replaced_and_emptied(agent_id: str, root: str) -> None:
+def test_the_todo_list_can_be_replaced_and_emptied(agent_id: str, root: str) -> None:
     Sessions().add_todo(agent_id, "read")
 
     wanted = [{"description": "write", "status": "in_progress"}]
@@ -123,7 +123,7 @@ WRITES: dict[str, Callable[[], object]] = {
 
 
 @table("write", WRITES.values())
-def test_every_write_is_one_revision_and_activity_of_the_work(
+def test_every_write_adds_one_revision_and_counts_as_activity(
     agent_id: str, root: str, write: Callable[[], object]
 ) -> None:
     Sessions().add_todo(agent_id, "read")
@@ -137,7 +137,7 @@ def test_every_write_is_one_revision_and_activity_of_the_work(
     assert after["phase"] == before["phase"]
 
 
-def test_a_final_session_and_one_that_is_missing_take_none(agent_id: str, root: str) -> None:
+def test_a_final_or_missing_session_refuses_every_write(agent_id: str, root: str) -> None:
     Sessions().add_todo(agent_id, "read")
     gaia_sessions.finalize_session(agent_id, "completed")
     before = document(root)
@@ -173,9 +173,7 @@ def test_absurd_numbers_and_unknown_statuses_are_usage_errors(
     assert document(root, agent_id) == before
 
 
-def test_in_a_record_that_is_full_skills_and_todos_are_refused_and_what_becomes_of_todos_and_tokens_is_not(
-    agent_id: str, root: str
-) -> None:
+def test_a_full_record_refuses_new_skills_and_todos_but_takes_statuses_and_tokens(agent_id: str, root: str) -> None:
     Sessions().add_todo(agent_id, "read")
     room = DOCUMENT_LIMIT - ROOM_FOR_ENDS - len(Path(root, agent_id, "state.json").read_bytes())
     gaia_sessions.update_state(agent_id, metadata={"fill": ""})
@@ -187,8 +185,8 @@ def test_in_a_record_that_is_full_skills_and_todos_are_refused_and_what_becomes_
     for write in (WRITES["skill"], WRITES["todo"]):
         with pytest.raises(TooLarge) as refused:
             write()
-        told = f"what is stored of {agent_id} is over the limit of {DOCUMENT_LIMIT - ROOM_FOR_ENDS} bytes"
-        assert (str(refused.value), f"`gaia-sessions show {agent_id} --json`" in refused.value.hint) == (told, True)
+        told = f"the record of {agent_id} is over the limit of {DOCUMENT_LIMIT - ROOM_FOR_ENDS} bytes"
+        assert (str(refused.value), f"gaia-sessions show {agent_id} --json" in refused.value.hint) == (told, True)
     assert document(root) == before
     assert Sessions().set_todo_status(agent_id, 1)["status"] == "completed"
     for _ in range(20):
@@ -197,7 +195,7 @@ def test_in_a_record_that_is_full_skills_and_todos_are_refused_and_what_becomes_
     assert gaia_sessions.finalize_session(agent_id, "completed", "s" * 1500)["phase"] == "completed"
 
 
-def test_of_a_later_version_nothing_is_guessed_and_nothing_written(agent_id: str, root: str) -> None:
+def test_a_record_of_a_newer_version_is_neither_read_nor_written(agent_id: str, root: str) -> None:
     change_by_hand(root, schema=99, skills=[], todos={"of": "theirs"})
     before = document(root)
     for read in (Sessions().usage, Sessions().todos):
@@ -209,7 +207,7 @@ def test_of_a_later_version_nothing_is_guessed_and_nothing_written(agent_id: str
     assert document(root) == before
 
 
-def test_reading_writes_nothing(agent_id: str, root: str) -> None:
+def test_usage_and_todos_write_nothing(agent_id: str, root: str) -> None:
     before = {path: path.stat().st_mtime_ns for path in Path(root).rglob("*")}
     Sessions().usage(agent_id)
     Sessions().todos(agent_id)

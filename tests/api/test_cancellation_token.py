@@ -1,4 +1,4 @@
-"""A token says what holds on its next look, whoever cancelled and wherever; in memory it is linked downwards only."""
+"""Cancellation tokens: in memory, of a session, nested, pickled, and between processes."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def created(root: str, parent_id: str | None = None) -> str:
     return gaia_sessions.create_session(parent_id=parent_id, root=root)
 
 
-def test_in_memory_a_token_is_cancelled_once_and_keeps_the_first_reason() -> None:
+def test_a_token_in_memory_is_cancelled_once_and_keeps_the_first_reason() -> None:
     token = CancellationToken()
     assert (token.is_cancelled, token.cancellation, token.wait(0)) == (False, None, False)
     token.check()
@@ -45,7 +45,7 @@ def test_in_memory_a_token_is_cancelled_once_and_keeps_the_first_reason() -> Non
     assert (raised.value.agent_id, raised.value.reason, token.wait(0)) == (None, "first", True)
 
 
-def test_e4_a_child_token_is_cancelled_with_its_parent_and_leaves_it_alone() -> None:
+def test_e4_a_parent_cancels_its_child_tokens_and_a_child_cancels_no_parent() -> None:
     parent = CancellationToken()
     one, other = parent.child_token(), parent.child_token()
     leaf = one.child_token()
@@ -64,8 +64,8 @@ def test_e2_tokens_without_a_parent_are_independent() -> None:
     assert not other.is_cancelled
 
 
-def test_e3_a_cancellation_by_another_process_is_seen_on_the_next_look(root: str) -> None:
-    """E3: of a child and a grandchild, by tokens that have looked before."""
+def test_e3_a_token_sees_a_cancellation_by_another_process_at_the_next_check(root: str) -> None:
+    """Also for a child and a grandchild, by tokens that were asked before."""
     parent, other = created(root), created(root)
     child = created(root, parent)
     tokens = [CancellationToken(agent_id, root=root) for agent_id in (parent, child, created(root, child), other)]
@@ -80,7 +80,7 @@ def test_e3_a_cancellation_by_another_process_is_seen_on_the_next_look(root: str
     assert (raised.value.reason, raised.value.by) == ("enough", parent)
 
 
-def test_the_token_of_a_session_cancels_it_with_everything_below_for_every_process(root: str) -> None:
+def test_the_token_of_a_session_cancels_the_session_and_all_sessions_below(root: str) -> None:
     parent = created(root)
     child = created(root, parent)
     CancellationToken(parent, root=root).cancel("enough")
@@ -88,7 +88,7 @@ def test_the_token_of_a_session_cancels_it_with_everything_below_for_every_proce
     assert CancellationToken(child, root=root).is_cancelled
 
 
-def test_a_child_token_of_a_session_is_in_memory_and_leaves_the_session_alone(root: str) -> None:
+def test_a_child_token_is_cancelled_with_its_session_but_never_cancels_it(root: str) -> None:
     agent_id = created(root)
     token = CancellationToken(agent_id, root=root)
     child = token.child_token()
@@ -101,7 +101,7 @@ def test_a_child_token_of_a_session_is_in_memory_and_leaves_the_session_alone(ro
     assert raised.value.agent_id == agent_id
 
 
-def test_a_session_that_gets_its_parent_later_is_cancelled_with_it(root: str) -> None:
+def test_a_session_is_cancelled_with_a_parent_that_it_got_later(root: str) -> None:
     from gaia_sessions.session.lineage import with_parent
 
     parent, child = created(root), created(root)
@@ -113,7 +113,7 @@ def test_a_session_that_gets_its_parent_later_is_cancelled_with_it(root: str) ->
     assert token.is_cancelled
 
 
-def test_a_session_above_that_gets_its_parent_later_takes_along_what_is_below_it(root: str) -> None:
+def test_a_child_is_cancelled_with_a_grandparent_that_was_added_later(root: str) -> None:
     top, parent = created(root), created(root)
     child = created(root, parent)
     tokens = [CancellationToken(child, root=root), CancellationToken(parent, root=root)]
@@ -125,7 +125,7 @@ def test_a_session_above_that_gets_its_parent_later_takes_along_what_is_below_it
     assert [token.cancellation and token.cancellation.get("by") for token in tokens] == [top, top]
 
 
-def test_who_waits_is_woken_by_a_cancellation_here_or_elsewhere(root: str) -> None:
+def test_wait_returns_at_a_cancellation_or_at_its_timeout(root: str) -> None:
     agent_id = created(root)
     token = CancellationToken(agent_id, root=root)
     woken: list[bool] = []
@@ -140,7 +140,7 @@ def test_who_waits_is_woken_by_a_cancellation_here_or_elsewhere(root: str) -> No
     assert time.monotonic() - began >= 0.01
 
 
-def test_a_session_that_does_not_exist_is_an_error_and_one_that_was_removed_too(root: str) -> None:
+def test_the_token_of_a_missing_or_removed_session_raises(root: str) -> None:
     with pytest.raises(SessionNotFound):
         _ = CancellationToken("agent-nobody", root=root).is_cancelled
     with pytest.raises(InvalidId):
@@ -154,7 +154,7 @@ def test_a_session_that_does_not_exist_is_an_error_and_one_that_was_removed_too(
         _ = token.is_cancelled
 
 
-def test_functions_cancel_a_session_and_a_conversation(root: str) -> None:
+def test_cancel_marks_one_session_once_and_an_unknown_conversation_raises(root: str) -> None:
     agent_id = created(root)
     first = gaia_sessions.Sessions(root).cancel(agent_id, "enough", only=True)
     assert (first["agent_id"], first["reason"], first["below"], first["new"]) == (agent_id, "enough", False, True)
@@ -195,12 +195,12 @@ while words := os.read(0, 1000).decode().split():
         os._exit(0)
     os.waitpid(child, 0)
 """
-"""For each line of its input a child that has no more than so many descriptors to spare."""
+"""Starts, for each line of input, a child with the given number of free descriptors."""
 
 
 @table("has_looked", [True, False])
 @table("cancelled", ["itself", "above", "nothing"])
-def test_a_token_that_cannot_look_for_want_of_descriptors_is_cancelled(
+def test_a_token_without_free_descriptors_counts_as_cancelled(
     root: str,
     cancelled: str,
     has_looked: bool,  # noqa: FBT001
@@ -227,13 +227,13 @@ def test_a_token_that_cannot_look_for_want_of_descriptors_is_cancelled(
     else:
         assert said == ["True"] * 6
         assert told[5].endswith(": enough\n")
-    assert "it counts as cancelled until this can be read: " in told[0]
+    assert "counts as cancelled until this is fixed: " in told[0]
     assert "Too many open files" in told[0]
     assert [line for line in told if line.startswith("True") and not line.startswith("True Cancelled: ")] == []
 
 
 @table("reason", [5, b"x", "half of a pair \ud800", "NUL \0", "x" * (1 << 20)])
-def test_a_reason_that_is_no_text_is_refused_wherever_it_is_stated(root: str, reason: str) -> None:
+def test_every_way_to_cancel_refuses_an_invalid_reason(root: str, reason: str) -> None:
     agent_id = created(root)
     token, in_memory = CancellationToken(agent_id, root=root), CancellationToken()
     for cancel in (
@@ -247,7 +247,7 @@ def test_a_reason_that_is_no_text_is_refused_wherever_it_is_stated(root: str, re
     assert (token.is_cancelled, in_memory.is_cancelled) == (False, False)
 
 
-def test_of_threads_that_cancel_at_the_same_time_one_has_the_reason_and_no_other_is_ever_seen() -> None:
+def test_threads_that_cancel_at_the_same_time_all_see_one_reason() -> None:
     before = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     try:
@@ -307,7 +307,7 @@ def test_10_000_nested_tokens_are_cancelled_with_the_first(root: str) -> None:
     assert raised.value.agent_id == first.agent_id
 
 
-def test_a_token_in_memory_is_copied_as_itself_and_pickled_only_once_it_is_cancelled() -> None:
+def test_a_copied_token_in_memory_is_the_same_and_only_a_cancelled_one_pickles() -> None:
     token = CancellationToken()
     child = token.child_token()
     assert copy.deepcopy({"token": token})["token"] is copy.copy(token) is token
@@ -319,7 +319,7 @@ def test_a_token_in_memory_is_copied_as_itself_and_pickled_only_once_it_is_cance
     assert (again.cancellation, again.wait(0)) == (token.cancellation, True)
 
 
-def test_a_pickled_child_token_is_cancelled_with_the_sessions_above_it_and_keeps_what_it_was_cancelled_with(
+def test_a_pickled_child_token_keeps_its_cancellation_and_the_sessions_above_it(
     root: str,
 ) -> None:
     one, other = (CancellationToken(created(root), root=root) for _ in range(2))

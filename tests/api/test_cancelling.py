@@ -1,4 +1,4 @@
-"""Trees that change: who is below a cancelled session is cancelled, in whatever order that became known."""
+"""Cancellations in trees that change: sessions below a cancelled session are cancelled, in any order of events."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ STEPS = st.lists(
 
 
 class Model:
-    """Every session there ever was with its parent, and when each was cancelled: nothing is forgotten by a removal."""
+    """All sessions with their parents and cancellations, also after their removal."""
 
     def __init__(self) -> None:
         self.parents: dict[str, str | None] = {}
@@ -66,7 +66,7 @@ class Model:
         return found
 
     def first_cancelled(self, one: str) -> str | None:
-        """The one of it and those above it that was cancelled first."""
+        """The session, of this one and those above it, that was cancelled first."""
         found = [other for other in (one, *self.above(one)) if other in self.cancelled]
         return min(found, key=self.cancelled.__getitem__, default=None)
 
@@ -108,7 +108,7 @@ def adopt(store: Store, model: Model, one: str, parent_id: str) -> None:
 
 @settings(max_examples=examples(150))
 @given(STEPS)
-def test_whoever_is_below_a_cancelled_session_is_cancelled_in_whatever_order_they_came(
+def test_sessions_below_a_cancelled_session_are_cancelled_in_any_order_of_steps(
     steps: list[tuple[str, str, str | None]],
 ) -> None:
     with tempfile.TemporaryDirectory() as folder:
@@ -134,7 +134,7 @@ def assert_as_in(model: Model, store: Store) -> None:
 
 
 class Counted(MemoryStore):
-    """Counts the records that are read, and the ids whose marks are looked for."""
+    """Counts the records that are read and the IDs whose marks are read."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -152,7 +152,7 @@ class Counted(MemoryStore):
 
 def a_circle(count: int, **keys: Any) -> Counted:
     store = Counted()
-    for number in reversed(range(count)):  # from below: whoever is begun looks at all above
+    for number in reversed(range(count)):  # from below: a create reads all sessions above
         put(store, number, parent_id=f"s-{(number - 1) % count}", **keys)
     return store
 
@@ -166,11 +166,11 @@ def a_chain(count: int, **keys: Any) -> Counted:
 
 
 def put(store: Store, number: int, **changed: Any) -> None:
-    store.create({**record_with(), "agent_id": f"s-{number}", **changed})  # type: ignore[typeddict-item]  # keys of one
+    store.create({**record_with(), "agent_id": f"s-{number}", **changed})  # type: ignore[typeddict-item]  # any keys
 
 
 class Refusing(MemoryStore):
-    """Refuses to read one session, and the mark of another that is old."""
+    """Fails to read one session, and the mark of another session."""
 
     def marks(self, agent_ids: Iterable[str]) -> list[tuple[str, Mark]]:
         asked = list(agent_ids)
@@ -184,7 +184,7 @@ class Refusing(MemoryStore):
             yield agent_id, StoreFailure("read", "s-1/state.json", "Input/output error") if is_refused else record
 
 
-def test_a_session_whose_mark_is_refused_stays_while_another_is_refused_and_the_others_go() -> None:
+def test_cleanup_keeps_a_session_whose_mark_is_unreadable_and_removes_the_others() -> None:
     store = Refusing()
     for number in (0, 2, 1):
         put(store, number, phase="completed")
@@ -208,19 +208,19 @@ PASSES: dict[str, Callable[[Store], object]] = {
 
 @table("made", [a_circle, a_chain])
 @table("name", PASSES)
-def test_each_command_looks_at_each_session_a_few_times_however_they_are_linked(name: str, made: Any) -> None:
+def test_commands_look_at_each_session_a_few_times_in_chains_and_circles(name: str, made: Any) -> None:
     store = made(100)
     store.looks = 0
     PASSES[name](store)
     assert store.looks <= 100 * 8
 
 
-GONE: Any = {**(describe(os.getpid()) or {}), "pid": 2**22 + 1}  # no pid is as large
+GONE: Any = {**(describe(os.getpid()) or {}), "pid": 2**22 + 1}  # larger than every pid
 
 
 @table(("made", "number"), [(a_circle, MOST_ABOVE), (a_chain, MOST_ABOVE), (a_chain, 4 * MOST_ABOVE)])
 @table("keys", [{}, {"runs": [{"run": 1, "host": "claude-code", "started_at": WHEN, "host_process": GONE}]}])
-def test_what_was_cancelled_is_ended_with_a_few_looks_at_each_session_also_below_more_than_a_write_reads(
+def test_reconcile_ends_cancelled_sessions_of_long_chains_with_a_few_looks_each(
     made: Any, number: int, keys: dict[str, Any]
 ) -> None:
     store = made(number, **keys)
@@ -234,7 +234,7 @@ def test_what_was_cancelled_is_ended_with_a_few_looks_at_each_session_also_below
     assert (phases, report["failed"]) == ({"abandoned"}, [])
 
 
-def test_a_session_that_was_made_anew_under_the_id_of_a_cancelled_one_is_not_ended(
+def test_reconcile_does_not_end_a_new_session_with_the_id_of_a_cancelled_one(
     tmp_path: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = FileStore(str(tmp_path / "root"), durable=False)
@@ -254,7 +254,7 @@ def test_a_session_that_was_made_anew_under_the_id_of_a_cancelled_one_is_not_end
     assert store.read("s-0")["phase"] == "investigating"
 
 
-def test_a_session_that_somebody_holds_to_put_one_below_it_is_not_removed(tmp_path: Any) -> None:
+def test_a_locked_session_is_not_removed(tmp_path: Any) -> None:
     store = FileStore(str(tmp_path / "root"), durable=False)
     put(store, 0)
     with store.open("s-0"), pytest.raises(LockTimeout):
@@ -262,9 +262,7 @@ def test_a_session_that_somebody_holds_to_put_one_below_it_is_not_removed(tmp_pa
     assert store.has("s-0")
 
 
-def test_nobody_is_put_below_a_session_that_somebody_holds_to_remove_it(
-    tmp_path: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_session_is_created_below_a_locked_parent(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GAIA_SESSIONS_LOCK_TIMEOUT", "0")
     sessions = Sessions(str(tmp_path / "root"))
     parent_id = sessions.create()

@@ -1,4 +1,4 @@
-"""A session that goes on with one that has ended: it knows what was said there, and says whose turns they are."""
+"""A session that continues an ended session: its context and messages include the earlier turns."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def said(text: str) -> dict[str, str]:
 
 @pytest.fixture
 def sessions(root: str) -> Sessions:
-    """Session first has two turns and has ended."""
+    """The session ``first`` has two turns and has ended."""
     sessions = Sessions(root)
     sessions.create("tester", "try it", agent_id="first", system_prompt="Be brief.")
     sessions.add_turn("first", [user("one"), said("1")])
@@ -53,7 +53,7 @@ OF_FIRST = [
 SYSTEM = ["System prompt:", "  Be brief."]
 
 
-def test_it_has_the_name_the_purpose_and_the_prompt_of_that_one_unless_others_are_given(sessions: Sessions) -> None:
+def test_a_continuing_session_inherits_name_purpose_and_prompt_unless_given(sessions: Sessions) -> None:
     sessions.create(agent_id="second", continues="first")
     sessions.create("other", "else", agent_id="third", continues="first", system_prompt="Be long.")
     second, third = sessions.store.read("second"), sessions.store.read("third")
@@ -68,7 +68,7 @@ def test_it_has_the_name_the_purpose_and_the_prompt_of_that_one_unless_others_ar
     assert told(sessions, "third")[:2] == ["System prompt:", "  Be long."]
 
 
-def test_its_context_begins_with_that_of_the_others_in_their_order(sessions: Sessions) -> None:
+def test_the_context_begins_with_the_turns_of_the_continued_sessions_in_order(sessions: Sessions) -> None:
     sessions.create(agent_id="second", continues="first")
     sessions.add_turn("second", [user("three"), said("3")])
     sessions.finalize("second", "failed")
@@ -85,7 +85,7 @@ def test_its_context_begins_with_that_of_the_others_in_their_order(sessions: Ses
     assert ids == [("first", "0.1"), ("first", "0.2"), ("second", "0.1"), (None, "0.1")]
 
 
-def test_its_bound_holds(sessions: Sessions) -> None:
+def test_the_context_of_a_continuing_session_respects_max_tokens(sessions: Sessions) -> None:
     sessions.create(agent_id="second", continues="first")
     for number in range(5):
         sessions.add_turn("second", [user(f"{number} " * 40), said("word " * 30)])
@@ -94,7 +94,7 @@ def test_its_bound_holds(sessions: Sessions) -> None:
         assert sum(len(line.encode()) + 1 for line in lines[len(SYSTEM) :]) <= 4 * tokens, tokens
 
 
-def test_its_agent_is_given_all_that_was_said_in_the_others(sessions: Sessions) -> None:
+def test_the_agent_gets_all_messages_of_the_continued_session(sessions: Sessions) -> None:
     given: list[Any] = []
 
     def agent(messages: list[dict[str, str]]) -> str:
@@ -110,16 +110,16 @@ def test_its_agent_is_given_all_that_was_said_in_the_others(sessions: Sessions) 
     assert talk.turns == 1
 
 
-def test_where_that_one_is_gone_it_is_said(sessions: Sessions) -> None:
+def test_the_context_says_that_the_continued_session_is_gone(sessions: Sessions) -> None:
     sessions.create(agent_id="second", continues="first")
     sessions.add_turn("second", [user("three"), said("3")])
     sessions.remove(["first"], force=True)
-    notice = "(it continues first, which cannot be read: nothing is known of what was said there)"
+    notice = "(the session continues first, which cannot be read; what was said there is unknown)"
     own = ["Turn 1:", "  user: three", "  assistant: 3"]
     assert told(sessions, "second") == [notice, *SYSTEM, *own]
 
 
-def test_sessions_that_continue_each_other_end(sessions: Sessions) -> None:
+def test_sessions_that_continue_each_other_cause_no_endless_loop(sessions: Sessions) -> None:
     sessions.create(agent_id="second", continues="first")
     path = Path(sessions.root, "first", "state.json")
     path.write_text(json.dumps({**json.loads(path.read_bytes()), "continues": "second"}))
@@ -129,7 +129,7 @@ def test_sessions_that_continue_each_other_end(sessions: Sessions) -> None:
     assert [one["content"] for one in talk.transcript].count("one") == 1
 
 
-def test_only_what_has_ended_and_is_not_cancelled_is_gone_on_with(sessions: Sessions) -> None:
+def test_only_a_session_that_has_ended_and_is_not_cancelled_can_be_continued(sessions: Sessions) -> None:
     sessions.create(agent_id="open")
     with pytest.raises(RunNotAllowed) as refused:
         sessions.create(continues="open")
@@ -137,7 +137,7 @@ def test_only_what_has_ended_and_is_not_cancelled_is_gone_on_with(sessions: Sess
     sessions.add_turn("open", [user("x")])
     with pytest.raises(RunNotAllowed) as refused:
         sessions.create(continues="open")
-    assert refused.value.hint == "to go on with it, type gaia-sessions send open TEXT -- COMMAND"
+    assert refused.value.hint == "to resume it instead, type gaia-sessions send open TEXT -- COMMAND"
     sessions.cancel("open")
     with pytest.raises(Cancelled):
         sessions.create(continues="open")
@@ -146,7 +146,7 @@ def test_only_what_has_ended_and_is_not_cancelled_is_gone_on_with(sessions: Sess
     assert sorted(at.read(sessions, records.ids)) == ["first", "open"]
 
 
-def test_what_an_agent_of_a_host_did_is_told_to_whoever_is_asked_next(root: str, talks: Path) -> None:
+def test_the_next_agent_gets_the_messages_of_an_earlier_run_of_a_client(root: str, talks: Path) -> None:
     sessions = Sessions(root)
     lines = [
         {
@@ -192,7 +192,7 @@ def test_what_an_agent_of_a_host_did_is_told_to_whoever_is_asked_next(root: str,
     assert [run["run"] for run in sessions.store.read("begun")["runs"]] == [1, 2, 3]
 
 
-def test_of_a_chain_what_was_said_first_is_given_first_and_none_of_it_is_removed_while_the_last_is_open(
+def test_a_chain_keeps_its_order_and_sessions_that_an_open_one_continues_stay(
     sessions: Sessions,
 ) -> None:
     sessions.create(agent_id="second", continues="first")
@@ -211,6 +211,6 @@ def test_of_a_chain_what_was_said_first_is_given_first_and_none_of_it_is_removed
     sessions.create(agent_id="third", continues="second")
     with pytest.raises(NotRemovable) as refused:
         sessions.remove(["first"])
-    assert str(refused.value) == "session 'first' is continued by an open one"
+    assert str(refused.value) == "session 'first' is continued by an open session"
     sessions.finalize("third", "completed")
     assert [one["agent_id"] for one in sessions.remove(["first"])] == ["first"]

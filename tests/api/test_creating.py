@@ -1,4 +1,4 @@
-"""Sessions as they are begun and moved on: what it costs, in files that are opened and in bytes that are kept."""
+"""The costs of creating and updating sessions: opened files and bytes of the record."""
 
 from __future__ import annotations
 
@@ -40,9 +40,7 @@ print(json.dumps([begin(number) for number in (1, 2)]))
 """
 
 
-def test_a_child_begins_at_the_same_cost_after_ten_ended_ones_as_after_a_thousand(
-    tmp_path: Path, now: datetime
-) -> None:
+def test_creating_a_child_costs_the_same_after_ten_as_after_a_thousand_siblings(tmp_path: Path, now: datetime) -> None:
     counted = []
     for count in (10, 1000):
         store = FileStore(str(tmp_path / f"root-{count}"), durable=False)
@@ -58,7 +56,7 @@ def test_a_child_begins_at_the_same_cost_after_ten_ended_ones_as_after_a_thousan
 
 
 @pytest.mark.parametrize("moves", [400, pytest.param(10_000, marks=pytest.mark.thorough)])
-def test_however_many_moves_leave_a_record_of_bounded_size(root: str, now: datetime, moves: int) -> None:
+def test_the_record_has_a_bounded_size_after_any_number_of_updates(root: str, now: datetime, moves: int) -> None:
     store = FileStore(root, durable=False)
     store_new(store, now, os.urandom, requests.NewSession("busy", "general", None, "agent-123"))
     path, sizes = Path(root, "agent-123", "state.json"), []
@@ -68,11 +66,11 @@ def test_however_many_moves_leave_a_record_of_bounded_size(root: str, now: datet
     kept = store.read("agent-123")
     assert (len(kept["history"]), kept["history_dropped"], kept["revision"]) == (200, moves - 200, moves + 1)
     assert kept["history"][-1]["timestamp"] == kept["last_updated"] == format_time(now + timedelta(seconds=moves))
-    # From the two hundredth on only the counters grow, by their digits, and the names of phases differ in length.
+    # After 200 updates only the digits of counters and the lengths of phase names change the size.
     assert max(sizes) <= sizes[200] + 100 < 32_000
 
 
-def test_the_revision_is_judged_before_anything_else_of_an_update(now: datetime) -> None:
+def test_an_update_checks_the_revision_before_anything_else(now: datetime) -> None:
     store = MemoryStore()
     store_new(store, now, os.urandom, requests.NewSession("busy", "general", None, "agent-123"))
     updating.update(writing(store, now), "agent-123", "completed")

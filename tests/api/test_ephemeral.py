@@ -1,4 +1,4 @@
-"""``EphemeralSession``: an agent's own memory, budget, skills and token of cancellation, across processes."""
+"""``EphemeralSession``: memory, budget, skills and cancellation token of an agent, also across processes."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _in_a_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def in_another_process(code: str, *arguments: str) -> str:
-    """What ``code`` prints there; ``session`` is the session of the first argument."""
+    """What ``code`` prints in another process; its ``session`` is the session of the first argument."""
     lines = (
         f"import sys\nfrom gaia_sessions import EphemeralSession\nsession = EphemeralSession.open(sys.argv[1])\n{code}"
     )
@@ -66,7 +66,7 @@ def texts(messages: list[Message]) -> list[str]:
     return [message["content"] for message in messages]
 
 
-def test_e1_a_sub_agent_has_64000_tokens_and_a_root_200000_unless_something_else_is_said(
+def test_e1_a_sub_agent_has_64000_tokens_and_a_root_200000_by_default(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     root = EphemeralSession.with_default_limits()
@@ -82,7 +82,7 @@ def test_e1_a_sub_agent_has_64000_tokens_and_a_root_200000_unless_something_else
     assert other.report()["max_tokens"] is None, "only its program holds it to that"
 
 
-def test_with_parent_token_the_token_of_a_session_makes_that_the_parent() -> None:
+def test_with_parent_token_makes_the_session_of_the_token_the_parent() -> None:
     parent = EphemeralSession(None)
 
     child = EphemeralSession.with_parent_token(300, parent.cancellation_token, agent_name="reviewer")
@@ -92,7 +92,7 @@ def test_with_parent_token_the_token_of_a_session_makes_that_the_parent() -> Non
     assert child.cancellation_token.is_cancelled
 
 
-def test_with_parent_token_a_token_in_memory_cancels_it_in_this_process_and_its_own_mark_in_all() -> None:
+def test_with_parent_token_takes_a_token_in_memory_that_cancels_the_session() -> None:
     token = CancellationToken()
     one, other = (EphemeralSession.with_parent_token(None, token) for _ in range(2))
     assert "parent_id" not in record_of(one)
@@ -106,7 +106,7 @@ def test_with_parent_token_a_token_in_memory_cancels_it_in_this_process_and_its_
         one.cancellation_token.check()
 
 
-def test_with_parent_token_a_child_token_of_a_session_leads_to_the_same_root(tmp_path: Path) -> None:
+def test_with_parent_token_uses_the_root_of_a_child_token(tmp_path: Path) -> None:
     parent = EphemeralSession(None, root=str(tmp_path / "elsewhere"))
 
     child = EphemeralSession.with_parent_token(None, parent.cancellation_token.child_token())
@@ -127,7 +127,7 @@ def test_e8_a_skill_counts_once_and_against_the_budget() -> None:
     assert (session.skill_token_count(), session.memory.token_count) == (107, 107)
 
 
-def test_e9_skills_are_those_of_one_session_in_all_processes() -> None:
+def test_e9_skills_belong_to_one_session_in_all_processes() -> None:
     parent = EphemeralSession(None)
     child = EphemeralSession(None, parent)
     parent.register_loaded_skill("of the parent", 1)
@@ -138,7 +138,7 @@ def test_e9_skills_are_those_of_one_session_in_all_processes() -> None:
     assert not child.is_skill_loaded("of the parent")
 
 
-def test_e10_messages_count_a_total_replaces_what_was_counted_and_clearing_leaves_nothing() -> None:
+def test_e10_messages_add_tokens_a_total_replaces_them_and_clear_removes_all() -> None:
     session = EphemeralSession(1000)
     memory = session.memory
 
@@ -157,7 +157,7 @@ def test_e10_messages_count_a_total_replaces_what_was_counted_and_clearing_leave
     assert memory.token_count == 2
 
 
-def test_e15_a_compaction_keeps_the_newest_and_all_messages_stay_in_the_transcript() -> None:
+def test_e15_a_compaction_keeps_the_newest_messages_and_the_whole_transcript() -> None:
     session = EphemeralSession(1000)
     memory = session.memory
     for number in range(20):
@@ -189,7 +189,7 @@ def test_e15_a_compaction_keeps_the_newest_and_all_messages_stay_in_the_transcri
 
 
 @table("left", [None, b"", b"x" * 100, b"\0\n" * 100])
-def test_a_memory_that_was_compacted_remembers_what_is_said_after_its_transcript_was_lost(left: bytes | None) -> None:
+def test_a_compacted_memory_stores_new_messages_after_its_transcript_was_lost(left: bytes | None) -> None:
     session = EphemeralSession(None)
     for number in range(100):
         session.memory.add_message("user", f"say {number}")
@@ -207,7 +207,7 @@ def test_a_memory_that_was_compacted_remembers_what_is_said_after_its_transcript
     assert remembered == [f"new {number}" for number in range(30)]
 
 
-def test_what_was_charged_for_work_stays_when_messages_beside_it_are_compacted() -> None:
+def test_charged_tokens_stay_after_a_compaction() -> None:
     session = EphemeralSession(1000)
     session.charge(5000)
     for number in range(10):
@@ -221,7 +221,7 @@ def test_what_was_charged_for_work_stays_when_messages_beside_it_are_compacted()
 
 
 class Clock:
-    """The clock of this process, and how time goes by for all others: a record began and ended so much earlier."""
+    """The clock of this process; for other processes it moves the times in the record back."""
 
     def __init__(self) -> None:
         self.seconds = 1000.0
@@ -246,7 +246,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return clock
 
 
-def test_e13_time_goes_on_in_every_process_and_stops_with_the_work(clock: Clock) -> None:
+def test_e13_elapsed_time_grows_in_every_process_until_the_session_ends(clock: Clock) -> None:
     session = EphemeralSession(None)
     clock.go_on(session, 90)
     assert session.elapsed_secs() == 90
@@ -261,7 +261,7 @@ def test_e13_time_goes_on_in_every_process_and_stops_with_the_work(clock: Clock)
     assert in_another_process("print(session.elapsed_secs())", session.agent_id) == str(ended)
 
 
-def test_e14_what_a_child_remembers_is_not_its_parents() -> None:
+def test_e14_a_message_of_a_child_is_not_in_the_memory_of_its_parent() -> None:
     parent = EphemeralSession(None)
     child = EphemeralSession(None, parent)
 
@@ -281,7 +281,7 @@ def test_another_process_has_the_same_memory() -> None:
     assert [message["seq"] for message in session.memory.get_messages()] == [1, 2]
 
 
-def test_a_message_that_cannot_be_read_is_left_out_and_reported_elsewhere() -> None:
+def test_the_memory_leaves_out_a_message_that_cannot_be_read() -> None:
     session = EphemeralSession(None)
     session.memory.add_message("user", "one")
     session.memory.add_message("user", "two")
@@ -292,7 +292,7 @@ def test_a_message_that_cannot_be_read_is_left_out_and_reported_elsewhere() -> N
     assert len(list(Sessions().messages(session.agent_id))) == 2
 
 
-def test_ended_work_takes_no_message_and_no_charge() -> None:
+def test_an_ended_session_takes_no_message_and_no_charge() -> None:
     session = EphemeralSession(None)
     session.memory.add_message("user", "one", tokens=1)
     session.finalize("failed", error="no")
@@ -304,13 +304,13 @@ def test_ended_work_takes_no_message_and_no_charge() -> None:
 
 
 class OfTheProgram(Exception):
-    """An exception that this package knows nothing of."""
+    """An exception of the program."""
 
     def __str__(self) -> str:
         return str(self.args[0])
 
 
-def test_work_in_a_with_block_is_completed_by_its_end() -> None:
+def test_the_end_of_a_with_block_completes_the_session() -> None:
     with EphemeralSession(None) as session:
         session.memory.add_message("user", "one")
         assert record_of(session)["phase"] == "initializing"
@@ -327,7 +327,7 @@ def test_work_in_a_with_block_is_completed_by_its_end() -> None:
         (None, "None"),
     ],
 )
-def test_an_exception_that_leaves_the_block_fails_the_work_and_goes_on(text: str | None, stored: str) -> None:
+def test_an_exception_in_the_block_fails_the_session_and_propagates(text: str | None, stored: str) -> None:
     with pytest.raises(OfTheProgram) as raised, EphemeralSession(None) as session:
         raise OfTheProgram(text)
 
@@ -340,7 +340,7 @@ def test_an_exception_that_leaves_the_block_fails_the_work_and_goes_on(text: str
 
 @table("outcome", ["completed", "failed", "abandoned"])
 @table("error", [None, OfTheProgram("too late"), KeyboardInterrupt()])
-def test_a_session_that_is_final_stays_as_it_is_when_the_block_ends(outcome: str, error: BaseException | None) -> None:
+def test_the_end_of_the_block_does_not_change_a_final_session(outcome: str, error: BaseException | None) -> None:
     with pytest.raises(type(error)) if error else nullcontext(), EphemeralSession(None) as session:
         EphemeralSession.open(session.agent_id).finalize(outcome, "as said")
         before = record_of(session)
@@ -350,7 +350,7 @@ def test_a_session_that_is_final_stays_as_it_is_when_the_block_ends(outcome: str
     assert record_of(session) == before
 
 
-def test_what_is_cancelled_is_left_to_whoever_cancelled_it() -> None:
+def test_a_cancelled_exception_that_leaves_the_block_changes_no_session() -> None:
     parent = EphemeralSession(None)
     child = EphemeralSession(None, parent)
     child.cancellation_token.cancel("enough")
@@ -362,7 +362,7 @@ def test_what_is_cancelled_is_left_to_whoever_cancelled_it() -> None:
     assert (record_of(parent), record_of(child)) == before
 
 
-def test_a_block_that_ends_although_its_session_is_cancelled_raises_nothing_and_the_session_is_abandoned() -> None:
+def test_a_block_that_ends_after_a_cancellation_abandons_the_session_silently() -> None:
     parent = EphemeralSession(None)
     with EphemeralSession(None, parent) as session:
         parent.cancellation_token.cancel("enough")
@@ -370,7 +370,7 @@ def test_a_block_that_ends_although_its_session_is_cancelled_raises_nothing_and_
     assert record_of(session)["phase"] == "abandoned"
 
 
-def test_a_session_that_exists_is_ended_by_a_block_too() -> None:
+def test_a_block_also_completes_an_existing_session() -> None:
     agent_id = EphemeralSession(None).agent_id
 
     with EphemeralSession.open(agent_id) as session:
@@ -379,7 +379,7 @@ def test_a_session_that_exists_is_ended_by_a_block_too() -> None:
     assert record_of(session)["phase"] == "completed"
 
 
-def test_an_exception_is_not_hidden_by_an_end_that_cannot_be_written_and_says_so() -> None:
+def test_an_exception_gets_a_note_if_the_end_cannot_be_written() -> None:
     def remove_and_raise() -> None:
         with EphemeralSession(None) as session:
             shutil.rmtree(Path(session.root) / session.agent_id)
@@ -389,7 +389,7 @@ def test_an_exception_is_not_hidden_by_an_end_that_cannot_be_written_and_says_so
         remove_and_raise()
 
     agent_id = raised.value.args[0]
-    assert raised.value.__notes__ == [f"session {agent_id!r} was not ended as failed: no session {agent_id!r}"]
+    assert raised.value.__notes__ == [f"session {agent_id!r} could not be ended as failed: no session {agent_id!r}"]
 
 
 WITHOUT_DESCRIPTORS = """
@@ -401,7 +401,7 @@ with EphemeralSession.open(sys.argv[1]):
 """
 
 
-def test_an_exception_is_not_hidden_where_no_file_can_be_opened_to_write_the_end() -> None:
+def test_an_exception_gets_a_note_if_no_file_can_be_opened() -> None:
     session = EphemeralSession(None)
     command = [sys.executable, "-c", WITHOUT_DESCRIPTORS, session.agent_id]
 
@@ -409,12 +409,12 @@ def test_an_exception_is_not_hidden_where_no_file_can_be_opened_to_write_the_end
 
     last, note = said[-2:]
     assert last == "ValueError: of the program"
-    assert note.startswith(f"session {session.agent_id!r} was not ended as failed: ")
+    assert note.startswith(f"session {session.agent_id!r} could not be ended as failed: ")
     assert record_of(session)["phase"] == "initializing"
 
 
 @table("letter", ["x", '"', "\N{GRINNING FACE}"])
-def test_a_record_without_room_for_the_whole_exception_keeps_the_beginning_of_it(letter: str) -> None:
+def test_a_full_record_stores_only_the_beginning_of_the_exception(letter: str) -> None:
     session = EphemeralSession(None)
     fill(session)
 
@@ -429,13 +429,13 @@ def test_a_record_without_room_for_the_whole_exception_keeps_the_beginning_of_it
 
 
 def fill(session: EphemeralSession) -> None:
-    """Puts as much metadata into its record as an earlier version took."""
+    """Fills the record with as much metadata as an earlier version allowed."""
     store = FileStore(session.root)
     room = DOCUMENT_LIMIT - RESERVED_BYTES - len(encode(store.read(session.agent_id))) - 100
     store.change(session.agent_id, lambda record: {**record, "metadata": {"notes": "x" * room}})
 
 
-def test_an_end_that_cannot_be_written_is_raised_if_nothing_else_is() -> None:
+def test_an_end_that_cannot_be_written_raises_if_there_is_no_other_exception() -> None:
     with pytest.raises(SessionNotFound), EphemeralSession(None) as session:
         shutil.rmtree(Path(session.root) / session.agent_id)
 
@@ -500,23 +500,23 @@ def test_a_session_that_does_not_exist_is_not_opened() -> None:
         EphemeralSession(None, "agent-404")
 
 
-def test_its_representation_opens_it_again() -> None:
+def test_the_repr_of_a_session_opens_the_session_again() -> None:
     session = EphemeralSession(None)
     session.memory.add_message("user", "one")
 
-    again: EphemeralSession = eval(repr(session))  # noqa: S307  # what a person would paste
+    again: EphemeralSession = eval(repr(session))  # noqa: S307  # as a user would paste it
 
     assert (again.agent_id, texts(again.memory.get_messages())) == (session.agent_id, ["one"])
     assert again.started_at == session.started_at
 
 
 @pytest.mark.parametrize("method", ["spawn", "forkserver"])
-def test_a_worker_process_is_given_the_session_its_memory_and_its_token(
+def test_a_worker_process_can_use_the_session_its_memory_and_its_token(
     method: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     parent = EphemeralSession(None)
     session = EphemeralSession(500, parent)
-    monkeypatch.setenv("GAIA_SESSIONS_ROOT", str(tmp_path / "another"))  # the root goes with them
+    monkeypatch.setenv("GAIA_SESSIONS_ROOT", str(tmp_path / "another"))  # the session carries its own root
 
     with ProcessPoolExecutor(1, multiprocessing.get_context(method)) as pool:
         assert pool.submit(session.charge, 7).result()["tokens"] == 7
@@ -559,7 +559,7 @@ def test_a_copy_is_the_same_session(made: Callable[[EphemeralSession], Ephemeral
     assert again.cancellation_token.is_cancelled
 
 
-def test_the_time_that_a_pickle_lies_about_counts(clock: Clock) -> None:
+def test_the_time_before_a_pickle_is_loaded_counts_as_elapsed(clock: Clock) -> None:
     session = EphemeralSession(None)
     data = pickle.dumps(session)
     clock.go_on(session, 90)
@@ -567,7 +567,7 @@ def test_the_time_that_a_pickle_lies_about_counts(clock: Clock) -> None:
     assert (session.elapsed_secs(), again.elapsed_secs() in range(90, 150)) == (90, True)
 
 
-def test_the_copy_of_a_session_is_cancelled_by_the_token_in_memory_that_cancels_it_and_what_is_pickled_is_not() -> None:
+def test_a_token_in_memory_cancels_copies_of_the_session_but_not_earlier_pickles() -> None:
     token = CancellationToken()
     session = EphemeralSession.with_parent_token(None, token)
     there: EphemeralSession = pickle.loads(pickle.dumps(session))  # noqa: S301
@@ -582,7 +582,7 @@ def test_the_copy_of_a_session_is_cancelled_by_the_token_in_memory_that_cancels_
     assert session.cancellation_token.cancellation == token.cancellation
 
 
-def test_a_session_that_was_removed_cannot_be_unpickled() -> None:
+def test_a_removed_session_cannot_be_unpickled() -> None:
     session = EphemeralSession(None)
     data = pickle.dumps(session)
     session.finalize("completed")

@@ -1,4 +1,4 @@
-"""Trees: every session of a list once, below its parent, whatever the records say of parents."""
+"""Trees of sessions: each listed session is there once and below its parent, also with circles and missing parents."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def below(parent_id: str) -> dict[str, Any]:
 
 
 def shown(store: MemoryStore, limit: int | None = None, **wanted: Any) -> list[str]:
-    """A line for each session: indented by its level, with whatever the tree says of it in brackets."""
+    """A line for each session, indented by its level, with the notes of the tree in brackets."""
     lines = []
     for level, line in tree(writing(store, START), **wanted, limit=limit):
         said = [line["status"]] if "problem" in line else filter(None, [line.get("parent_status")])
@@ -53,7 +53,7 @@ def store() -> MemoryStore:
     return MemoryStore()
 
 
-def test_children_stand_below_their_parents_and_trees_where_their_first_session_stood(store: MemoryStore) -> None:
+def test_children_are_below_their_parents_and_trees_keep_the_order_of_the_list(store: MemoryStore) -> None:
     put(store, "alone", age=2)
     put(store, "flow", age=5)
     put(store, "old", age=4, **below("flow"))
@@ -63,7 +63,7 @@ def test_children_stand_below_their_parents_and_trees_where_their_first_session_
     assert shown(store) == ["flow", "  old", "    newest", "  new", "alone"]
 
 
-def test_a_parent_that_the_options_exclude_is_above_its_children_and_said_to_be_so(store: MemoryStore) -> None:
+def test_an_excluded_parent_is_shown_above_its_children_and_marked(store: MemoryStore) -> None:
     put(store, "top", phase="completed")
     put(store, "flow", phase="failed", **below("top"))
     put(store, "agent-1", age=1, **below("flow"))
@@ -80,7 +80,7 @@ def test_a_parent_that_the_options_exclude_is_above_its_children_and_said_to_be_
     assert shown(store, limit=0) == []
 
 
-def test_sessions_whose_parent_is_gone_stay_together(store: MemoryStore) -> None:
+def test_sessions_with_the_same_missing_parent_stay_together(store: MemoryStore) -> None:
     put(store, "agent-1", age=1, **below("flow"))
     put(store, "agent-2", age=2, **below("flow"))
     put(store, "agent-3", age=3, **below("other"))
@@ -94,12 +94,12 @@ def test_sessions_whose_parent_is_gone_stay_together(store: MemoryStore) -> None
     ]
 
 
-def test_an_id_that_no_session_can_have_is_a_parent_that_is_gone(store: MemoryStore) -> None:
+def test_an_impossible_parent_id_counts_as_a_parent_that_is_gone(store: MemoryStore) -> None:
     put(store, "agent-1", **below("../other"))
     assert shown(store) == ["../other (gone, not selected)", "  agent-1 (gone)"]
 
 
-def test_of_a_circle_the_first_in_the_list_is_above_the_others(store: MemoryStore) -> None:
+def test_the_first_listed_session_of_a_circle_is_above_the_others(store: MemoryStore) -> None:
     put(store, "self", age=1, **below("self"))
     put(store, "a", age=4, **below("b"))
     put(store, "b", age=3, **below("c"))
@@ -110,7 +110,7 @@ def test_of_a_circle_the_first_in_the_list_is_above_the_others(store: MemoryStor
     assert shown(store, agent_name="nobody") == []
 
 
-def test_a_circle_of_sessions_that_the_options_exclude_ends_too(store: MemoryStore) -> None:
+def test_a_circle_of_excluded_sessions_causes_no_endless_loop(store: MemoryStore) -> None:
     put(store, "a", phase="failed", **below("b"))
     put(store, "b", phase="failed", **below("a"))
     put(store, "leaf", **below("a"))
@@ -122,9 +122,9 @@ def test_a_circle_of_sessions_that_the_options_exclude_ends_too(store: MemorySto
     ]
 
 
-def test_a_line_of_parents_may_be_as_long_as_it_likes(store: MemoryStore) -> None:
-    ids = [f"s-{number}" for number in range(1200)]  # more than Python's recursion may be deep
-    for number in reversed(range(1, len(ids))):  # from below: whoever is begun looks at all above
+def test_a_chain_of_parents_may_be_longer_than_the_recursion_limit(store: MemoryStore) -> None:
+    ids = [f"s-{number}" for number in range(1200)]  # deeper than the recursion limit of Python
+    for number in reversed(range(1, len(ids))):  # from below: a create reads all sessions above
         put(store, ids[number], **below(ids[number - 1]))
     put(store, ids[0])
 
@@ -147,9 +147,7 @@ def assert_each_is_below_its_parent(tree: Sequence[tuple[int, Any]], parents: Ma
 
 
 @given(PARENTS, st.sets(st.sampled_from(IDS)))
-def test_every_session_is_there_once_below_its_parent_whatever_parents_are(
-    parents: dict[str, str], final: set[str]
-) -> None:
+def test_every_session_is_in_the_tree_once_and_below_its_parent(parents: dict[str, str], final: set[str]) -> None:
     store = MemoryStore()
     for age, agent_id in enumerate(IDS):
         above = below(parents[agent_id]) if agent_id in parents else {}
@@ -168,7 +166,7 @@ TOKENS = st.dictionaries(st.sampled_from(IDS), st.integers(0, 1 << 63), max_size
 
 
 @given(PARENTS, st.sets(st.sampled_from(IDS)), TOKENS, TOKENS)
-def test_the_sums_of_all_trees_are_those_of_the_list_and_of_each_session_those_below_it(
+def test_tree_sums_equal_the_list_sums_and_include_all_sessions_below(
     parents: dict[str, str], final: set[str], charged: dict[str, int], budgets: dict[str, int]
 ) -> None:
     store = MemoryStore()

@@ -1,4 +1,4 @@
-"""Whole sessions from other folders: every file that is theirs, nothing of others, and an end of what was left."""
+"""Imports of sessions from other folders: which files are copied, what is refused, and how open runs end."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def news_of(agent: str, **fields: Any) -> Event:
 
 
 def everything_in(top: str) -> dict[str, tuple[int, int, int]]:
-    """What stands below ``top``, with which mode, when it was written, and which file it is."""
+    """The mode, the time and the inode of everything below ``top``."""
     found = {path: path.lstat() for path in [Path(top), *Path(top).rglob("*")]}
     return {str(path): (status.st_mode, status.st_mtime_ns, status.st_ino) for path, status in found.items()}
 
@@ -90,7 +90,7 @@ def record_of(root: str, agent_id: str) -> dict[str, Any]:
     return record
 
 
-def test_a_session_comes_with_every_file_that_is_its_own_private_and_shared_with_nobody(here: str, there: str) -> None:
+def test_an_import_copies_every_own_file_of_a_session_and_makes_it_private(here: str, there: str) -> None:
     folder = create(there, "a")
     gaia_sessions.Sessions(there).add_message("a", "user", "first")
     begin_anew(FileStore(there), "a")
@@ -123,7 +123,7 @@ def test_a_session_comes_with_every_file_that_is_its_own_private_and_shared_with
     assert said("a", here) == ["second"]
 
 
-def test_what_removed_sessions_left_there_stays_there(here: str, there: str) -> None:
+def test_figures_of_removed_sessions_are_not_imported(here: str, there: str) -> None:
     create(there, "one")
     create(there, "gone")
     gaia_sessions.Sessions(there).remove(["gone"], force=True)
@@ -135,7 +135,7 @@ def test_what_removed_sessions_left_there_stays_there(here: str, there: str) -> 
     assert {agent_id for agent_id, _ in left(FileStore(there))} == {"gone"}
 
 
-def test_messages_are_numbered_on_after_an_import(here: str, there: str) -> None:
+def test_the_first_message_after_an_import_has_the_next_number(here: str, there: str) -> None:
     create(there, "a")
     gaia_sessions.Sessions(there).add_message("a", "user", "first")
     begin_anew(FileStore(there), "a")
@@ -147,7 +147,7 @@ def test_messages_are_numbered_on_after_an_import(here: str, there: str) -> None
     assert len([path for path in Path(here, "a").glob("transcript*") if path.stat().st_size]) == 2
 
 
-def test_the_record_says_where_it_came_from_and_goes_on_with_the_next_revision(here: str, there: str) -> None:
+def test_an_imported_record_names_its_source_and_has_the_next_revision(here: str, there: str) -> None:
     create(there, "a")
     before = record_of(there, "a")
 
@@ -158,9 +158,7 @@ def test_the_record_says_where_it_came_from_and_goes_on_with_the_next_revision(h
     assert gaia_sessions.update_state("a", "executing", root=here)["revision"] == 4
 
 
-def test_a_link_in_what_came_is_not_taken_for_the_sessions_of_its_project(
-    here: str, there: str, tmp_path: Path
-) -> None:
+def test_a_link_in_an_imported_folder_is_not_followed_to_a_root(here: str, there: str, tmp_path: Path) -> None:
     create(there, "of-another-project")
     (tmp_path / "session").symlink_to(there)
     for number, linked in enumerate((".claude", ".claude/session")):
@@ -171,7 +169,7 @@ def test_a_link_in_what_came_is_not_taken_for_the_sessions_of_its_project(
         assert gaia_sessions.Sessions(here).import_from(str(came))["imported"] == []
 
 
-def test_what_leads_out_of_the_session_stays_behind(here: str, there: str) -> None:
+def test_paths_processes_and_worktrees_of_a_run_are_not_imported(here: str, there: str) -> None:
     session = create(there, "work")
     record = json.loads((session / "state.json").read_bytes())
     then = record["created_at"]
@@ -195,7 +193,7 @@ def test_what_leads_out_of_the_session_stays_behind(here: str, there: str) -> No
 
 
 @table(("phase", "after"), [("investigating", "investigating"), ("executing", "abandoned")])
-def test_a_run_without_an_end_is_lost_and_its_work_may_be_resumed_if_its_phase_can(
+def test_an_imported_run_without_an_end_is_lost_and_the_phase_decides_about_resuming(
     here: str, there: str, phase: str, after: str
 ) -> None:
     here, there = f"{here}-{phase}", f"{there}-{phase}"
@@ -212,7 +210,7 @@ def test_a_run_without_an_end_is_lost_and_its_work_may_be_resumed_if_its_phase_c
     assert "ended_at" not in record_of(there, "a")["runs"][0]
 
 
-def test_what_is_cancelled_there_by_itself_or_above_is_abandoned_and_its_mark_comes_too(here: str, there: str) -> None:
+def test_cancelled_sessions_are_imported_as_abandoned_with_their_marks(here: str, there: str) -> None:
     create(there, "above")
     create(there, "below", parent_id="above")
     create_at_work(there, "solo", "planning")
@@ -232,7 +230,7 @@ def test_what_is_cancelled_there_by_itself_or_above_is_abandoned_and_its_mark_co
     assert marks == {"above", "solo", "done"}
 
 
-def test_a_session_that_a_waiting_event_may_change_is_not_taken_and_the_others_are(here: str, there: str) -> None:
+def test_only_sessions_that_a_waiting_event_may_change_are_not_imported(here: str, there: str) -> None:
     for agent_id in ("a", "b", "c"):
         create_at_work(there, agent_id) if agent_id == "a" else create(there, agent_id)
     FileStore(there).defer(news_of("a1", kind="stop", last_message="Done.", has_message=True), NOW)
@@ -244,7 +242,9 @@ def test_a_session_that_a_waiting_event_may_change_is_not_taken_and_the_others_a
         report = gaia_sessions.Sessions(here).import_from(there, dry_run=dry_run)
         assert (report["imported"], report["waiting"]) == (["c"], {there: 2})
         assert [(one["agent_id"], one["reason"]) for one in report["failed"]] == [("a", "io_error"), ("b", "io_error")]
-        assert all(one["detail"].endswith("waits there, and is not applied yet") for one in report["failed"])
+        assert all(
+            one["detail"].endswith("an event waits there that could change the session") for one in report["failed"]
+        )
     assert (everything_in(there), FileStore(here).ids(), FileStore(here).waiting()) == (before, ["c"], [])
 
     gaia_sessions.Sessions(there).reconcile()
@@ -253,7 +253,7 @@ def test_a_session_that_a_waiting_event_may_change_is_not_taken_and_the_others_a
     assert [record_of(here, agent_id)["phase"] for agent_id in ("a", "b")] == ["completed", "failed"]
 
 
-def test_an_event_of_which_nobody_knows_whom_it_concerns_keeps_back_every_session(here: str, there: str) -> None:
+def test_a_waiting_event_of_an_unknown_session_stops_the_import_of_every_session(here: str, there: str) -> None:
     create(there, "a")
     FileStore(there).defer(news_of("a1", kind="main_stop", running=[f"agent-{n}" for n in range(20)]), NOW)
     assert [keys for _, keys in FileStore(there).waiting()] == [""]
@@ -261,7 +261,7 @@ def test_an_event_of_which_nobody_knows_whom_it_concerns_keeps_back_every_sessio
     assert (report["imported"], [one["agent_id"] for one in report["failed"]]) == ([], ["a"])
 
 
-def test_a_session_that_only_a_waiting_event_begins_is_not_taken(here: str, there: str) -> None:
+def test_a_session_that_only_a_waiting_event_begins_is_not_imported(here: str, there: str) -> None:
     create(there, "b")
     of_workflow = {"agent_name": "Explore", "workflow": {"run_id": "w-1", "key": "k"}}
     FileStore(there).defer(news_of("a9", kind="start", **of_workflow), NOW)
@@ -272,7 +272,7 @@ def test_a_session_that_only_a_waiting_event_begins_is_not_taken(here: str, ther
     assert (report["imported"], report["failed"], report["waiting"]) == (["b"], [], {there: 1})
 
 
-def test_entries_of_the_index_lead_to_what_was_imported(here: str, there: str) -> None:
+def test_the_index_finds_imported_sessions(here: str, there: str) -> None:
     create_at_work(there, "a")
     gaia_sessions.Sessions(here).import_from(there)
     with Directory.at(here) as root:
@@ -282,9 +282,7 @@ def test_entries_of_the_index_lead_to_what_was_imported(here: str, there: str) -
     assert [line["agent_id"] for line in gaia_sessions.list_sessions(active_only=True, root=here)] == ["a"]
 
 
-def test_several_folders_are_taken_one_after_the_other_and_the_first_has_each_id(
-    here: str, there: str, tmp_path: Path
-) -> None:
+def test_if_several_folders_have_an_id_the_first_one_is_imported(here: str, there: str, tmp_path: Path) -> None:
     project = tmp_path / "project"
     create(there, "a")
     create(there, "b")
@@ -300,14 +298,14 @@ def test_several_folders_are_taken_one_after_the_other_and_the_first_has_each_id
     assert files_of(Path(here, "c")) == kept
 
 
-def test_a_folder_of_which_several_sessions_are_named_is_told_once(here: str, there: str) -> None:
+def test_a_folder_of_several_named_sessions_is_reported_once(here: str, there: str) -> None:
     for name in ("a", "b"):
         create(there, name)
     report = gaia_sessions.Sessions(here).import_from(Path(there, "a"), Path(there, "b"))
     assert (report["directories"], report["imported"]) == ([there], ["a", "b"])
 
 
-def test_of_several_folders_none_is_taken_if_one_cannot_be_read(here: str, there: str, tmp_path: Path) -> None:
+def test_no_folder_is_imported_if_one_of_them_cannot_be_read(here: str, there: str, tmp_path: Path) -> None:
     create(there, "a")
     with pytest.raises(NoSuchFolder):
         gaia_sessions.Sessions(here).import_from(there, tmp_path / "nowhere")
@@ -319,7 +317,7 @@ def test_of_several_folders_none_is_taken_if_one_cannot_be_read(here: str, there
     assert not os.path.exists(here)
 
 
-def test_what_is_here_already_is_left_alone_whether_it_can_be_read_or_not(here: str, there: str) -> None:
+def test_an_import_does_not_change_an_existing_session_even_if_it_is_corrupt(here: str, there: str) -> None:
     create(there, "a")
     Path(here, "a").mkdir(parents=True)
     Path(here, "a", "state.json").write_text("{", encoding="utf-8")
@@ -329,7 +327,7 @@ def test_what_is_here_already_is_left_alone_whether_it_can_be_read_or_not(here: 
 
 
 class CreatedMeanwhile(FileStore):
-    """A store in which another import creates a session right after it was looked for and not found."""
+    """A store in which another import creates a session right after it was not found."""
 
     def read(self, agent_id: str) -> Record:
         try:
@@ -339,7 +337,7 @@ class CreatedMeanwhile(FileStore):
             raise
 
 
-def test_what_another_import_creates_meanwhile_is_already_there(
+def test_a_session_that_another_import_creates_meanwhile_is_already_there(
     here: str, there: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     create(there, "a")
@@ -348,7 +346,7 @@ def test_what_another_import_creates_meanwhile_is_already_there(
     assert (report["imported"], report["already_there"], report["failed"]) == ([], ["a"], [])
 
 
-def test_a_folder_of_somebody_else_in_its_place_is_said_and_left_alone(here: str, there: str) -> None:
+def test_a_foreign_folder_with_the_same_name_is_reported_and_not_changed(here: str, there: str) -> None:
     create(there, "a")
     Path(here, "a").mkdir(parents=True)
     Path(here, "a", "notes").write_text("mine", encoding="utf-8")
@@ -391,9 +389,7 @@ KINDS = [fifo, link, hanging_link, folder, unix_socket, sparse]
 
 @table("name", ["transcript.jsonl", "transcript-7.jsonl", "output-1.log", "events.jsonl", "transcript-aside.jsonl"])
 @table("make", KINDS)
-def test_a_session_is_not_taken_without_a_file_of_its_own_that_is_none(
-    here: str, there: str, name: str, make: Any
-) -> None:
+def test_a_session_with_an_irregular_file_is_not_imported(here: str, there: str, name: str, make: Any) -> None:
     here, there = (f"{one}-{name}-{make.__name__}" for one in (here, there))
     create(there, "a")
     create(there, "b")
@@ -408,7 +404,7 @@ def test_a_session_is_not_taken_without_a_file_of_its_own_that_is_none(
     assert list(Path(here, ".stage").iterdir()) == []
 
 
-def test_an_output_that_is_longer_than_any_is_not_taken(here: str, there: str) -> None:
+def test_a_session_with_an_oversized_output_is_not_imported(here: str, there: str) -> None:
     for agent_id, size in (("a", LARGEST_FILE), ("b", LARGEST_FILE + 1)):
         create(there, agent_id)
         Path(there, agent_id, "output-1.log").write_bytes(b"x" * size)
@@ -417,7 +413,7 @@ def test_an_output_that_is_longer_than_any_is_not_taken(here: str, there: str) -
     assert f"an output has at most {LARGEST_FILE} bytes" in report["failed"][0]["detail"]
 
 
-def test_a_file_for_which_the_disk_has_no_room_is_not_begun(
+def test_a_session_is_not_imported_if_the_disk_has_no_room(
     here: str, there: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     create(there, "a")
@@ -427,10 +423,10 @@ def test_a_file_for_which_the_disk_has_no_room_is_not_begun(
     monkeypatch.setattr(os, "fstatvfs", lambda _fd: os.statvfs_result(fields))
     report = gaia_sessions.Sessions(here).import_from(there)
     assert (report["imported"], [one["reason"] for one in report["failed"]]) == ([], ["io_error"])
-    assert "the disk has less room" in report["failed"][0]["detail"]
+    assert "the disk has less free space" in report["failed"][0]["detail"]
 
 
-def test_a_second_name_of_a_file_is_copied_and_shares_nothing(here: str, there: str, tmp_path: Path) -> None:
+def test_a_hard_linked_file_is_copied_and_not_shared(here: str, there: str, tmp_path: Path) -> None:
     create(there, "a")
     gaia_sessions.Sessions(there).add_message("a", "user", "first")
     os.link(Path(there, "a", "transcript.jsonl"), tmp_path / "second")
@@ -440,7 +436,7 @@ def test_a_second_name_of_a_file_is_copied_and_shares_nothing(here: str, there: 
 
 
 class WrittenMeanwhile(Source):
-    """A folder in which somebody writes to the session each time when it has been copied."""
+    """A source in which somebody writes to the session right after its first copy."""
 
     times = 1
 
@@ -451,7 +447,7 @@ class WrittenMeanwhile(Source):
             gaia_sessions.Sessions(self.root).add_message(agent_id, "user", "one more")
 
 
-def test_a_session_that_is_written_while_it_is_copied_is_not_taken_and_the_others_are(
+def test_only_a_session_that_is_written_during_the_copy_is_not_imported(
     here: str, there: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     create(there, "a")
@@ -461,11 +457,11 @@ def test_a_session_that_is_written_while_it_is_copied_is_not_taken_and_the_other
     report = gaia_sessions.Sessions(here).import_from(there)
 
     assert (report["imported"], [one["agent_id"] for one in report["failed"]]) == (["b"], ["a"])
-    assert "somebody is writing to it" in report["failed"][0]["detail"]
+    assert "another process is writing to it" in report["failed"][0]["detail"]
     assert gaia_sessions.Sessions(here).import_from(there)["imported"] == ["a"]
 
 
-def test_beside_a_writer_each_copy_is_one_of_the_states_that_were_acknowledged(there: str, tmp_path: Path) -> None:
+def test_a_copy_made_beside_a_writer_has_all_messages_that_its_record_counts(there: str, tmp_path: Path) -> None:
     create(there, "a")
     is_over = threading.Event()
 
@@ -485,7 +481,7 @@ def test_beside_a_writer_each_copy_is_one_of_the_states_that_were_acknowledged(t
         writer.join()
 
 
-def test_a_folder_below_the_root_and_one_above_it_are_folders_like_any_other(here: str, tmp_path: Path) -> None:
+def test_folders_below_and_above_the_root_can_be_imported(here: str, tmp_path: Path) -> None:
     create(here, "a")
     below = os.path.join(here, "moved")
     create(below, "b")

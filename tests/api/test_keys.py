@@ -1,4 +1,4 @@
-"""What agents hand each other by Python: keys, scopes, and one id for a conversation."""
+"""The shared state in Python: keys, their scopes, and ``ensure``."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def state(sessions: Sessions, agent_id: str) -> dict[str, Any]:
     return dict(sessions.state(agent_id)["state"])
 
 
-def test_what_a_root_agent_sets_another_process_reads_and_clears_and_the_rest_stays(sessions: Sessions) -> None:
+def test_another_process_reads_and_clears_keys_and_the_other_keys_stay(sessions: Sessions) -> None:
     agent_id = sessions.create("root", state=ALWAYS)
     sessions.change_state(agent_id, HAND_OFF)
     code = (
@@ -56,10 +56,10 @@ def test_what_a_root_agent_sets_another_process_reads_and_clears_and_the_rest_st
     assert "intent" not in Path(sessions.root, agent_id, "state.json").read_text(encoding="utf-8")
 
 
-def test_who_is_begun_below_a_parent_holds_its_documents_before_it_locks_the_parent(
+def test_creating_a_child_locks_shared_documents_before_the_parent(
     sessions: Sessions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As whoever changes the keys of the parent does: else the two could wait for each other."""
+    """A change of the keys of the parent has the same order of locks; otherwise a deadlock is possible."""
     parent_id = sessions.create("root", app="kb", user="u1")
     monkeypatch.setenv("GAIA_SESSIONS_LOCK_TIMEOUT", "0")
     store = FileStore(sessions.root)
@@ -68,14 +68,14 @@ def test_who_is_begun_below_a_parent_holds_its_documents_before_it_locks_the_par
         Sessions(sessions.root).create("below", parent_id=parent_id, app="kb", user="u1", state={"app:a": 1})
 
 
-def test_confirming_records_the_result_in_the_same_step(sessions: Sessions) -> None:
+def test_one_change_sets_and_unsets_keys_in_one_revision(sessions: Sessions) -> None:
     agent_id = sessions.create("root", state={**ALWAYS, **HAND_OFF})
     before = sessions.state(agent_id)["revision"]
     told = sessions.change_state(agent_id, {"domain_result": "saved"}, unset=[*HAND_OFF])
     assert (told["state"], told["revision"]) == ({**ALWAYS, "domain_result": "saved"}, before + 1)
 
 
-def test_keys_of_an_app_and_of_a_user_are_shared_as_their_prefix_says_and_outlive_sessions(sessions: Sessions) -> None:
+def test_app_and_user_keys_are_shared_by_prefix_and_outlive_sessions(sessions: Sessions) -> None:
     one = sessions.create(app="kb", user="u1", state={"app:motd": "hi", "user:lang": "de", "plain": 1})
     two, other = sessions.create(app="kb", user="u2"), sessions.create(app="else", user="u1")
     again = sessions.create(app=" kb ", user="u1")
@@ -89,7 +89,7 @@ def test_keys_of_an_app_and_of_a_user_are_shared_as_their_prefix_says_and_outliv
     assert state(sessions, sessions.create(app="kb", user="u1")) == {"app:motd": "ho", "user:lang": "de"}
 
 
-def test_what_is_never_stored_leaves_no_trace_on_the_disk(sessions: Sessions) -> None:
+def test_temp_and_secret_keys_are_refused_and_reach_no_file(sessions: Sessions) -> None:
     agent_id = sessions.create(app="kb", user="u1")
     for key in ("temp:needle", "secret:needle"):
         with pytest.raises(InvalidInput):
@@ -100,7 +100,7 @@ def test_what_is_never_stored_leaves_no_trace_on_the_disk(sessions: Sessions) ->
     assert [path for path in files if "needle" in path.read_text("utf-8", "replace")] == []
 
 
-def test_a_delta_that_is_refused_changes_nothing_anywhere(sessions: Sessions) -> None:
+def test_a_refused_delta_changes_no_key_of_any_scope(sessions: Sessions) -> None:
     agent_id = sessions.create(app="kb", user="u1", state={"app:n": "text", "a": 1, "user:b": 1})
     before = sessions.state(agent_id)
     refused: list[tuple[type[Exception], dict[str, Any]]] = [
@@ -118,7 +118,7 @@ def test_a_delta_that_is_refused_changes_nothing_anywhere(sessions: Sessions) ->
     assert state(sessions, agent_id) == before["state"]
 
 
-def test_a_shared_document_that_cannot_be_read_is_named_and_keeps_what_it_has(sessions: Sessions) -> None:
+def test_an_unreadable_shared_document_is_named_and_stays_unchanged(sessions: Sessions) -> None:
     agent_id = sessions.create(app="kb", user="u1", state={"a": 1, "app:b": 2})
     file = Path(sessions.root, ".shared", "app-kb.json")
     file.write_text("{", encoding="utf-8")
@@ -130,7 +130,7 @@ def test_a_shared_document_that_cannot_be_read_is_named_and_keeps_what_it_has(se
     assert sessions.store.read(agent_id)["revision"] == 1
 
 
-def test_ensure_goes_on_while_a_session_is_open_and_begins_one_that_continues_it_then(sessions: Sessions) -> None:
+def test_ensure_returns_an_open_session_and_continues_one_that_has_ended(sessions: Sessions) -> None:
     first = sessions.ensure(agent_name="root", app="kb", user="u1", state={"user_id": "u1", "app:x": 1})
     assert sessions.ensure(first) == first
     sessions.finalize(first, "completed")
@@ -145,7 +145,7 @@ def test_ensure_goes_on_while_a_session_is_open_and_begins_one_that_continues_it
     assert len({first, second, third, sessions.ensure()}) == 4
 
 
-def test_an_id_that_is_no_session_is_never_adopted(sessions: Sessions) -> None:
+def test_ensure_refuses_an_unknown_id_and_create_a_taken_or_padded_one(sessions: Sessions) -> None:
     with pytest.raises(SessionNotFound):
         sessions.ensure("nobody")
     assert [*sessions.list()] == []
@@ -156,7 +156,7 @@ def test_an_id_that_is_no_session_is_never_adopted(sessions: Sessions) -> None:
         sessions.create(agent_id="own ")
 
 
-def test_a_shared_document_that_the_change_does_not_touch_is_read_before_it(sessions: Sessions) -> None:
+def test_a_change_fails_if_a_shared_document_beside_it_cannot_be_read(sessions: Sessions) -> None:
     agent_id = sessions.create(app="kb", user="u1", state={"user:x": 1})
     Path(sessions.root, ".shared", "user-kb.u1.json").write_text("{", encoding="utf-8")
     with pytest.raises(StoreFailure):
@@ -169,19 +169,19 @@ def test_a_document_under_the_name_of_another_user_is_refused(sessions: Sessions
     sessions.create(app="kb", user="u2", state={"user:needle": 1})
     shared = Path(sessions.root, ".shared")
     (shared / "user-kb.u2.json").replace(shared / "user-kb.u1.json")
-    with pytest.raises(StoreFailure, match="has the name of another"):
+    with pytest.raises(StoreFailure, match="does not match its scope"):
         sessions.state(one)
 
 
-def test_a_conversation_of_another_user_is_not_gone_on_with(sessions: Sessions) -> None:
+def test_ensure_refuses_a_session_of_another_app_or_user(sessions: Sessions) -> None:
     agent_id = sessions.ensure(app="kb", user="u1")
     assert sessions.ensure(agent_id, app="kb", user="u1") == sessions.ensure(agent_id) == agent_id
     for app, user in (("kb", "u2"), ("other", "u1")):
-        with pytest.raises(InvalidInput, match="is not of this app and user"):
+        with pytest.raises(InvalidInput, match="does not belong to this app and user"):
             sessions.ensure(agent_id, app=app, user=user)
 
 
-def test_what_ended_before_it_was_cancelled_is_final_and_no_more(sessions: Sessions) -> None:
+def test_a_session_that_ended_before_a_cancellation_counts_as_final(sessions: Sessions) -> None:
     top = sessions.create()
     below = sessions.create(parent_id=top, state={"a": 1})
     sessions.finalize(below, "completed")
@@ -190,7 +190,7 @@ def test_what_ended_before_it_was_cancelled_is_final_and_no_more(sessions: Sessi
         sessions.change_state(below, {"a": 2})
 
 
-def test_of_a_session_that_is_cancelled_nothing_is_changed(sessions: Sessions) -> None:
+def test_the_state_of_a_cancelled_session_cannot_be_changed(sessions: Sessions) -> None:
     agent_id = sessions.create(app="kb", user="u1", state={"a": 1, "app:b": 1})
     sessions.cancel(agent_id)
     with pytest.raises(Cancelled):
@@ -198,7 +198,7 @@ def test_of_a_session_that_is_cancelled_nothing_is_changed(sessions: Sessions) -
     assert state(sessions, agent_id) == {"a": 1, "app:b": 1}
 
 
-def test_sessions_of_an_app_are_listed_and_cleaned_up_by_its_name_alone(sessions: Sessions) -> None:
+def test_sessions_of_an_app_are_listed_and_cleaned_up_only_by_its_name(sessions: Sessions) -> None:
     mine, plain = sessions.create(app="kb", user="u1"), sessions.create()
     other = sessions.create(app="else", user="u1")
 
@@ -219,7 +219,7 @@ def test_sessions_of_an_app_are_listed_and_cleaned_up_by_its_name_alone(sessions
     assert ids(app="else") == [other]
 
 
-def test_what_is_told_of_a_session_names_the_root_of_its_tree(sessions: Sessions) -> None:
+def test_reports_lists_and_events_name_the_root_of_the_tree(sessions: Sessions) -> None:
     top = sessions.create(agent_id="top")
     below = sessions.create(parent_id=sessions.create(parent_id=top))
     trace = trace_of(top)
@@ -233,7 +233,7 @@ def test_what_is_told_of_a_session_names_the_root_of_its_tree(sessions: Sessions
     assert json.loads(Path(sessions.root, below, "events.jsonl").read_text(encoding="utf-8")).keys().isdisjoint(trace)
 
 
-def test_an_import_brings_what_was_shared_where_there_is_none(sessions: Sessions, tmp_path: Path) -> None:
+def test_an_import_copies_a_shared_document_only_if_there_is_none(sessions: Sessions, tmp_path: Path) -> None:
     elsewhere = Sessions(str(tmp_path / "elsewhere"))
     agent_id = elsewhere.create(app="kb", user="u1", state={"a": 1, "app:x": 1, "user:y": 1})
     sessions.create(app="kb", user="u2", state={"app:x": 2})
@@ -241,7 +241,7 @@ def test_an_import_brings_what_was_shared_where_there_is_none(sessions: Sessions
     assert state(sessions, agent_id) == {"a": 1, "app:x": 2, "user:y": 1}
 
 
-def test_an_import_takes_no_document_that_nobody_could_have_written(sessions: Sessions, tmp_path: Path) -> None:
+def test_an_import_refuses_a_session_with_an_invalid_shared_document(sessions: Sessions, tmp_path: Path) -> None:
     elsewhere = Sessions(str(tmp_path / "elsewhere"))
     agent_id = elsewhere.create(app="kb", user="u1", state={"app:x": 1})
     file = Path(elsewhere.root, ".shared", "app-kb.json")
@@ -257,11 +257,11 @@ def test_a_record_with_an_app_and_no_user_is_corrupt(sessions: Sessions) -> None
     record = json.loads(file.read_bytes())
     del record["user"]
     file.write_text(json.dumps(record), encoding="utf-8")
-    with pytest.raises(CorruptSession, match="an app and a user stand together"):
+    with pytest.raises(CorruptSession, match="a record has an app and a user, or neither"):
         sessions.state(agent_id)
 
 
-def test_what_cannot_be_put_in_place_after_the_commit_is_no_refusal(
+def test_a_failed_replacement_after_the_commit_raises_durability_unknown(
     sessions: Sessions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     agent_id = sessions.create(app="kb", user="u1", state={"n": 0, "app:n": 0, "user:n": 0})

@@ -1,4 +1,4 @@
-"""What a session leaves when it is removed: its figures, as it stood when it went, whoever removed it."""
+"""The figures that a removed session leaves."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ FILE = ".stats.jsonl"
 
 @pytest.fixture
 def store(tmp_path: Path) -> FileStore:
-    """Four old sessions: two that have ended, an open one, and one of an app; and a young one."""
+    """Four old sessions (two have ended, one is open, one belongs to an app) and a young one."""
     store = FileStore(f"{tmp_path}/root", durable=False)
     put(store, "done", phase="completed", history=[moved("investigating", "completed", OLD)], purpose="secret words")
     put(store, "failed", phase="failed", history=[moved("planning", "failed", OLD)], last_error=_error("secret words"))
@@ -81,7 +81,7 @@ def by_app(store: FileStore) -> Sequence[str]:
     ("act", "gone"),
     [(by_cleanup, ["done", "failed", "open"]), (by_rm, ["done", "open"]), (by_app, ["app"])],
 )
-def test_each_that_is_removed_leaves_how_it_stood_and_no_text(
+def test_each_removed_session_leaves_its_figures_and_no_text(
     store: FileStore, act: Callable[[FileStore], Sequence[str]], gone: list[str]
 ) -> None:
     expected = {(agent_id, OLD): standing_figures(store, NOW)[agent_id, OLD] for agent_id in gone}
@@ -96,14 +96,14 @@ def test_each_that_is_removed_leaves_how_it_stood_and_no_text(
     assert lines.count(b"\n") == len(gone)
 
 
-def test_a_dry_run_leaves_none(store: FileStore) -> None:
+def test_a_dry_run_writes_no_figures(store: FileStore) -> None:
     plan = planned(store)
     assert remove_unused(plan, policy())["removed"] != []
     assert (left(plan), left(store)) == ({}, {})
     assert not Path(store.root, FILE).exists()
 
 
-def test_the_lines_of_a_cleanup_are_one_write_before_the_first_goes(
+def test_a_cleanup_writes_all_figures_at_once_before_the_first_removal(
     store: FileStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[tuple[int, int]] = []
@@ -119,7 +119,7 @@ def test_the_lines_of_a_cleanup_are_one_write_before_the_first_goes(
 
 
 @pytest.mark.parametrize("act", [by_cleanup, by_rm])
-def test_one_that_changed_after_its_line_leaves_how_it_stood_at_last(
+def test_a_session_that_changed_after_its_figures_leaves_new_figures(
     store: FileStore, act: Callable[[FileStore], Sequence[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     add = store.add_figures
@@ -138,7 +138,7 @@ def test_one_that_changed_after_its_line_leaves_how_it_stood_at_last(
 
 
 @pytest.mark.parametrize("act", [by_cleanup, by_rm])
-def test_one_that_is_cancelled_after_its_line_leaves_that_it_was(
+def test_a_session_cancelled_after_its_figures_leaves_figures_as_cancelled(
     store: FileStore, act: Callable[[FileStore], Sequence[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     add = store.add_figures
@@ -157,9 +157,7 @@ def test_one_that_is_cancelled_after_its_line_leaves_that_it_was(
     assert written == [len(gone), 1]
 
 
-def test_what_one_removal_saw_before_and_writes_last_does_not_hold(
-    store: FileStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_older_figures_that_are_written_last_do_not_count(store: FileStore, monkeypatch: pytest.MonkeyPatch) -> None:
     add = store.add_figures
 
     def after_another(figures: Sequence[Mapping[str, object]]) -> None:
@@ -175,7 +173,7 @@ def test_what_one_removal_saw_before_and_writes_last_does_not_hold(
     assert left(store)["open", OLD]["state"] == "failed"
 
 
-def test_one_that_stays_after_its_line_was_written_counts_as_it_stands(
+def test_a_session_that_stays_after_its_figures_counts_by_its_record(
     store: FileStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     add = store.add_figures
@@ -197,7 +195,7 @@ def test_one_that_stays_after_its_line_was_written_counts_as_it_stands(
 
 @table("phase", ["completed", "failed", "abandoned", "investigating", "approval"])
 @table("at", [OLD, LATER])
-def test_a_mark_changes_what_is_left_just_as_it_changes_how_the_session_stands(
+def test_a_mark_changes_the_figures_as_it_changes_the_state_of_the_session(
     store: FileStore, phase: str, at: str
 ) -> None:
     agent_id = f"marked-{phase}-{at[:4]}{at[5:7]}"
@@ -211,7 +209,7 @@ def test_a_mark_changes_what_is_left_just_as_it_changes_how_the_session_stands(
     assert left(store)[agent_id, OLD] == expected
 
 
-def test_one_that_is_made_anew_under_its_id_counts_beside_the_one_that_left(store: FileStore) -> None:
+def test_a_new_session_with_a_removed_id_counts_beside_the_removed_one(store: FileStore) -> None:
     by_rm(store)
     again = put(store, "done", at=format_time(NOW))
     assert {key: how for key, how in counted(store).items() if key[0] == "done"} == {
@@ -220,7 +218,7 @@ def test_one_that_is_made_anew_under_its_id_counts_beside_the_one_that_left(stor
     }
 
 
-def test_what_cannot_be_read_leaves_nothing_and_a_later_version_is_not_read(store: FileStore) -> None:
+def test_corrupt_and_newer_records_leave_no_figures(store: FileStore) -> None:
     state = Path(store.root, "done", "state.json")
     state.write_bytes(b"{")
     newer = Path(store.root, "app", "state.json")
@@ -231,13 +229,13 @@ def test_what_cannot_be_read_leaves_nothing_and_a_later_version_is_not_read(stor
     assert {agent_id for agent_id, _ in left(store)} == {"failed", "open"}
 
 
-def test_a_store_that_keeps_none_removes_the_same_and_writes_nothing(store: FileStore) -> None:
+def test_a_store_without_figures_removes_the_same_sessions_and_writes_none(store: FileStore) -> None:
     none = FileStore(store.root, durable=False, keeps_figures=False)
     assert sorted(remove_unused(none, policy())["removed"]) == ["done", "failed", "open"]
     assert not Path(store.root, FILE).exists()
 
 
-def test_the_file_may_be_deleted_at_any_time(store: FileStore) -> None:
+def test_the_file_of_figures_may_be_deleted_at_any_time(store: FileStore) -> None:
     by_rm(store)
     Path(store.root, FILE).unlink()
     assert left(store) == {}
@@ -259,11 +257,11 @@ def _is_pipe(path: Path) -> None:
 
 @pytest.mark.parametrize("make", [_is_folder, _is_link, _is_pipe])
 @pytest.mark.parametrize("act", [by_cleanup, by_rm, by_app])
-def test_what_cannot_be_written_is_said_once_and_stops_no_removal(
+def test_figures_that_cannot_be_written_are_one_warning_and_stop_no_removal(
     store: FileStore, act: Callable[[FileStore], Sequence[str]], make: Callable[[Path], None]
 ) -> None:
     make(Path(store.root, FILE))
-    with pytest.warns(FiguresLost, match=rf"cannot be kept: .*{FILE}") as caught:
+    with pytest.warns(FiguresLost, match=rf"could not be stored: .*{FILE}") as caught:
         gone = act(store)
     assert [type(one.message) for one in caught] == [FiguresLost]
     assert {*gone} & {*store.ids()} == set()
@@ -271,7 +269,7 @@ def test_what_cannot_be_written_is_said_once_and_stops_no_removal(
         list(store.figures())
 
 
-def test_lines_that_may_be_lost_are_said_to_be_so_once_and_the_next_are_written(
+def test_figures_that_may_be_lost_are_one_warning_and_later_ones_are_written(
     store: FileStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     add = store.add_figures
@@ -283,14 +281,14 @@ def test_lines_that_may_be_lost_are_said_to_be_so_once_and_the_next_are_written(
         raise DurabilityUnknown(store.root, "Input/output error")
 
     monkeypatch.setattr(store, "add_figures", unsure)
-    with pytest.warns(FiguresLost, match="it is not sure that the figures of removed sessions were kept") as caught:
+    with pytest.warns(FiguresLost, match="the figures of removed sessions may be lost after a power failure") as caught:
         by_rm(store)
     assert len(caught) == 1
     assert left(store)["open", OLD]["state"] == "failed"
 
 
 @table("words", [("rm", "done"), ("cleanup",)])
-def test_the_setting_is_that_of_a_file(tmp_path: Path, words: tuple[str, ...]) -> None:
+def test_keep_figures_in_the_settings_file_switches_figures_off(tmp_path: Path, words: tuple[str, ...]) -> None:
     root = f"{tmp_path}/{words[0]}"
     put(FileStore(root), "done", phase="completed")
     Path(root, ".config.toml").write_text("keep_figures = false\n", encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Lists: what a summary says, which sessions are in, and which moments may bound them."""
+"""Lists of sessions: the lines, the filters, and the arguments that are refused."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ RUNS: list[list[Any]] = [
         for end in ("failed", "lost", "returned", "stopped")
     ),
 ]
-"""No run, one at work, and one of each kind of end."""
+"""No run, an open run, and one run for each kind of end."""
 
 
 def listed(store: FileStore, now: datetime, **wanted: Any) -> list[Any]:
@@ -54,7 +54,7 @@ def store(root: str) -> FileStore:
         ("abandoned", "abandoned", "final", "phase_not_resumable", None),
     ],
 )
-def test_a_summary_is_the_line_of_a_list_with_the_policys_answer(
+def test_a_list_line_has_the_summary_of_the_record_and_the_resume_answer(
     root: str, phase: str, state: str, status: str, reason: str, until: str | None
 ) -> None:
     store = FileStore(f"{root}-{phase}")
@@ -80,7 +80,7 @@ def test_a_summary_is_the_line_of_a_list_with_the_policys_answer(
     ]
 
 
-def test_a_summary_of_a_session_below_another_has_what_the_record_says_of_it(store: FileStore) -> None:
+def test_the_line_of_a_child_has_its_parent_root_and_depth(store: FileStore) -> None:
     store.create({**record_with(parent_id="agent-2"), "agent_id": "agent-3", "phase": "failed"})
     store.create(record_with(parent_id="agent-3"))
     line, _ = listed(store, LATER)
@@ -88,7 +88,7 @@ def test_a_summary_of_a_session_below_another_has_what_the_record_says_of_it(sto
     assert list(line.items())[-4:] == above
 
 
-def test_a_summary_of_a_session_whose_parents_form_a_circle_names_itself_as_the_first_one(store: FileStore) -> None:
+def test_a_session_whose_parents_form_a_circle_is_its_own_root(store: FileStore) -> None:
     for agent_id, parent_id in [("a", "b"), ("b", "a"), ("leaf", "a")]:
         store.create({**record_with(parent_id=parent_id), "agent_id": agent_id})
     assert [(line["parent_id"], line.get("root_id"), line.get("depth")) for line in listed(store, LATER)] == [
@@ -98,7 +98,7 @@ def test_a_summary_of_a_session_whose_parents_form_a_circle_names_itself_as_the_
     ]
 
 
-def test_a_mark_that_cannot_be_read_is_said_of_its_session_alone(store: FileStore) -> None:
+def test_an_unreadable_mark_counts_only_for_its_own_session(store: FileStore) -> None:
     for number in range(50):
         store.create({**record_with(), "agent_id": f"agent-{number}"})
     Path(store.root, "agent-7", "cancelled.json").symlink_to("nowhere")
@@ -120,7 +120,7 @@ print(found, opened.count(sys.argv[1]) <= found / 10)
 """
 
 
-def test_a_list_opens_the_folder_of_all_sessions_far_less_often_than_there_are_sessions(store: FileStore) -> None:
+def test_a_list_opens_the_root_at_most_once_for_ten_sessions(store: FileStore) -> None:
     for number in range(60):
         store.create({**record_with(), "agent_id": f"agent-{number}"})
 
@@ -130,7 +130,7 @@ def test_a_list_opens_the_folder_of_all_sessions_far_less_often_than_there_are_s
     assert completed.stdout == "60 True\n"
 
 
-def test_a_summary_counts_down_to_the_moment_from_which_the_policy_says_no(store: FileStore) -> None:
+def test_until_is_the_first_moment_at_which_the_session_is_not_resumable(store: FileStore) -> None:
     record = record_with(phase="approval", resume_ready=True, last_updated=WHEN)
     store.create(record)
     [line] = listed(store, LATER)
@@ -146,7 +146,7 @@ def test_a_summary_counts_down_to_the_moment_from_which_the_policy_says_no(store
 
 
 @table("phase", ["approval", "executing"])
-def test_a_summary_says_that_an_agent_is_at_work_whatever_the_phase(root: str, phase: str) -> None:
+def test_a_list_line_says_in_any_phase_that_an_agent_is_at_work(root: str, phase: str) -> None:
     store = FileStore(f"{root}-{phase}")
     record = record_with({"run": 1, "started_at": WHEN}, phase=phase, resume_ready=True, last_updated=WHEN)
     store.create(record)
@@ -155,14 +155,14 @@ def test_a_summary_says_that_an_agent_is_at_work_whatever_the_phase(root: str, p
 
 
 @table("phases", ["approval", "", b"approval", None, 5])
-def test_one_text_is_not_taken_for_a_list_of_phases(phases: Any, root: str) -> None:
+def test_phases_that_are_not_a_list_are_refused(phases: Any, root: str) -> None:
     with pytest.raises(BadArgument, match=f"^phases {phases!r} is not valid") as refused:
         gaia_sessions.list_sessions(phases=phases, root=root)
     assert refused.value.hint == "must be a list of phases"
 
 
 @table("limit", [-1, "3", 1.5, True, []])
-def test_a_limit_that_is_no_number_of_sessions_is_refused_when_the_list_is_asked_for(limit: Any, root: str) -> None:
+def test_list_and_tree_refuse_an_invalid_limit_at_the_call(limit: Any, root: str) -> None:
     for ask in (gaia_sessions.Sessions(root).list, gaia_sessions.Sessions(root).tree):
         with pytest.raises(BadArgument) as refused:
             ask(limit=limit)
@@ -173,13 +173,13 @@ def test_a_limit_that_is_no_number_of_sessions_is_refused_when_the_list_is_asked
 
 
 @table(("states", "wrong"), [(["error", "eror"], "eror"), ([5], 5), ([["new"]], ["new"])])
-def test_an_unknown_state_is_refused_with_those_that_there_are(states: Any, wrong: object, root: str) -> None:
+def test_an_unknown_state_is_refused_with_the_known_states(states: Any, wrong: object, root: str) -> None:
     with pytest.raises(UnknownState) as refused:
         gaia_sessions.list_sessions(states=states, root=root)
     assert (refused.value.word, refused.value.known) == (wrong, STATES)
 
 
-def test_a_list_of_states_has_the_sessions_of_which_a_list_says_so(root: str) -> None:
+def test_a_list_by_states_has_exactly_the_sessions_in_these_states(root: str) -> None:
     store = FileStore(root, durable=False)
     for phase in PHASES:
         for number, runs in enumerate(RUNS):
@@ -196,13 +196,13 @@ def test_a_list_of_states_has_the_sessions_of_which_a_list_says_so(root: str) ->
 
 @table("name", ["agent_name", "grep"])
 @table("value", [5, ["x"], b"x"])
-def test_what_is_no_text_is_refused_where_one_is_wanted(name: str, value: Any, root: str) -> None:
+def test_a_filter_that_is_not_a_text_is_refused(name: str, value: Any, root: str) -> None:
     with pytest.raises(BadArgument, match=f"^{name} .* is not valid") as refused:
         gaia_sessions.list_sessions(**{name: value}, root=root)
     assert refused.value.hint == "must be a text"
 
 
-def test_the_events_of_a_missing_session_are_refused_when_they_are_asked_for(root: str) -> None:
+def test_the_events_of_a_missing_session_are_refused_at_the_call(root: str) -> None:
     gaia_sessions.create_session(agent_id="agent-1", root=root)
     with pytest.raises(SessionNotFound):
         gaia_sessions.Sessions(root).events("agent-2")
@@ -210,6 +210,6 @@ def test_the_events_of_a_missing_session_are_refused_when_they_are_asked_for(roo
 
 
 @table("hours", ["2h", None, -1, float("nan"), 1e9])
-def test_an_age_that_is_no_number_of_hours_is_refused(hours: Any, root: str) -> None:
+def test_an_invalid_age_in_hours_is_refused(hours: Any, root: str) -> None:
     with pytest.raises(BadArgument, match=r"^hours "):
         gaia_sessions.cleanup_sessions(hours, root=root)

@@ -1,4 +1,4 @@
-"""The runs of commands on a real store: which session is claimed, what one commit writes, and what is refused."""
+"""Runs of commands on a real store: how they begin and end, what a commit writes, and what is refused."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def begin(sessions: Sessions, agent_id: str | None = None, **wanted: Any) -> Beg
 
 
 def end(sessions: Sessions, begun: Begun, message: str = "", code: int = 0, cause: str = EXITED) -> str:
-    """Ends the run; the phase that it leaves."""
+    """Ends the run; returns the new phase."""
     record, _, _ = at.write(sessions, own_runs.end, begun.record["agent_id"], begun.run, RunEnd(cause, code, message))
     return record["phase"]
 
@@ -97,7 +97,7 @@ def rewrite(sessions: Sessions, record: Any) -> None:
 
 
 def states(sessions: Sessions) -> dict[str, bytes]:
-    """All that is on the disk of sessions."""
+    """All files of sessions on the disk."""
     files = [path for path in Path(sessions.root).rglob("*") if path.is_file() and not path.parent.name.startswith(".")]
     return {str(path): path.read_bytes() for path in files}
 
@@ -123,7 +123,7 @@ def test_l2_ids_of_runs_are_unique_and_have_their_prefix(sessions: Sessions) -> 
     assert all(task_id.startswith("sub-") for task_id in task_ids)
 
 
-def test_l11_what_exits_with_zero_is_a_success_with_its_output_as_the_result(sessions: Sessions) -> None:
+def test_l11_exit_code_zero_is_a_success_with_the_output_as_its_result(sessions: Sessions) -> None:
     begun = begin(sessions)
     agent_id = begun.record["agent_id"]
     sessions.charge(agent_id, 7)
@@ -140,7 +140,7 @@ def test_l11_what_exits_with_zero_is_a_success_with_its_output_as_the_result(ses
     assert kinds(sessions, agent_id) == [("SubAgentStarted", 1), ("SubAgentCompleted", 3)]
 
 
-def test_a_silent_success_adds_no_message_and_reports_none_of_an_earlier_run(sessions: Sessions) -> None:
+def test_a_silent_success_adds_no_message_and_reports_no_earlier_result(sessions: Sessions) -> None:
     first = begin(sessions)
     agent_id = first.record["agent_id"]
     end(sessions, first, "half\n[gaia-sessions: planning] more to do\n")
@@ -155,15 +155,15 @@ def test_a_silent_success_adds_no_message_and_reports_none_of_an_earlier_run(ses
 ENDS = [
     (EXITED, 3, "error", "exit code 3", "failed"),
     (EXITED, 137, "error", "killed by signal 9 (SIGKILL)", "failed"),
-    (TIMED_OUT, 143, "timeout", "Sub-agent timed out after 600 seconds, and ended within the grace", "failed"),
-    (TIMED_OUT, 0, "timeout", "Sub-agent timed out after 600 seconds, and ended within the grace", "failed"),
+    (TIMED_OUT, 143, "timeout", "Sub-agent timed out after 600 seconds, and ended within the grace period", "failed"),
+    (TIMED_OUT, 0, "timeout", "Sub-agent timed out after 600 seconds, and ended within the grace period", "failed"),
     (TIMED_OUT, 137, "timeout", "Sub-agent hard timed out after 630 seconds", "failed"),
     (SIGNALLED, 143, "error", "stopped by a signal", "planning"),
 ]
 
 
 @table(("cause", "code", "status", "error", "phase"), ENDS)
-def test_every_other_end_is_reported_with_what_was_said(
+def test_every_other_end_is_reported_with_the_partial_output(
     sessions: Sessions, cause: str, code: int, status: str, error: str, phase: str
 ) -> None:
     begun = begin(sessions)
@@ -179,7 +179,7 @@ def test_every_other_end_is_reported_with_what_was_said(
     assert {**foreseen, **moments} == {**report, **moments}
 
 
-def test_a_command_that_used_its_tokens_is_reported_with_its_limit(sessions: Sessions) -> None:
+def test_a_command_that_used_all_tokens_is_reported_with_its_limit(sessions: Sessions) -> None:
     begun = begin(sessions, max_tokens=100)
     sessions.charge(begun.record["agent_id"], 100)
 
@@ -191,7 +191,7 @@ def test_a_command_that_used_its_tokens_is_reported_with_its_limit(sessions: Ses
     assert sessions.store.read(begun.record["agent_id"])["runs"][0]["detail"] == "max_tokens"
 
 
-def test_an_approval_that_a_command_asked_for_is_given_and_gone_on_with(sessions: Sessions) -> None:
+def test_a_command_that_asked_for_approval_is_approved_and_resumed(sessions: Sessions) -> None:
     first = begin(sessions)
     agent_id = first.record["agent_id"]
     assert end(sessions, first, "plan\n[gaia-sessions: approval] may I?") == "approval"
@@ -207,7 +207,7 @@ def test_an_approval_that_a_command_asked_for_is_given_and_gone_on_with(sessions
     assert end(sessions, second, "done") == "completed"
 
 
-def test_work_that_met_a_limit_rests_where_it_said(sessions: Sessions) -> None:
+def test_a_command_that_reached_its_limit_gets_the_phase_of_its_marker(sessions: Sessions) -> None:
     begun = begin(sessions)
     agent_id = begun.record["agent_id"]
     assert end(sessions, begun, "so far\n[gaia-sessions: planning] the rest", 143, TIMED_OUT) == "planning"
@@ -216,13 +216,13 @@ def test_work_that_met_a_limit_rests_where_it_said(sessions: Sessions) -> None:
     assert sessions.report(agent_id)["status"] == "success"
 
 
-def test_a_session_that_nobody_began_is_begun_by_a_command(sessions: Sessions) -> None:
+def test_a_command_can_begin_a_session_that_was_only_created(sessions: Sessions) -> None:
     agent_id = sessions.create("Explore", "look")
     begun = begin(sessions, agent_id)
     assert (begun.earlier, begun.record["phase"], begun.record["revision"]) == (None, "executing", 2)
 
 
-def test_what_has_ended_is_continued_in_a_new_session(sessions: Sessions) -> None:
+def test_an_ended_session_is_continued_in_a_new_session(sessions: Sessions) -> None:
     first = begin(sessions, agent_name="Explore", purpose="look")
     end(sessions, first, "found", 3)
     ended = sessions.store.read(first.record["agent_id"])
@@ -238,8 +238,8 @@ def test_what_has_ended_is_continued_in_a_new_session(sessions: Sessions) -> Non
 
 
 @table("is_begun_again", [True, False])
-def test_a_wrapper_ends_no_run_but_its_own(root: str, *, is_begun_again: bool) -> None:
-    """As when the session was removed and created again meanwhile, or restored from an older copy."""
+def test_a_wrapper_ends_only_its_own_run(root: str, *, is_begun_again: bool) -> None:
+    """The session was removed and created again, with or without a new run."""
     sessions = Sessions(f"{root}-{is_begun_again}")
     first = begin(sessions, new_id="agent-1")
     sessions.remove(["agent-1"], force=True)
@@ -260,7 +260,7 @@ def test_a_wrapper_ends_no_run_but_its_own(root: str, *, is_begun_again: bool) -
         assert [message["content"] for message in messages] == ["the second"]
 
 
-def test_whatever_may_not_begin_is_refused_and_nothing_is_written(sessions: Sessions) -> None:
+def test_a_run_that_may_not_begin_is_refused_and_nothing_is_written(sessions: Sessions) -> None:
     at_work, done, resting = (begin(sessions) for _ in range(3))
     end(sessions, done)
     end(sessions, resting, "[gaia-sessions: planning] more")
@@ -295,7 +295,7 @@ def test_whatever_may_not_begin_is_refused_and_nothing_is_written(sessions: Sess
 
 
 @table("only", [False, True])
-def test_nothing_begins_for_or_below_what_is_cancelled(sessions: Sessions, *, only: bool) -> None:
+def test_no_run_begins_for_or_below_a_cancelled_session(sessions: Sessions, *, only: bool) -> None:
     top = sessions.create()
     ended, resting = (begin(sessions, parent_id=top) for _ in range(2))
     end(sessions, ended)
@@ -319,7 +319,7 @@ def test_nothing_begins_for_or_below_what_is_cancelled(sessions: Sessions, *, on
     assert states(sessions) == before
 
 
-def test_l19_a_sixth_child_is_refused_and_the_place_is_free_after_an_end(sessions: Sessions) -> None:
+def test_l19_a_sixth_child_is_refused_until_another_child_ends(sessions: Sessions) -> None:
     parent = sessions.create()
     resting = begin(sessions, parent_id=parent)
     end(sessions, resting, "[gaia-sessions: planning] more")
@@ -330,7 +330,7 @@ def test_l19_a_sixth_child_is_refused_and_the_place_is_free_after_an_end(session
         with pytest.raises(TooManyChildren) as refused:
             begin(sessions, **wanted)
         assert refused.value.at_work == tuple(sorted(one.record["agent_id"] for one in five))
-    with pytest.raises(RunNotAllowed, match="its agent is at work"):  # which waiting for a place would not help
+    with pytest.raises(RunNotAllowed, match="its agent is at work"):  # to wait for a free place would not help
         begin(sessions, five[0].record["agent_id"])
     assert states(sessions) == before
 
@@ -360,7 +360,7 @@ def test_l21_an_end_after_a_cancellation_or_an_outcome_does_not_change_it(sessio
     assert (report["status"], report["result"], report["exit_code"]) == ("success", "all done", 3)
 
 
-def test_an_end_that_is_asked_for_again_adds_nothing_and_is_made_durable(sessions: Sessions) -> None:
+def test_a_repeated_end_adds_a_revision_but_no_message_and_no_event(sessions: Sessions) -> None:
     begun = begin(sessions)
     agent_id = begun.record["agent_id"]
     end(sessions, begun, "done")
@@ -373,8 +373,8 @@ def test_an_end_that_is_asked_for_again_adds_nothing_and_is_made_durable(session
     assert kinds(sessions, agent_id) == [("SubAgentStarted", 1), ("SubAgentCompleted", 2)]
 
 
-def test_what_is_to_begin_can_be_sent_to_another_process() -> None:
-    start = pickle.loads(pickle.dumps(Start(continues="agent-1", purpose="more")))  # noqa: S301  # our own
+def test_a_start_can_be_pickled() -> None:
+    start = pickle.loads(pickle.dumps(Start(continues="agent-1", purpose="more")))  # noqa: S301  # made in this test
     earlier = new_record("agent-1", "Explore", "look", {}, datetime.now(UTC))
     new = start.new_session(earlier)
     assert (start.continues, new.agent_name, new.purpose) == ("agent-1", "Explore", "more")
@@ -387,7 +387,7 @@ def killed(sessions: Sessions, wrapper: subprocess.Popen[str], **wanted: Any) ->
     return begun
 
 
-def test_l18_after_the_kill_of_its_wrapper_a_session_does_not_seem_to_run(
+def test_l18_a_session_whose_wrapper_was_killed_is_crashed_and_not_running(
     sessions: Sessions, wrapper: subprocess.Popen[str]
 ) -> None:
     agent_id = killed(sessions, wrapper).record["agent_id"]
@@ -402,12 +402,12 @@ def test_l18_after_the_kill_of_its_wrapper_a_session_does_not_seem_to_run(
     assert run["detail"].startswith("gaia-sessions run crashed or was closed: ")
 
 
-def test_work_whose_wrapper_was_killed_is_settled_by_whoever_goes_on_with_it(
+def test_a_refused_resume_abandons_a_session_whose_wrapper_was_killed(
     sessions: Sessions, wrapper: subprocess.Popen[str]
 ) -> None:
     agent_id = killed(sessions, wrapper).record["agent_id"]
 
-    with pytest.raises(RunNotAllowed, match="it is abandoned") as refused:
+    with pytest.raises(RunNotAllowed, match=r"it has ended .abandoned.") as refused:
         begin(sessions, agent_id)
     assert refused.value.hint.endswith(f"gaia-sessions run --continues {agent_id} -- COMMAND")
     assert (sessions.store.read(agent_id)["phase"], kinds(sessions, agent_id)[-1]) == (
@@ -417,7 +417,7 @@ def test_work_whose_wrapper_was_killed_is_settled_by_whoever_goes_on_with_it(
     assert begin(sessions, continues=agent_id).record.get("continues") == agent_id
 
 
-def test_work_that_rested_when_its_wrapper_was_killed_goes_on_in_one_commit(
+def test_a_session_in_planning_whose_wrapper_was_killed_resumes_in_one_commit(
     sessions: Sessions, wrapper: subprocess.Popen[str]
 ) -> None:
     agent_id = at.write(sessions, own_runs.begin, Start(), fields(wrapper.pid)).record["agent_id"]
@@ -432,7 +432,7 @@ def test_work_that_rested_when_its_wrapper_was_killed_goes_on_in_one_commit(
     assert (begun.record["revision"], begun.earlier and begun.earlier["runs"][0]["end"]) == (3, "lost")
 
 
-def test_what_was_killed_can_be_continued_before_anybody_settled_it(
+def test_a_session_whose_wrapper_was_killed_can_be_continued_before_reconcile(
     sessions: Sessions, wrapper: subprocess.Popen[str]
 ) -> None:
     agent_id = killed(sessions, wrapper).record["agent_id"]
@@ -441,7 +441,7 @@ def test_what_was_killed_can_be_continued_before_anybody_settled_it(
     assert (begun.earlier["phase"], sessions.store.read(agent_id)["phase"]) == ("abandoned", "abandoned")
 
 
-def test_a_run_is_judged_by_its_wrapper_whatever_its_files_say(
+def test_a_run_is_judged_by_its_wrapper_and_not_by_its_files(
     sessions: Sessions, wrapper: subprocess.Popen[str], tmp_path: Path
 ) -> None:
     agent_id = at.write(sessions, own_runs.begin, Start(), fields(wrapper.pid)).record["agent_id"]
@@ -461,13 +461,13 @@ def test_a_run_is_judged_by_its_wrapper_whatever_its_files_say(
     assert sessions.show(agent_id).get("state") == "working"
 
 
-def test_a_run_whose_process_nobody_can_describe_is_never_called_lost(sessions: Sessions) -> None:
+def test_a_run_whose_process_is_unknown_is_never_lost(sessions: Sessions) -> None:
     agent_id = at.write(sessions, own_runs.begin, Start(), fields(wrapper={"pid": 2**22 + 1})).record["agent_id"]
     assert sessions.reconcile()["verdicts"][0]["verdict"] == "running"
     assert sessions.report(agent_id)["status"] == "running"
 
 
-def test_runs_below_end_with_the_processes_in_which_they_lived(
+def test_runs_below_are_lost_with_their_wrapper_or_their_pid_namespace(
     sessions: Sessions, wrapper: subprocess.Popen[str]
 ) -> None:
     begun = begin(sessions)
@@ -510,7 +510,7 @@ def test_a_run_that_could_begin_can_always_end(sessions: Sessions, cause: str) -
     sessions.add_message(agent_id, "user", "hello")
     record: Any = sessions.store.read(agent_id)
     full: Any = {**record, "metadata": {"filling": ""}}
-    room = DOCUMENT_LIMIT - len(encode(full)) - RESERVED_BYTES  # as an earlier version allowed
+    room = DOCUMENT_LIMIT - len(encode(full)) - RESERVED_BYTES  # an earlier version allowed this
     rewrite(sessions, {**full, "metadata": {"filling": "x" * room}})
 
     begun = begin(sessions, agent_id)
@@ -521,7 +521,7 @@ def test_a_run_that_could_begin_can_always_end(sessions: Sessions, cause: str) -
     assert [one["role"] for one in sessions.messages(agent_id) if isinstance(one, dict)] == ["user", "assistant"]
 
 
-def test_a_run_that_may_have_no_room_for_its_end_does_not_begin(sessions: Sessions) -> None:
+def test_a_run_does_not_begin_if_the_record_has_no_room_for_its_end(sessions: Sessions) -> None:
     agent_id = sessions.create()
     record: Any = sessions.store.read(agent_id)
     full: Any = {**record, "metadata": {"filling": ""}}
@@ -535,7 +535,7 @@ def test_a_run_that_may_have_no_room_for_its_end_does_not_begin(sessions: Sessio
     assert states(sessions) == before
 
 
-def test_a_session_below_that_somebody_changes_delays_no_end(
+def test_a_locked_session_below_delays_no_end(
     sessions: Sessions, wrapper: subprocess.Popen[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(own_runs, "_SHORT_WAIT", 0.05)
@@ -552,5 +552,5 @@ def test_a_session_below_that_somebody_changes_delays_no_end(
     assert at.write(sessions, own_runs.end_runs_of_gone_hosts_below, top, begun.run, None) == lost[:1]
 
 
-def test_a_refusal_is_a_conflict_for_programs() -> None:
+def test_run_not_allowed_is_a_conflict() -> None:
     assert issubclass(RunNotAllowed, Conflict)

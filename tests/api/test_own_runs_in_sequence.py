@@ -1,4 +1,4 @@
-"""Any sequence of what may happen to sessions of commands: one agent at a time, no end undone, nothing said lost."""
+"""Random sequences of steps with runs of commands: one agent at a time, no end is undone, no message is lost."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.memory_store import MemoryStore
 from tests.places import writing
 
 HERE: Any = describe(os.getpid())
-GONE: Any = {**HERE, "pid": 2**22 + 1}  # no pid is as large
+GONE: Any = {**HERE, "pid": 2**22 + 1}  # larger than every pid
 MESSAGES = ["", "done", "[gaia-sessions: approval] may I?", "so far\n[gaia-sessions: planning] more", "\0\ud800"]
 Number = st.integers(0, 3)
 
@@ -86,13 +86,13 @@ class CommandsAreRun(RuleBasedStateMachine):
         message=st.sampled_from(MESSAGES),
     )
     def end(self, number: int, cause: str, code: int | None, message: str) -> None:
-        """By its wrapper, also one that is taken to be gone; once more if it has done so before."""
+        """Ends the last run, also if its wrapper is gone or the run has already ended."""
         self.tick()
         agent_id = self.chosen(number)
         run = self.store.read(agent_id)["runs"][-1]
         has_ended = "ended_at" in run and run["end"] != LOST
         if not has_ended and run.get("end") == LOST:
-            self.finals.pop(agent_id, None)  # an outcome that was concluded from its loss
+            self.finals.pop(agent_id, None)  # an outcome that only followed from the loss
 
         after, _, _ = own_runs.end(writing(self.store, self.now), agent_id, run, RunEnd(cause, code, message))
 
@@ -123,7 +123,7 @@ class CommandsAreRun(RuleBasedStateMachine):
         for agent_id in self.ids:
             record = self.store.read(agent_id)
             lost = [run for run in record["runs"] if "ended_at" not in run and run["wrapper"] == GONE]
-            assert lost == [] or is_final(record["phase"])  # of what has ended nobody asks
+            assert lost == [] or is_final(record["phase"])  # runs of final sessions are not judged
 
     @invariant()
     def nothing_contradicts_itself(self) -> None:

@@ -1,4 +1,4 @@
-"""Unended runs are judged by evidence: the rules on every kind of it, then real processes, namespaces and logs."""
+"""How open runs are judged by evidence: a table of rules, then real processes, namespaces and logs."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ NOW = datetime(2026, 1, 8, 19, 0, tzinfo=UTC)
 GONE = Evidence("Codex crashed or was closed: there is no process 7", host_gone=True)
 THERE = Evidence("Codex runs: process 7 is there", host_gone=False)
 UNKNOWN = Evidence()
-NOBODY = 2**22 + 1  # no pid is as large
+NOBODY = 2**22 + 1  # larger than every pid
 
 
 def ago(**span: float) -> str:
@@ -59,50 +59,66 @@ WITHOUT_START_EVENT: dict[str, Any] = {**CLAIMED, "unannounced": True}
 
 VERDICTS: list[tuple[dict[str, Any], Evidence, str]] = [
     (BEGUN, GONE, "lost"),  # its host is gone
-    ({**BEGUN, "started_at": ago(seconds=5)}, GONE, "lost"),  # gone a moment after it began
-    (BEGUN, THERE, "running"),  # its host is there
-    (BEGUN, evidence_of(host_gone=False, written_at=at(days=1)), "running"),  # there, and silent
+    ({**BEGUN, "started_at": ago(seconds=5)}, GONE, "lost"),  # its host is gone right after the start
+    (BEGUN, THERE, "running"),  # its host runs
+    (BEGUN, evidence_of(host_gone=False, written_at=at(days=1)), "running"),  # its host runs, no output for a day
     (BEGUN, UNKNOWN, "unsure"),  # nothing is known
-    ({**BEGUN, "started_at": ago(minutes=9)}, UNKNOWN, "running"),  # began lately
-    ({**BEGUN, "started_at": ago(minutes=10)}, UNKNOWN, "unsure"),  # began ten minutes ago
-    ({**BEGUN, "started_at": ago(hours=-1)}, UNKNOWN, "unsure"),  # will begin
-    ({"run": 1, "host_agent_id": "a"}, UNKNOWN, "unsure"),  # began nobody knows when
-    ({"run": 1, "host_agent_id": "a"}, GONE, "lost"),  # began nobody knows when, host gone
-    (BEGUN, evidence_of(written_at=at(minutes=9)), "running"),  # wrote lately
-    (BEGUN, evidence_of(written_at=at(minutes=10)), "unsure"),  # silent
-    (BEGUN, evidence_of(written_at=at(minutes=-4)), "running"),  # wrote, by a clock a little ahead
+    ({**BEGUN, "started_at": ago(minutes=9)}, UNKNOWN, "running"),  # started less than ten minutes ago
+    ({**BEGUN, "started_at": ago(minutes=10)}, UNKNOWN, "unsure"),  # started ten minutes ago
+    ({**BEGUN, "started_at": ago(hours=-1)}, UNKNOWN, "unsure"),  # starts in the future
+    ({"run": 1, "host_agent_id": "a"}, UNKNOWN, "unsure"),  # the start is unknown
+    ({"run": 1, "host_agent_id": "a"}, GONE, "lost"),  # the start is unknown, its host is gone
+    (BEGUN, evidence_of(written_at=at(minutes=9)), "running"),  # wrote less than ten minutes ago
+    (BEGUN, evidence_of(written_at=at(minutes=10)), "unsure"),  # wrote ten minutes ago
+    (BEGUN, evidence_of(written_at=at(minutes=-4)), "running"),  # wrote, by a clock that is a little ahead
     (BEGUN, evidence_of(written_at=at(minutes=-6)), "unsure"),  # wrote in the future
-    ({**BEGUN, "started_at": ago(seconds=59)}, evidence_of(written_at=at(days=1)), "running"),  # silent, but young
+    (
+        {**BEGUN, "started_at": ago(seconds=59)},
+        evidence_of(written_at=at(days=1)),
+        "running",
+    ),  # no output, but started just now
     (BEGUN, evidence_of(over_at=at(minutes=5)), "ended_with_host"),  # the host's session ended
-    (BEGUN, evidence_of(over_at=at(minutes=5), host_gone=True), "ended_with_host"),  # ended, then gone
-    (BEGUN, evidence_of(over_at=at(minutes=5), host_gone=False), "unsure"),  # ended, and its host is there
-    (CLAIMED, evidence_of(over_at=at(minutes=5), host_gone=False), "unsure"),  # the same of a claim
-    (BEGUN, evidence_of(over_at=at(minutes=-4)), "ended_with_host"),  # ended, by a clock a little ahead
-    (BEGUN, evidence_of(over_at=at(minutes=-6)), "unsure"),  # ended in the future
-    (BEGUN, evidence_of(over_at=at(hours=2), host_gone=False), "running"),  # ended before it began
-    (BEGUN, evidence_of(over_at=at(hours=2)), "unsure"),  # ended before it began, nothing known since
-    (BEGUN, evidence_of(over_at=at(minutes=5), written_at=at(minutes=3)), "running"),  # at work after that end
-    (BEGUN, evidence_of(over_at=at(minutes=5), written_at=at(minutes=4.5)), "ended_with_host"),  # a late line
-    ({"run": 1, "host_agent_id": "a"}, evidence_of(over_at=at(minutes=5)), "unsure"),  # ended, maybe before it began
+    (BEGUN, evidence_of(over_at=at(minutes=5), host_gone=True), "ended_with_host"),  # the session ended, then the host
+    (BEGUN, evidence_of(over_at=at(minutes=5), host_gone=False), "unsure"),  # the session ended, but the host runs
+    (CLAIMED, evidence_of(over_at=at(minutes=5), host_gone=False), "unsure"),  # the same for a claim
+    (
+        BEGUN,
+        evidence_of(over_at=at(minutes=-4)),
+        "ended_with_host",
+    ),  # the session ended, by a clock that is a little ahead
+    (BEGUN, evidence_of(over_at=at(minutes=-6)), "unsure"),  # the session ended in the future
+    (BEGUN, evidence_of(over_at=at(hours=2), host_gone=False), "running"),  # the session ended before the start
+    (BEGUN, evidence_of(over_at=at(hours=2)), "unsure"),  # the session ended before the start, nothing known since
+    (BEGUN, evidence_of(over_at=at(minutes=5), written_at=at(minutes=3)), "running"),  # wrote after that end
+    (
+        BEGUN,
+        evidence_of(over_at=at(minutes=5), written_at=at(minutes=4.5)),
+        "ended_with_host",
+    ),  # wrote right after that end
+    (
+        {"run": 1, "host_agent_id": "a"},
+        evidence_of(over_at=at(minutes=5)),
+        "unsure",
+    ),  # the session ended, maybe before the start
     (CLAIMED, GONE, "lost"),  # never started, its host is gone
-    ({**CLAIMED, "run": 2}, GONE, "denied"),  # the same of a claim: the work stands where it stood
+    ({**CLAIMED, "run": 2}, GONE, "denied"),  # the same for a later claim: the phase stays
     (CLAIMED, evidence_of(over_at=at(minutes=5), host_gone=True), "denied"),  # the session ended before the host did
     (CLAIMED, evidence_of(over_at=at(minutes=5)), "denied"),  # never started, the host's session ended
     (CLAIMED, evidence_of(over_at=at(hours=2)), "unsure"),  # delegated after that end
-    (CLAIMED, THERE, "unsure"),  # never started, its host is there
+    (CLAIMED, THERE, "unsure"),  # never started, its host runs
     (CLAIMED, UNKNOWN, "unsure"),  # never started, nothing is known
     ({**CLAIMED, "claimed_at": ago(minutes=9)}, UNKNOWN, "running"),  # the claim holds
     ({**CLAIMED, "claimed_at": ago(minutes=9)}, GONE, "unsure"),  # the claim holds, host gone
-    ({**CLAIMED, "claimed_at": ago(minutes=10)}, GONE, "lost"),  # the claim just lapsed
-    ({**CLAIMED, "claimed_at": ago(hours=-1)}, GONE, "unsure"),  # will be delegated
+    ({**CLAIMED, "claimed_at": ago(minutes=10)}, GONE, "lost"),  # the claim has just expired
+    ({**CLAIMED, "claimed_at": ago(hours=-1)}, GONE, "unsure"),  # delegated in the future
     ({"run": 1}, GONE, "unsure"),  # an empty run
-    (WITHOUT_START_EVENT, GONE, "lost"),  # no start is told of, its host is gone
-    ({**WITHOUT_START_EVENT, "claimed_at": ago(minutes=1)}, GONE, "lost"),  # no start is told of, gone soon
-    (WITHOUT_START_EVENT, THERE, "running"),  # no start is told of, its host is there
-    (WITHOUT_START_EVENT, UNKNOWN, "unsure"),  # no start is told of, nothing is known
-    ({**WITHOUT_START_EVENT, "claimed_at": ago(minutes=9)}, UNKNOWN, "running"),  # no start is told of, young
-    (WITHOUT_START_EVENT, evidence_of(over_at=at(minutes=5)), "ended_with_host"),  # no start is told of, session ended
-    ({**WITHOUT_START_EVENT, "unannounced": False}, GONE, "lost"),  # its start would have been told of
+    (WITHOUT_START_EVENT, GONE, "lost"),  # no start event, its host is gone
+    ({**WITHOUT_START_EVENT, "claimed_at": ago(minutes=1)}, GONE, "lost"),  # no start event, its host is gone soon
+    (WITHOUT_START_EVENT, THERE, "running"),  # no start event, its host runs
+    (WITHOUT_START_EVENT, UNKNOWN, "unsure"),  # no start event, nothing is known
+    ({**WITHOUT_START_EVENT, "claimed_at": ago(minutes=9)}, UNKNOWN, "running"),  # no start event, claimed just now
+    (WITHOUT_START_EVENT, evidence_of(over_at=at(minutes=5)), "ended_with_host"),  # no start event, session ended
+    ({**WITHOUT_START_EVENT, "unannounced": False}, GONE, "lost"),  # a start event would have come
 ]
 
 
@@ -113,16 +129,16 @@ def test_each_kind_of_evidence_has_its_verdict(run: Any, evidence: Evidence, ver
     assert detail
 
 
-def test_a_verdict_names_what_it_rests_on() -> None:
+def test_a_verdict_names_its_evidence() -> None:
     assert judge(BEGUN, GONE, NOW) == ("lost", "Codex crashed or was closed: there is no process 7")  # type: ignore[arg-type]
-    expected = "the process of its client is not known; it began at 2026-01-08T18:00:00.000000Z"
-    assert judge(BEGUN, UNKNOWN, NOW) == ("unsure", f"{expected}, and there is no transcript to look at")  # type: ignore[arg-type]
+    expected = "the process of its client is unknown; it started at 2026-01-08T18:00:00.000000Z"
+    assert judge(BEGUN, UNKNOWN, NOW) == ("unsure", f"{expected}, and it has no readable transcript")  # type: ignore[arg-type]
 
 
 def reconciled(root: str, *runs: dict[str, Any], phase: str = "executing", ended: bool = False) -> Any:
-    """What becomes of a session with ``runs``: the report, the record, and the entries in its events.
+    """Reconciles a session with ``runs``; the report, the record and the events.
 
-    ended: whether the log says that the main session of the runs ended a minute ago.
+    ended: whether the log says that the conversation of the runs ended a minute ago.
     """
     store = FileStore(root)
     store.create(record_with(*runs, phase=phase))
@@ -167,17 +183,17 @@ def test_a_lost_run_is_closed_with_its_evidence_and_its_session_abandoned(root: 
 
 
 @table("phase", ["investigating", "planning", "approval"])
-def test_work_that_may_be_resumed_is_left_open_when_its_run_is_lost(root: str, phase: str) -> None:
+def test_a_resumable_session_stays_open_when_its_run_is_lost(root: str, phase: str) -> None:
     _, record, _ = reconciled(f"{root}-{phase}", {**BEGUN, "host_process": gone_here()}, phase=phase)
     assert (record["phase"], record["runs"][0]["end"]) == (phase, "lost")
 
 
-def test_work_that_was_cut_off_before_it_started_stays_open(root: str) -> None:
+def test_a_session_whose_claimed_run_is_lost_stays_open(root: str) -> None:
     _, record, _ = reconciled(root, {**CLAIMED, "host_process": gone_here()}, phase="initializing")
     assert (record["phase"], record["resume_ready"], record["runs"][0]["end"]) == ("investigating", True, "lost")
 
 
-def test_a_delegation_that_never_started_takes_the_session_it_made_along_and_no_other(root: str) -> None:
+def test_a_delegation_that_never_started_abandons_only_the_session_that_it_created(root: str) -> None:
     claimed = {**CLAIMED, "host_process": gone_here()}
     _, record, _ = reconciled(root, claimed, phase="initializing", ended=True)
     assert (record["phase"], record["runs"][0]["end"]) == ("abandoned", "denied")
@@ -188,7 +204,7 @@ def test_a_delegation_that_never_started_takes_the_session_it_made_along_and_no_
 
 
 @table(("ended", "end"), [(False, "lost"), (True, "ended_with_host")])
-def test_what_has_no_start_event_was_at_work_since_its_delegation(root: str, end: str, *, ended: bool) -> None:
+def test_a_run_without_a_start_event_counts_from_its_delegation(root: str, end: str, *, ended: bool) -> None:
     run = {**WITHOUT_START_EVENT, "claimed_at": WHEN, "host_process": gone_here()}
     _, record, _ = reconciled(f"{root}-{end}", run, phase="initializing", ended=ended)
     assert (record["phase"], record["resume_ready"]) == ("investigating", True)
@@ -197,7 +213,7 @@ def test_what_has_no_start_event_was_at_work_since_its_delegation(root: str, end
     assert (closed["started_at"], closed["end"], closed["ended_at"]) == (WHEN, end, format_time(NOW))
 
 
-def test_activity_since_the_delegation_is_never_moved_back(root: str) -> None:
+def test_reconcile_never_moves_last_updated_back(root: str) -> None:
     store = FileStore(root)
     run = {**WITHOUT_START_EVENT, "claimed_at": WHEN, "host_process": gone_here()}
     store.create({**record_with(run, phase="planning"), "last_updated": ago(minutes=3)})
@@ -206,7 +222,7 @@ def test_activity_since_the_delegation_is_never_moved_back(root: str) -> None:
     assert (record["last_updated"], record["phase"], record["runs"][0]["end"]) == (ago(minutes=3), "planning", "lost")
 
 
-def test_an_end_found_in_the_log_closes_the_run_as_the_host_would_have(root: str) -> None:
+def test_a_session_end_in_the_hook_log_closes_the_run(root: str) -> None:
     _, record, [event] = reconciled(root, BEGUN, ended=True)
     assert (record["phase"], record["runs"][0]["end"]) == ("abandoned", "ended_with_host")
     assert event["evidence"] == {
@@ -240,7 +256,7 @@ def test_all_runs_of_a_session_are_closed_in_one_write(root: str) -> None:
     assert [event["run"] for event in events] == [*range(1, 9)]
 
 
-def test_a_dry_run_says_the_same_and_writes_nothing(root: str) -> None:
+def test_a_dry_run_reports_the_same_and_writes_nothing(root: str) -> None:
     run = {**BEGUN, "host_process": gone_here()}
     report, *_ = reconciled(root, run)
     store = FileStore(f"{root}-dry")
@@ -250,17 +266,17 @@ def test_a_dry_run_says_the_same_and_writes_nothing(root: str) -> None:
     assert (encode(store.read("agent-1")), list(store.entries("agent-1", "events.jsonl"))) == (before, [])
 
 
-def test_what_is_final_is_not_judged(root: str) -> None:
+def test_a_final_session_is_not_judged(root: str) -> None:
     report, record, _ = reconciled(root, {**BEGUN, "host_process": gone_here()}, phase="completed")
     assert (report["verdicts"], "end" in record["runs"][0]) == ([], False)
 
 
-# From here on with real processes and the real clock.
+# The tests below use real processes and the real clock.
 
 
 @pytest.fixture
 def put(root: str) -> Put:
-    """Puts a session with ``runs`` in place, as hooks would have left it."""
+    """Creates a session with ``runs``, as hooks leave it."""
 
     def session(agent_id: str, *runs: dict[str, Any], phase: str = "executing") -> None:
         FileStore(root).create({**record_with(*runs, phase=phase), "agent_id": agent_id})
@@ -286,9 +302,7 @@ def ends(root: str, agent_id: str) -> list[str | None]:
     return [run.get("end") for run in record["runs"]]
 
 
-def test_a_host_killed_with_sigkill_is_distinguished_from_one_that_lives(
-    root: str, put: Put, child: subprocess.Popen[bytes]
-) -> None:
+def test_a_killed_host_is_distinguished_from_one_that_runs(root: str, put: Put, child: subprocess.Popen[bytes]) -> None:
     put("killed", {**BEGUN, "host_process": describe(child.pid)})
     put("alive", {**BEGUN, "host_process": describe(os.getpid())})
     assert verdicts(root) == {"killed": "running", "alive": "running"}
@@ -301,8 +315,8 @@ def test_a_host_killed_with_sigkill_is_distinguished_from_one_that_lives(
     assert verdicts(root) == {"alive": "running"}
 
 
-def test_what_the_hooks_recorded_is_enough_once_their_host_is_killed(root: str, tmp_path: Path) -> None:
-    """A delegation whose agent started, and one whose agent never did, as a host tells of them."""
+def test_records_of_hooks_are_enough_to_judge_runs_of_a_killed_host(root: str, tmp_path: Path) -> None:
+    """One delegation whose agent started, and one whose agent never started."""
     script = Path(gaia_sessions.__file__).parents[1] / "hooks" / "every_event.py"
     asked = {"description": "x", "prompt": "x", "subagent_type": "Explore"}
     delegation = {"session_id": "s", "hook_event_name": "PreToolUse", "tool_name": "Agent", "tool_input": asked}
@@ -318,7 +332,7 @@ def test_what_the_hooks_recorded_is_enough_once_their_host_is_killed(root: str, 
             host.run([sys.executable, str(script)], json.dumps(event).encode(), str(tmp_path), environment)
         assert sorted(verdicts(root).values()) == ["running", "running"]
         host.kill()
-    assert sorted(verdicts(root).values()) == ["lost", "unsure"]  # a start may be on its way while the claim holds
+    assert sorted(verdicts(root).values()) == ["lost", "unsure"]  # a start may still come while the claim holds
     store = FileStore(root)
     later = close_runs(store, datetime.now(UTC) + timedelta(minutes=11))
     assert [verdict["verdict"] for verdict in later["verdicts"]] == ["lost"]
@@ -326,7 +340,7 @@ def test_what_the_hooks_recorded_is_enough_once_their_host_is_killed(root: str, 
     assert left == ["investigating"] * 2  # both may be resumed
 
 
-def test_another_boot_is_proof_only_of_the_same_machine(root: str, put: Put) -> None:
+def test_another_boot_id_proves_a_loss_only_on_the_same_machine(root: str, put: Put) -> None:
     process: Any = describe(os.getpid())
     if "machine" not in process:
         pytest.skip("needs a machine that has an id (/etc/machine-id)")
@@ -356,7 +370,7 @@ print(json.dumps(gaia_sessions.Sessions(sys.argv[1]).reconcile()))
 
 
 def inside(source: str, *arguments: str) -> str:
-    """What ``source`` prints in a pid namespace of its own, over the same files, as in a container."""
+    """What ``source`` prints in its own pid namespace with the same files, as in a container."""
     command = ["unshare", "--pid", "--fork", "--mount-proc", sys.executable, "-c", source, *arguments]
     if subprocess.run([*command[:4], "true"], capture_output=True, check=False).returncode:
         pytest.skip("needs the right to make a pid namespace")
@@ -364,16 +378,16 @@ def inside(source: str, *arguments: str) -> str:
     return subprocess.run(command, capture_output=True, check=True, text=True, cwd=package).stdout
 
 
-def test_nothing_of_another_pid_namespace_is_ended_from_outside(root: str) -> None:
-    """Whether its pid is here that of a process, of the first, or nobody's."""
+def test_runs_of_another_pid_namespace_are_not_ended_from_outside(root: str) -> None:
+    """Also if a process, or the first process, has the same pid outside."""
     pids = [os.getpid(), 1, NOBODY]
     inside(WRITES, root, *map(str, pids))
     states = [Path(root, f"a-{pid}", "state.json") for pid in pids]
     before = [state.read_bytes() for state in states]
     report = gaia_sessions.Sessions(root).reconcile()
     expected = (
-        "it is not known whether its client still runs: it ran in another pid namespace, or its pid is not known; "
-        "it began at 2026-01-08T18:00:00.000000Z, and there is no transcript to look at"
+        "it is unknown whether its client still runs: it ran in another pid namespace, or its pid is unknown; "
+        "it started at 2026-01-08T18:00:00.000000Z, and it has no readable transcript"
     )
     verdict = {"run": 1, "verdict": "unsure", "evidence": expected, "phase": "executing", "closed": False}
     found = sorted(report["verdicts"], key=lambda one: one["agent_id"])
@@ -382,7 +396,7 @@ def test_nothing_of_another_pid_namespace_is_ended_from_outside(root: str) -> No
     assert list(Path(root).glob("*/events.jsonl")) == []
 
 
-def test_nothing_from_outside_is_ended_in_a_namespace_where_its_pid_is_nobodys(
+def test_runs_from_outside_are_not_ended_inside_a_pid_namespace(
     root: str, put: Put, child: subprocess.Popen[bytes]
 ) -> None:
     put("alive", {**BEGUN, "host_process": describe(child.pid)})
@@ -395,8 +409,8 @@ def test_nothing_from_outside_is_ended_in_a_namespace_where_its_pid_is_nobodys(
     assert (ends(root, "alive"), ends(root, "dead")) == ([None], [None])
 
 
-def test_a_table_of_processes_that_is_not_its_own_proves_nothing(root: str) -> None:
-    """A namespace over the ``/proc`` of another: pids there are not the pids in it."""
+def test_the_proc_of_another_pid_namespace_proves_nothing(root: str) -> None:
+    """The ``/proc`` of another namespace shows other pids."""
     unmounted = ["unshare", "--pid", "--fork", sys.executable, "-c", "from gaia_sessions.system.processes import *"]
     asks = f"{unmounted[-1]}\nimport os; print(describe(os.getpid()), gone_and_reason({gone_here()!r}))"
     completed = subprocess.run(
@@ -408,12 +422,12 @@ def test_a_table_of_processes_that_is_not_its_own_proves_nothing(root: str) -> N
     )
     if completed.returncode:
         pytest.skip("needs the right to make a pid namespace")
-    assert completed.stdout == "None (None, 'its process is not known')\n"
+    assert completed.stdout == "None (None, 'its process is unknown')\n"
     assert root
 
 
-def test_a_process_hidden_from_us_is_not_gone(child: subprocess.Popen[bytes], tmp_path: Path) -> None:
-    """As ``/proc`` is mounted with ``hidepid=2``: the processes of other users are not in it, and are there."""
+def test_a_hidden_process_is_not_gone(child: subprocess.Popen[bytes], tmp_path: Path) -> None:
+    """With ``hidepid=2``, ``/proc`` hides the processes of other users."""
     tmp_path.chmod(0o755)
     loads = "import json, sys; from gaia_sessions.system.processes import *"
     asks = f"{loads}\nprint(gone_and_reason(json.loads(sys.argv[1])))"
@@ -432,12 +446,12 @@ def test_a_process_hidden_from_us_is_not_gone(child: subprocess.Popen[bytes], tm
 
 
 def log_line(session_id: str, event: str, minute: int) -> dict[str, object]:
-    """The line of a call that Claude Code made, as a hook writes it; of the end of a session with its kind."""
+    """The log line of a call of Claude Code; a SessionEnd has its kind."""
     line = {"at": f"2026-01-08T18:{minute:02}:00Z", "event": event, "session_id": session_id, "host": "claude-code"}
     return {**line, "kinds": ["session_end"]} if event == "SessionEnd" else {**line}
 
 
-def test_the_log_of_the_hooks_is_evidence_that_the_hosts_session_ended(root: str, put: Put) -> None:
+def test_the_hook_log_is_evidence_that_a_conversation_ended(root: str, put: Put) -> None:
     put("over", {**BEGUN, "host_session_id": "over"})
     put("resumed", {**BEGUN, "host_session_id": "resumed"})
     put("other", {**BEGUN, "host_session_id": "other"})
@@ -455,14 +469,14 @@ def test_the_log_of_the_hooks_is_evidence_that_the_hosts_session_ended(root: str
     Path(root, ".logs", "inbox.log").write_bytes(b"\xff\n[]\n{\n" + b'{"at": 5, "session_id": {}}\n')
     assert verdicts(root) == {
         "over": "ended_with_host",
-        "long": "unsure",  # its id is cut in the log, and another conversation's can begin alike
+        "long": "unsure",  # the log has only the beginning of its ID, which other IDs may share
         "resumed": "unsure",
         "other": "unsure",
     }
     assert ends(root, "over") == ["ended_with_host"]
 
 
-def test_what_was_received_after_an_end_undoes_it_though_the_clock_was_set_back(root: str, put: Put) -> None:
+def test_a_later_log_line_undoes_an_end_even_if_the_clock_was_set_back(root: str, put: Put) -> None:
     for name in ("resumed", "elsewhere", "over"):
         put(name, {**BEGUN, "host_session_id": name})
     for session_id, event, minute, hook in [
@@ -477,7 +491,7 @@ def test_what_was_received_after_an_end_undoes_it_though_the_clock_was_set_back(
     assert verdicts(root) == {"resumed": "unsure", "elsewhere": "unsure", "over": "ended_with_host"}
 
 
-def test_the_old_half_of_a_log_comes_first(root: str, put: Put) -> None:
+def test_the_old_half_of_a_log_is_read_first(root: str, put: Put) -> None:
     put("a", BEGUN)
     hook_log.append_line(root, "hook", log_line("s", "SessionEnd", 5))
     Path(root, ".logs", "hook.log").rename(Path(root, ".logs", "hook.log.old"))
@@ -485,7 +499,7 @@ def test_the_old_half_of_a_log_comes_first(root: str, put: Put) -> None:
     assert verdicts(root) == {"a": "unsure"}
 
 
-def test_only_own_logs_and_only_lines_of_the_same_host_are_believed(root: str, put: Put) -> None:
+def test_only_own_logs_and_lines_of_the_same_host_are_evidence(root: str, put: Put) -> None:
     put("a", BEGUN)
     put("b", {**BEGUN, "host": "codex"})
     put("c", {key: value for key, value in BEGUN.items() if key != "host"})
@@ -501,13 +515,13 @@ def test_every_log_of_the_hooks_is_read() -> None:
     assert set(LOG_NAMES) == {HOOK, PRE_DELEGATE, SUBAGENT_STOP, "inbox"}
 
 
-def test_no_line_of_a_log_ends_the_run_of_a_host_that_is_there(root: str, put: Put) -> None:
+def test_no_log_line_ends_the_run_of_a_host_that_is_there(root: str, put: Put) -> None:
     put("a", {**BEGUN, "host_process": describe(os.getpid())})
     hook_log.append_line(root, "hook", log_line("s", "SessionEnd", 5))
     assert (verdicts(root), ends(root, "a")) == ({"a": "unsure"}, [None])
 
 
-def test_the_end_of_a_session_is_known_in_the_packages_words_whatever_its_host_calls_it(root: str, put: Put) -> None:
+def test_a_session_end_is_recognized_by_its_kind_whatever_the_host_calls_it(root: str, put: Put) -> None:
     for name in ("cursor", "heard", "told"):
         put(name, {**BEGUN, "host_session_id": name})
     for name, event, kinds, minute in [
@@ -525,7 +539,7 @@ def test_the_end_of_a_session_is_known_in_the_packages_words_whatever_its_host_c
     assert verdicts(root) == {"cursor": "ended_with_host", "heard": "unsure", "told": "unsure"}
 
 
-def test_a_transcript_of_the_client_that_is_written_to_is_a_sign_of_life(root: str, put: Put, talks: Path) -> None:
+def test_a_recently_written_transcript_of_the_client_shows_that_the_run_works(root: str, put: Put, talks: Path) -> None:
     for name in ("fresh", "silent"):
         (talks / name).write_text("{}\n", encoding="utf-8")
         put(name, {**BEGUN, "host": "claude-code", "transcript_path": str(talks / name)})
@@ -547,7 +561,7 @@ def test_a_transcript_of_the_client_that_is_written_to_is_a_sign_of_life(root: s
     assert verdicts(root) == {"fresh": "running", **unsure}
 
 
-def test_what_waits_in_the_inbox_is_applied_first_by_a_dry_run_and_the_doctor_too(root: str, put: Put) -> None:
+def test_reconcile_a_dry_run_and_the_doctor_apply_the_inbox_first(root: str, put: Put) -> None:
     put("a", {**BEGUN, "host_agent_id": "x", "host_process": gone_here()})
     event: Any = {"kind": "session_end", "at": format_time(datetime.now(UTC)), "host_session_id": "s"}
     FileStore(root).defer(event, datetime.now(UTC))
@@ -557,7 +571,7 @@ def test_what_waits_in_the_inbox_is_applied_first_by_a_dry_run_and_the_doctor_to
     assert (verdicts(root), ends(root, "a")) == ({}, ["ended_with_host"])
 
 
-def test_a_session_that_somebody_holds_is_busy_and_left_alone(root: str, put: Put) -> None:
+def test_a_locked_session_is_busy_and_not_changed(root: str, put: Put) -> None:
     put("a", {**BEGUN, "host_process": gone_here()}, {**BEGUN, "run": 2, "host_process": gone_here()})
 
     def wait(*_: object) -> None:
@@ -572,8 +586,8 @@ def test_a_session_that_somebody_holds_is_busy_and_left_alone(root: str, put: Pu
     assert ends(root, "a") == [None, None]
 
 
-def test_the_verdict_that_counts_is_the_one_under_the_lock(root: str, put: Put) -> None:
-    """Between the look and the lock the agent stops: what it said stands."""
+def test_the_verdict_under_the_lock_counts(root: str, put: Put) -> None:
+    """The agent stops between the first look and the lock; its own end counts."""
     put("a", {**BEGUN, "host_process": gone_here()})
 
     class Late(FileStore):
@@ -586,13 +600,13 @@ def test_the_verdict_that_counts_is_the_one_under_the_lock(root: str, put: Put) 
     assert (report["verdicts"], ends(root, "a")) == ([], ["stopped"])
 
 
-def test_what_cannot_be_read_or_is_newer_is_said_and_hides_nothing(root: str, put: Put) -> None:
+def test_corrupt_and_newer_records_are_reported_and_hide_no_session(root: str, put: Put) -> None:
     put("a", {**BEGUN, "host_process": gone_here()})
     put("final", {**BEGUN, "host_process": gone_here()}, phase="completed")
     for name, data in (("torn", b"{"), ("newer", b'{"agent_id": "newer", "schema": 2}')):
         Path(root, name).mkdir()
         Path(root, name, "state.json").write_bytes(data)
-    Path(root, ".index", "complete").unlink()  # as after a restart: then every session is looked at
+    Path(root, ".index", "complete").unlink()  # as after a restart: every session is read
     report = gaia_sessions.Sessions(root).reconcile()
     assert [verdict["agent_id"] for verdict in report["verdicts"]] == ["a"]
     assert report["kept"] == [{"agent_id": "newer", "reason": "newer_schema"}]
@@ -612,6 +626,6 @@ def test_cleanup_reconciles_first(root: str, put: Put) -> None:
     assert dry["closed"] == report["closed"]
 
 
-def test_there_is_nothing_to_reconcile_where_there_is_no_root(root: str) -> None:
+def test_reconcile_without_a_root_finds_nothing_and_creates_nothing(root: str) -> None:
     assert verdicts(root) == {}
     assert not Path(root).exists()

@@ -1,6 +1,6 @@
-"""What real clients reported of agents that were stopped, once and twice, and who may go on afterwards.
+"""Which sessions ``resume`` names, after replays of real clients and for random sessions.
 
-Then the rule for all of them, and for a thousand random sessions: what ``list`` calls resumable, ``resume`` names.
+The rule: ``resume`` names every stopped session that ``list`` calls resumable.
 """
 
 from __future__ import annotations
@@ -59,7 +59,9 @@ STOPPED = {
 
 @table("capture", [capture for capture in CAPTURES if capture.stem in STOPPED])
 @table("times", [1, 2])
-def test_a_stop_in_a_real_client_leads_to_the_agent_that_it_stopped(capture: Path, times: int, lives: Any) -> None:
+def test_resume_gives_the_command_for_each_agent_that_a_real_client_stopped(
+    capture: Path, times: int, lives: Any
+) -> None:
     life = lives()
     lines = [line for line in life.lines(capture) for _ in range(times)]
     life.live(lines)
@@ -82,17 +84,17 @@ def test_a_stop_in_a_real_client_leads_to_the_agent_that_it_stopped(capture: Pat
 
 
 NOT_ITS_OWN_WORD = {"error", "crashed", "interrupted", "cut short", "approved", "denied"}
-"""The states of what stopped in another way than by its own word, or was answered since."""
+"""The states of sessions that did not pause themselves, or that were answered."""
 AT_REST = {"paused", "waiting", "new", "open"}
-"""The states of what rests by its own word, or by the word of the program that works on it."""
+"""The states of sessions that paused themselves or wait for their program."""
 
-NOBODY = 2**22 + 1  # no pid is as large
+NOBODY = 2**22 + 1  # larger than every pid
 HERE = {**(describe(os.getpid()) or {}), "pid": os.getpid()}
 GONE = {**HERE, "pid": NOBODY}
 
 
 def the_rule_holds(root: Path, now: datetime) -> set[str]:
-    """Checks that whatever ``list`` calls resumable may be found by ``resume``; the states that it named."""
+    """Checks that ``resume`` names what ``list`` calls resumable; returns the states that it named."""
     store = FileStore(str(root), durable=False)
     listed: Any = {line["agent_id"]: line for line in list_sessions(store, Filter(), now, LIMITS)}
     records: dict[str, Any] = {agent_id: store.read(agent_id) for agent_id in listed}
@@ -114,13 +116,13 @@ def the_rule_holds(root: Path, now: datetime) -> set[str]:
         assert any(ways)
         [_, how, *rest] = resumption_lines([one], {}, now)
         assert how.startswith(f"  {one['state']}")
-        assert rest, "how to go on, or why not"
+        assert rest, "how to resume, or why not"
     a_name_gets_the_same_answer(store, now, listed, {one["agent_id"]: one for one in found})
     return {one["state"] for one in found}
 
 
 def a_name_gets_the_same_answer(store: FileStore, now: datetime, listed: Any, found: Any) -> None:
-    """Checks that each session, asked for by its ID, goes on if the policy lets it, and as it does among all."""
+    """Checks that ``resume ID`` gives the same answer as the policy and as ``resume`` for all."""
     for agent_id, line in listed.items():
         one = resumption(writing(store, now), agent_id)
         assert ("means" in one) == one["should_resume"] == line["resume"]["should_resume"]
@@ -131,7 +133,7 @@ def a_name_gets_the_same_answer(store: FileStore, now: datetime, listed: Any, fo
 
 
 def stands_behind(records: dict[str, Any], agent_id: str, named: set[str]) -> bool:
-    """Whether the session belongs to a workflow for which one that is named stands."""
+    """Whether a named session stands for the workflow of this session."""
 
     def run_ids(agent_id: str) -> set[str]:
         return {run["workflow"]["run_id"] for run in records[agent_id].get("runs", ()) if "workflow" in run}
@@ -141,7 +143,7 @@ def stands_behind(records: dict[str, Any], agent_id: str, named: set[str]) -> bo
 
 
 def kill_hosts(root: Path) -> None:
-    """As after ``kill -9`` of every client."""
+    """Makes the records look as after ``kill -9`` of every client."""
     for file in root.glob("[!.]*/state.json"):
         record = json.loads(file.read_bytes())
         runs = [{**run, "host_process": GONE} for run in record.get("runs", ())]
@@ -160,7 +162,7 @@ def over_the_hours(root: Path) -> None:
 @pytest.mark.parametrize(
     "captures", [NEWEST[0::2], NEWEST[1::2], pytest.param(OLDER, marks=pytest.mark.slow)], ids=["even", "odd", "older"]
 )
-def test_what_is_resumable_after_a_real_life_goes_on_or_is_named(captures: list[Path], lives: Any) -> None:
+def test_resume_names_stopped_resumable_sessions_of_a_claude_code_replay(captures: list[Path], lives: Any) -> None:
     for capture in captures:
         life = lives()
         life.live(life.lines(capture))
@@ -169,7 +171,7 @@ def test_what_is_resumable_after_a_real_life_goes_on_or_is_named(captures: list[
 
 
 @table("capture", [capture for _, capture in OTHERS])
-def test_what_is_resumable_after_a_life_in_another_host_goes_on_or_is_named(capture: Path, fresh: Any) -> None:
+def test_resume_names_stopped_resumable_sessions_of_a_replay_of_another_host(capture: Path, fresh: Any) -> None:
     life = fresh()
     life.play(life.told(capture))
 
@@ -210,8 +212,8 @@ def random_record(number: int, rolled: random.Random, now: datetime) -> Any:
     return {**record_with(*runs, **changed), "agent_id": f"agent-{number}"}
 
 
-def test_what_is_resumable_of_a_thousand_random_sessions_goes_on_or_is_named(tmp_path: Path) -> None:
-    now, rolled = datetime.now(UTC), random.Random(25)  # the same thousand each time
+def test_resume_names_stopped_resumable_sessions_of_a_thousand_random_ones(tmp_path: Path) -> None:
+    now, rolled = datetime.now(UTC), random.Random(25)  # a fixed seed
     for number in range(1000):
         record = random_record(number, rolled, now)
         folder = tmp_path / record["agent_id"]

@@ -1,4 +1,4 @@
-"""The one object for programs, and the functions that stayed beside it."""
+"""The class ``Sessions`` and the public functions beside it."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_the_public_names_are_four_classes_and_the_eight_functions() -> None:
 
 
 @table("name", FUNCTIONS)
-def test_a_function_takes_what_its_method_takes_and_a_root(name: str) -> None:
+def test_a_function_takes_the_arguments_of_its_method_and_a_root(name: str) -> None:
     def arguments(of: Callable[..., object]) -> dict[str, object]:
         return {one.name: (one.kind, one.default) for one in inspect.signature(of).parameters.values()}
 
@@ -65,7 +65,7 @@ def test_a_function_takes_what_its_method_takes_and_a_root(name: str) -> None:
     assert arguments(getattr(gaia_sessions, name)) == method | root
 
 
-def test_what_is_not_there_is_none_for_get_and_an_error_for_all_others(root: str) -> None:
+def test_get_returns_none_for_a_missing_session_and_other_methods_raise(root: str) -> None:
     sessions = Sessions(root)
     assert sessions.get("agent-1") is None
     for method in (sessions.show, sessions.update, sessions.usage, sessions.todos, sessions.report, sessions.events):
@@ -73,7 +73,7 @@ def test_what_is_not_there_is_none_for_get_and_an_error_for_all_others(root: str
             method("agent-1")
 
 
-def test_metadata_that_is_no_json_is_refused_and_nothing_is_changed(root: str) -> None:
+def test_metadata_that_is_not_json_is_refused_and_changes_nothing(root: str) -> None:
     sessions = Sessions(root)
     agent_id = sessions.create()
     before = sessions.store.read(agent_id)
@@ -84,7 +84,7 @@ def test_metadata_that_is_no_json_is_refused_and_nothing_is_changed(root: str) -
 
 
 @pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="only Linux lists the open files of a process")
-def test_an_error_that_a_program_keeps_keeps_no_file_open(root: str) -> None:
+def test_an_exception_that_a_program_holds_keeps_no_file_open(root: str) -> None:
     sessions = Sessions(root)
     for agent_id in ("agent-ended", "agent-corrupt"):
         sessions.create(agent_id=agent_id)
@@ -100,7 +100,7 @@ def test_an_error_that_a_program_keeps_keeps_no_file_open(root: str) -> None:
         lambda agent_id: SubAgentSession(print, agent_id=agent_id),
         lambda agent_id: EphemeralSession.open(agent_id, root=root),
     ]
-    gc.collect()  # other tests may have left a store to it, which has its root open
+    gc.collect()  # a store of another test may have its root open
     before = open_files()
     kept = []
     for call in calls:
@@ -113,16 +113,16 @@ def test_an_error_that_a_program_keeps_keeps_no_file_open(root: str) -> None:
 
 
 def open_files() -> list[str]:
-    """The paths of all that this process has open."""
+    """The paths of all open files of this process."""
     paths = []
     for fd in os.listdir("/proc/self/fd"):
-        with suppress(FileNotFoundError):  # the listing itself
+        with suppress(FileNotFoundError):  # the descriptor of the listing
             paths.append(os.readlink(f"/proc/self/fd/{fd}"))
     return sorted(paths)
 
 
 @pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="only Linux lists the open files of a process")
-def test_what_is_read_step_by_step_keeps_the_session_open_and_not_the_root(root: str) -> None:
+def test_an_iterator_keeps_files_of_the_session_open_but_not_the_root(root: str) -> None:
     sessions = Sessions(root)
     sessions.create(agent_id="agent")
     for word in ("one", "two"):
@@ -130,7 +130,7 @@ def test_what_is_read_step_by_step_keeps_the_session_open_and_not_the_root(root:
         FileStore(root).append("agent", "events.jsonl", [{"kind": word}])
     reads: list[Callable[[str], Iterator[object]]] = [sessions.messages, sessions.events]
     opened = {os.path.realpath(f"{root}/agent/{name}") for name in (".", "transcript.jsonl", "events.jsonl")}
-    gc.collect()  # other tests may have left a store to it, which has its root open
+    gc.collect()  # a store of another test may have its root open
     before = open_files()
     for read in reads:
         left_alone, abandoned = read("agent"), read("agent")
@@ -150,7 +150,7 @@ def test_what_is_read_step_by_step_keeps_the_session_open_and_not_the_root(root:
     assert (len(kept), open_files()) == (2, before)
 
 
-def test_a_root_that_is_removed_and_made_anew_between_two_calls_is_seen(root: str) -> None:
+def test_a_root_that_is_removed_and_created_again_between_calls_is_noticed(root: str) -> None:
     sessions = Sessions(root)
     sessions.create(agent_id="first")
     shutil.rmtree(root)
@@ -162,7 +162,7 @@ def test_a_root_that_is_removed_and_made_anew_between_two_calls_is_seen(root: st
     assert sessions.update("second", "planning")["phase"] == "planning"
 
 
-def test_two_threads_that_list_by_one_object_lose_no_name(root: str) -> None:
+def test_two_threads_that_list_with_one_object_see_every_session(root: str) -> None:
     ids = {f"agent-{number}" for number in range(400)}
     store = FileStore(root, durable=False)
     for agent_id in ids:
@@ -177,7 +177,7 @@ def test_two_threads_that_list_by_one_object_lose_no_name(root: str) -> None:
         assert [found == ids for each in threads.map(listed, range(2)) for found in each] == [True] * 200
 
 
-def test_show_is_what_the_command_prints_for_programs(root: str) -> None:
+def test_show_returns_what_the_command_prints_as_json(root: str) -> None:
     sessions = Sessions(root)
     above = sessions.create("planner")
     below = sessions.create("scribe", parent_id=above)
@@ -192,7 +192,7 @@ def test_show_is_what_the_command_prints_for_programs(root: str) -> None:
     assert (shown["resume"]["reason"], shown["cancellation"]["reason"]) == ("cancelled", "enough")
 
 
-def test_what_is_named_is_removed_in_that_order_and_the_error_of_one_that_stays_is_raised_after(root: str) -> None:
+def test_remove_removes_sessions_in_the_given_order_and_raises_at_the_end(root: str) -> None:
     sessions = Sessions(root)
     for agent_id in ("a", "b", "c"):
         sessions.create("Explore", "look", agent_id=agent_id)
@@ -239,7 +239,7 @@ def _pickled(row: Callable[..., object], version: int | None = None) -> Callable
     return arrived
 
 
-def test_a_mock_of_sessions_refuses_what_the_method_refuses() -> None:
+def test_a_mock_of_sessions_refuses_arguments_that_the_method_refuses() -> None:
     for mocked in (create_autospec(Sessions, instance=True), create_autospec(Sessions)("root")):
         mocked.update("agent-1", "planning", if_revision=1)
         for arguments, named in (((), {}), (("agent-1",), {"revision": 1}), (("agent-1", "a", {}, "b", "c"), {})):
@@ -249,12 +249,12 @@ def test_a_mock_of_sessions_refuses_what_the_method_refuses() -> None:
 
 
 @table("name", sorted(name for name, row in vars(Sessions).items() if isinstance(row, rows.Changes)))
-def test_the_signature_of_a_method_that_changes_a_session_says_that_it_returns_the_record(name: str) -> None:
+def test_the_signature_of_a_changing_method_says_that_it_returns_the_record(name: str) -> None:
     assert inspect.signature(getattr(Sessions(), name)).return_annotation == "Record"
 
 
 @table("name", ["self", "place", "do", "nonsense"])
-def test_an_argument_that_a_method_does_not_take_is_refused_by_its_name(root: str, name: str) -> None:
+def test_an_unknown_argument_of_a_method_is_refused_by_name(root: str, name: str) -> None:
     sessions = Sessions(root)
     for method in (sessions.get, sessions.cancel, sessions.update, sessions.report):
         with pytest.raises(TypeError, match=f"unexpected keyword argument '{name}'"):

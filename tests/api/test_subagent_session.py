@@ -1,4 +1,4 @@
-"""A conversation with an agent of this program: what the users' document says, also over several processes."""
+"""``SubAgentSession``: sends to an agent of the program, also from several processes."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def said(text: str) -> dict[str, str]:
 
 
 class Agent:
-    """Answers with a number, and notes what it was given."""
+    """Answers with a number and stores the messages that it got."""
 
     name = "counter"
     system_prompt = "Be brief."
@@ -81,7 +81,7 @@ def talk(root: str, agent: Agent) -> SubAgentSession[Agent]:
     return SubAgentSession(agent, "Be brief.", root=root)
 
 
-def test_the_first_send_is_one_turn_behind_the_system_prompt(talk: SubAgentSession[Agent], agent: Agent) -> None:
+def test_the_first_send_adds_one_turn_after_the_system_prompt(talk: SubAgentSession[Agent], agent: Agent) -> None:
     turn = talk.send("How many?")
 
     assert agent.given == [[PROMPT, user("How many?")]]
@@ -102,7 +102,7 @@ def test_the_first_send_is_one_turn_behind_the_system_prompt(talk: SubAgentSessi
     assert (record["phase"], record["turns"], record["error_count"]) == ("investigating", 1, 0)
 
 
-def test_each_further_send_has_all_that_was_said_and_is_noted_as_reuse(
+def test_each_further_send_has_all_earlier_messages_and_is_recorded_as_reuse(
     talk: SubAgentSession[Agent], agent: Agent
 ) -> None:
     noted: list[Any] = []
@@ -118,7 +118,9 @@ def test_each_further_send_has_all_that_was_said_and_is_noted_as_reuse(
     assert len({one["task_id"] for one in turns}) == len({one["turn_id"] for one in turns}) == 3
 
 
-def test_a_reset_begins_anew_with_the_system_prompt_and_no_reuse(talk: SubAgentSession[Agent], agent: Agent) -> None:
+def test_a_reset_leaves_only_the_system_prompt_and_the_next_send_is_no_reuse(
+    talk: SubAgentSession[Agent], agent: Agent
+) -> None:
     noted: list[Any] = []
     talk.send("one")
     before = Sessions(talk.root).store.read(talk.agent_id)
@@ -132,12 +134,12 @@ def test_a_reset_begins_anew_with_the_system_prompt_and_no_reuse(talk: SubAgentS
     assert [before[key] for key in kept] == [after[key] for key in kept]  # type: ignore[literal-required]  # keys of a record
 
 
-def test_without_a_system_prompt_there_is_none(root: str, agent: Agent) -> None:
+def test_without_a_system_prompt_the_agent_gets_only_the_message(root: str, agent: Agent) -> None:
     SubAgentSession(agent, root=root).send("one")
     assert agent.given == [[user("one")]]
 
 
-def test_what_is_sent_may_be_messages_or_nothing_and_what_is_answered_too(root: str) -> None:
+def test_a_send_and_an_answer_may_be_lists_of_messages_or_empty(root: str) -> None:
     answers: list[Any] = [
         [
             {**said("{}"), "tool_name": "Bash", "tool_call_id": "c"},
@@ -159,7 +161,7 @@ def test_what_is_sent_may_be_messages_or_nothing_and_what_is_answered_too(root: 
     assert (talk.turns, talk.transcript) == (3, [*sent, *answers[0], user("c"), said("")])
 
 
-def test_a_send_that_fails_leaves_its_events_and_an_error_and_a_retry_does_not_double_what_is_sent(
+def test_a_failed_send_records_its_error_and_a_retry_adds_the_message_once(
     talk: SubAgentSession[Agent],
 ) -> None:
     talk.send("one")
@@ -188,13 +190,16 @@ def test_a_send_that_fails_leaves_its_events_and_an_error_and_a_retry_does_not_d
 @table(
     ("answered", "problem"),
     [
-        (None, "the answer of an agent must be a text or a list of messages, not null"),
-        ({"role": "assistant", "content": "x"}, "the answer of an agent must be a text or a list of messages"),
+        (None, "the answer of the agent must be a text or a list of messages, not null"),
+        ({"role": "assistant", "content": "x"}, "the answer of the agent must be a text or a list of messages"),
         ([{"role": "assistant"}], "message 1: 'content' is missing"),
-        ([{"role": "assistant", "content": "x", "tool_calls": []}], "message 1: 'tool_calls' is no key of a message"),
+        (
+            [{"role": "assistant", "content": "x", "tool_calls": []}],
+            "message 1: 'tool_calls' is not a key of a message",
+        ),
     ],
 )
-def test_an_answer_that_is_none_fails_the_send(root: str, answered: object, problem: str) -> None:
+def test_an_invalid_answer_fails_the_send(root: str, answered: object, problem: str) -> None:
     talk = SubAgentSession(lambda _: answered, root=root)
     with pytest.raises(InvalidInput) as refused:
         talk.send("one")
@@ -203,7 +208,7 @@ def test_an_answer_that_is_none_fails_the_send(root: str, answered: object, prob
 
 
 @table("stop", [KeyboardInterrupt, SystemExit, asyncio.CancelledError, GeneratorExit])
-def test_one_that_is_stopped_is_no_error(root: str, stop: type[BaseException]) -> None:
+def test_a_stopped_send_does_not_count_as_an_error(root: str, stop: type[BaseException]) -> None:
     talk = SubAgentSession(Agent(), "Be brief.", root=root)
 
     def stops(_: object) -> str:
@@ -219,7 +224,7 @@ def test_one_that_is_stopped_is_no_error(root: str, stop: type[BaseException]) -
     assert talk.send("one")["turn"] == 1
 
 
-def test_a_session_that_is_cancelled_calls_nobody_and_one_that_is_meanwhile_says_so(root: str, agent: Agent) -> None:
+def test_a_cancellation_stops_the_current_send_and_refuses_the_next(root: str, agent: Agent) -> None:
     with EphemeralSession(None, root=root) as above:
         talk = SubAgentSession(agent, parent=above)
         token: list[Any] = []
@@ -241,7 +246,7 @@ def test_a_session_that_is_cancelled_calls_nobody_and_one_that_is_meanwhile_says
 
 
 @pytest.mark.parametrize("which", ["itself", "its parent"])
-def test_the_report_of_a_turn_during_which_it_was_cancelled_says_what_any_report_says(root: str, which: str) -> None:
+def test_the_report_of_a_cancelled_turn_equals_the_report_of_the_session(root: str, which: str) -> None:
     sessions = Sessions(root)
     parent = sessions.create()
 
@@ -258,7 +263,7 @@ def test_the_report_of_a_turn_during_which_it_was_cancelled_says_what_any_report
     assert sent["text"] == "the answer"
 
 
-def test_what_was_answered_before_it_saw_the_cancellation_is_kept(root: str) -> None:
+def test_an_answer_is_stored_if_the_agent_did_not_see_the_cancellation(root: str) -> None:
     def cancels(_: object) -> str:
         Sessions(root).cancel(agent_id)
         return "done"
@@ -269,7 +274,7 @@ def test_what_was_answered_before_it_saw_the_cancellation_is_kept(root: str) -> 
     assert (Sessions(root).store.read(talk.agent_id)["phase"], talk.turns) == ("abandoned", 1)
 
 
-def test_a_final_session_is_not_gone_on_with(talk: SubAgentSession[Agent], agent: Agent) -> None:
+def test_a_send_to_a_final_session_is_refused(talk: SubAgentSession[Agent], agent: Agent) -> None:
     Sessions(talk.root).finalize(talk.agent_id, "completed")
     with pytest.raises(RunNotAllowed) as refused:
         talk.send("one")
@@ -278,7 +283,7 @@ def test_a_final_session_is_not_gone_on_with(talk: SubAgentSession[Agent], agent
     assert (agent.given, kinds(talk)) == ([], [])
 
 
-def test_an_approval_is_answered_by_what_is_sent_next(talk: SubAgentSession[Agent]) -> None:
+def test_the_next_send_answers_an_approval(talk: SubAgentSession[Agent]) -> None:
     sessions = Sessions(talk.root)
 
     def asks(_: object) -> str:
@@ -292,7 +297,7 @@ def test_an_approval_is_answered_by_what_is_sent_next(talk: SubAgentSession[Agen
     assert (sessions.store.read(talk.agent_id)["phase"], [*sessions.pending()]) == ("investigating", [])
 
 
-def test_the_agent_is_the_same_object_and_gives_what_is_known_of_it(root: str, agent: Agent) -> None:
+def test_from_subagent_keeps_the_agent_and_uses_its_name_and_prompt(root: str, agent: Agent) -> None:
     talk = SubAgentSession.from_subagent(agent, root=root)
     assert talk.subagent() is agent
     record = Sessions(root).store.read(talk.agent_id)
@@ -305,7 +310,7 @@ def test_the_agent_is_the_same_object_and_gives_what_is_known_of_it(root: str, a
     )
 
 
-def test_a_session_that_exists_keeps_its_system_prompt(talk: SubAgentSession[Agent], agent: Agent) -> None:
+def test_an_existing_session_refuses_another_system_prompt(talk: SubAgentSession[Agent], agent: Agent) -> None:
     SubAgentSession(agent, "Be brief.", agent_id=talk.agent_id, root=talk.root)
     with pytest.raises(InvalidInput, match="has another system prompt"):
         SubAgentSession(agent, "Be long.", agent_id=talk.agent_id, root=talk.root)
@@ -326,7 +331,7 @@ def test_the_greater_depth_of_the_caller_and_of_the_session_counts(root: str, ag
     assert talk.with_parent_depth(0).send("two")["turn"] == 2
 
 
-def test_what_the_agent_does_not_take_it_is_not_given(root: str) -> None:
+def test_the_agent_gets_only_the_arguments_that_it_takes(root: str) -> None:
     sink: list[Any] = []
     seen: list[Any] = []
 
@@ -344,7 +349,7 @@ def test_what_the_agent_does_not_take_it_is_not_given(root: str) -> None:
     assert sink.count("mine") == 1
 
 
-def test_of_pruned_turns_the_agent_gets_what_the_context_tells(talk: SubAgentSession[Agent], agent: Agent) -> None:
+def test_a_pruned_send_gives_the_agent_a_summary_of_earlier_turns(talk: SubAgentSession[Agent], agent: Agent) -> None:
     for number in range(8):
         talk.send(f"question {number}")
     talk.send("last", pruned=True)
@@ -358,12 +363,12 @@ def test_of_pruned_turns_the_agent_gets_what_the_context_tells(talk: SubAgentSes
     assert given[2:] == [*whole, user("last")]
 
 
-def test_tokens_that_the_agent_tells_are_charged(root: str) -> None:
+def test_tokens_that_the_agent_reports_are_charged(root: str) -> None:
     talk = SubAgentSession(lambda _: [{**said("a"), "tokens": 30}, {**said("b"), "tokens": 12}], root=root)
     assert talk.send("x")["usage"]["tokens"] == 42
 
 
-def test_an_agent_that_is_async_is_awaited_and_stopped_with_its_task(root: str) -> None:
+def test_an_async_agent_is_awaited_and_stopped_with_its_task(root: str) -> None:
     async def agent(messages: list[dict[str, str]]) -> str:
         await asyncio.sleep(0 if messages[-1]["content"] == "quick" else 60)
         return "done"
@@ -386,17 +391,17 @@ def test_an_agent_that_is_async_is_awaited_and_stopped_with_its_task(root: str) 
     assert [one["content"] for one in talk.transcript] == ["quick", "done", "quick", "done"]
 
 
-def test_a_coroutine_of_an_agent_that_is_not_async_fails_the_send(root: str) -> None:
+def test_a_coroutine_returned_by_a_sync_agent_fails_the_send(root: str) -> None:
     async def later() -> str:
         return "never"
 
     talk = SubAgentSession(lambda _: later(), root=root)
-    with pytest.raises(InvalidInput, match="something to await"):
+    with pytest.raises(InvalidInput, match="returned an awaitable"):
         talk.send("x")
     assert kinds(talk)[-1][0] == "SubAgentFailed"
 
 
-def test_one_that_somebody_else_ended_meanwhile_adds_nothing(root: str) -> None:
+def test_a_send_whose_session_was_replaced_meanwhile_adds_nothing(root: str) -> None:
     def agent(_: object) -> str:
         sessions = Sessions(root)
         sessions.remove(["mine"], force=True)
@@ -435,7 +440,7 @@ def program(talk: SubAgentSession[Any], *words: str) -> subprocess.Popen[bytes]:
     )
 
 
-def test_five_turns_in_five_processes_one_of_which_is_killed_in_the_call_of_its_agent(
+def test_five_processes_add_five_turns_despite_a_killed_send(
     talk: SubAgentSession[Agent],
 ) -> None:
     for number in range(5):
@@ -459,7 +464,7 @@ def test_five_turns_in_five_processes_one_of_which_is_killed_in_the_call_of_its_
     assert failed == [("SubAgentFailed", "its sender crashed or was closed while the agent was at work")]
 
 
-def test_processes_that_alternate_add_one_turn_after_the_other(talk: SubAgentSession[Agent]) -> None:
+def test_two_processes_add_their_turns_one_after_the_other(talk: SubAgentSession[Agent]) -> None:
     both = [program(talk, *(f"{name}{number}" for number in range(10))) for name in "ab"]
     assert [one.communicate()[1] for one in both] == [b"", b""]
     spoken = talk.transcript[1:]
@@ -471,7 +476,7 @@ def test_processes_that_alternate_add_one_turn_after_the_other(talk: SubAgentSes
 
 
 @pytest.mark.parametrize(("answer", "word"), [("approve", "approved"), ("deny", "denied")])
-def test_what_a_person_said_to_a_question_reaches_the_agent(
+def test_the_agent_gets_the_approval_or_denial_of_the_user_once(
     talk: SubAgentSession[Agent], agent: Agent, answer: str, word: str
 ) -> None:
     sessions = Sessions(talk.root)
@@ -495,7 +500,7 @@ def test_an_answer_that_is_the_whole_conversation_is_not_stored_twice(root: str)
     assert talk.transcript == [PROMPT, user("one"), said("2 before"), user("two"), said("4 before")]
 
 
-def test_neither_a_turn_nor_a_reset_comes_between(root: str) -> None:
+def test_add_turn_and_reset_are_refused_during_a_send(root: str) -> None:
     refused: list[type[BaseException]] = []
 
     def agent(_: object) -> str:
@@ -513,8 +518,8 @@ def test_neither_a_turn_nor_a_reset_comes_between(root: str) -> None:
     assert (refused, talk.transcript) == ([AgentAtWork] * 2, [user("one"), said("done")])
 
 
-def test_a_send_that_was_taken_to_be_lost_adds_nothing(root: str) -> None:
-    """Its turn would come behind a later one: whoever finds that it has an end leaves it."""
+def test_a_send_that_was_recorded_as_lost_adds_nothing(root: str) -> None:
+    """Its turn could come after a later turn."""
 
     def agent(_: object) -> str:
         path = Path(root, "talk", "state.json")
@@ -530,7 +535,7 @@ def test_a_send_that_was_taken_to_be_lost_adds_nothing(root: str) -> None:
     assert (talk.turns, talk.transcript) == (0, [])
 
 
-def test_a_claim_that_cannot_be_written_leaves_no_lock(talk: SubAgentSession[Agent]) -> None:
+def test_a_send_that_has_no_room_in_the_record_leaves_no_lock(talk: SubAgentSession[Agent]) -> None:
     path = Path(talk.root, talk.agent_id, "state.json")
     record = json.loads(path.read_bytes())
     path.write_text(json.dumps({**record, "metadata": {"large": "x" * ((1 << 20) - path.stat().st_size - 100)}}))
@@ -540,7 +545,7 @@ def test_a_claim_that_cannot_be_written_leaves_no_lock(talk: SubAgentSession[Age
     assert SubAgentSession(Agent(), agent_id=talk.agent_id, root=talk.root).send("two")["turn"] == 1
 
 
-def test_what_is_sent_may_be_longer_than_a_message_and_is_cut(talk: SubAgentSession[Agent], agent: Agent) -> None:
+def test_a_message_over_the_limit_is_shortened(talk: SubAgentSession[Agent], agent: Agent) -> None:
     talk.send("BEGIN" + "x" * (2 << 20) + "END")
     content = agent.given[0][-1]["content"]
     assert (content[:5], content[-3:], len(content) < 1 << 20) == ("BEGIN", "END", True)
@@ -553,7 +558,7 @@ NAMESPACE = ["unshare", "--user", "--map-root-user", "--pid", "--fork", "--kill-
 @pytest.mark.skipif(
     subprocess.run([*NAMESPACE, "true"], check=False, capture_output=True).returncode != 0, reason="unshare"
 )
-def test_a_sender_in_another_pid_namespace_is_known_by_its_lock(talk: SubAgentSession[Agent]) -> None:
+def test_a_sender_in_another_pid_namespace_is_recognized_by_its_lock(talk: SubAgentSession[Agent]) -> None:
     words = [*NAMESPACE, sys.executable, "-c", PROGRAM, talk.root, talk.agent_id, "die"]
     with subprocess.Popen(words, stdout=subprocess.PIPE) as sender:
         assert sender.stdout is not None
@@ -570,7 +575,7 @@ def test_a_sender_in_another_pid_namespace_is_known_by_its_lock(talk: SubAgentSe
 
 
 @pytest.mark.parametrize("ends", ["with an error", "with an answer"])
-def test_a_child_that_the_agent_forks_neither_ends_nor_answers_it(root: str, ends: str) -> None:
+def test_a_forked_child_of_the_agent_neither_ends_nor_answers_the_send(root: str, ends: str) -> None:
     def agent(_: object) -> str:
         child = os.fork()
         if not child and ends == "with an error":
@@ -589,10 +594,10 @@ def test_a_child_that_the_agent_forks_neither_ends_nor_answers_it(root: str, end
 
 
 @pytest.mark.parametrize("interrupt", [KeyboardInterrupt(), DurabilityUnknown("/root/talk", "EIO")])
-def test_an_interrupt_while_it_begins_leaves_nobody_at_work(
+def test_an_interrupt_at_the_start_of_a_send_leaves_no_open_run(
     talk: SubAgentSession[Agent], agent: Agent, monkeypatch: pytest.MonkeyPatch, interrupt: BaseException
 ) -> None:
-    """As between the write of the claim and its return."""
+    """The interrupt comes between the write of the claim and its return."""
     begin = own_runs.begin
 
     def interrupted(*arguments: Any) -> object:
@@ -609,7 +614,7 @@ def test_an_interrupt_while_it_begins_leaves_nobody_at_work(
     assert (talk.send("two")["turn"], len(agent.given)) == (1, 1)
 
 
-def test_threads_that_share_it_and_read_meanwhile_give_the_agent_the_right_messages(root: str) -> None:
+def test_a_thread_that_reads_during_sends_does_not_change_the_messages(root: str) -> None:
     given: list[int] = []
 
     def agent(messages: list[dict[str, str]]) -> str:
@@ -633,9 +638,7 @@ def test_threads_that_share_it_and_read_meanwhile_give_the_agent_the_right_messa
     assert (given, lengths) == ([*range(1, 61, 2)], sorted(lengths))
 
 
-def test_what_others_added_or_reset_meanwhile_is_what_the_agent_is_given(
-    talk: SubAgentSession[Agent], agent: Agent
-) -> None:
+def test_the_agent_gets_turns_and_resets_that_others_made_meanwhile(talk: SubAgentSession[Agent], agent: Agent) -> None:
     talk.send("one")
     Sessions(talk.root).add_turn(talk.agent_id, [user("by hand"), said("yes")])
     talk.send("two")
@@ -646,7 +649,7 @@ def test_what_others_added_or_reset_meanwhile_is_what_the_agent_is_given(
     assert agent.given[2] == [PROMPT, user("three")]
 
 
-def test_a_folder_of_another_place_has_its_own_sessions(tmp_path: Path, agent: Agent) -> None:
+def test_each_root_has_its_own_sessions(tmp_path: Path, agent: Agent) -> None:
     first, second = (SubAgentSession(agent, root=str(tmp_path / name)) for name in ("a", "b"))
     assert (first.root, second.root) == (str(tmp_path / "a"), str(tmp_path / "b"))
     assert repr(first) == f"SubAgentSession({agent!r}, agent_id={first.agent_id!r}, root={first.root!r})"

@@ -1,4 +1,4 @@
-"""What several sessions used together: each once, whatever their agents, and nothing that nobody reported."""
+"""The sums of several sessions: each session counts once, and unreported tokens are not counted."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SESSIONS = st.lists(
 
 
 @given(SESSIONS)
-def test_the_sums_of_the_agents_are_those_of_the_list_and_go_down(sessions: list[Any]) -> None:
+def test_the_sums_of_all_agents_equal_those_of_the_list_and_are_sorted(sessions: list[Any]) -> None:
     store = MemoryStore()
     for number, keys in enumerate(sessions):
         store.create({**record_with(), "agent_id": f"s-{number}", **keys})

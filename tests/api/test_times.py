@@ -1,4 +1,4 @@
-"""Times as people write them: which forms mean which moment, in whatever zone, on the days when clocks change too."""
+"""Times as users write them, in several time zones and on days when clocks change."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NOW = datetime(2026, 1, 8, 18, 5, 30, tzinfo=UTC)
 
 @pytest.fixture(autouse=True)
 def move_to(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], None]]:
-    """Moves the machine to another zone than UTC."""
+    """Sets the time zone of this process; it is UTC at first."""
 
     def move(zone: str) -> None:
         monkeypatch.setenv("TZ", zone)
@@ -60,25 +60,25 @@ def test_a_text_without_an_offset_is_local_and_a_datetime_without_one_is_utc(mov
     assert read("2026-07-08 18:05") == read("2026-07-08 6:05pm") == "2026-07-08T16:05:00"
     for text in ("2026-01-08T18:05Z", "2026-01-08 19:05+01:00", "2026-01-08 18:05 UTC", "2026-01-08T13:05:00-05:00"):
         assert read(text) == "2026-01-08T18:05:00"
-    assert read(datetime(2026, 1, 8, 18, 5)) == "2026-01-08T18:05:00"  # noqa: DTZ001  # the very thing
+    assert read(datetime(2026, 1, 8, 18, 5)) == "2026-01-08T18:05:00"  # noqa: DTZ001  # the case under test
     assert read(datetime(2026, 1, 8, 18, 5, tzinfo=timezone(timedelta(hours=5)))) == "2026-01-08T13:05:00"
 
 
 CHANGES = [
-    # The night from Saturday 2026-03-28: at 2 it is 3, so Sunday had 23 hours.
+    # On Sunday 2026-03-29 clocks jump from 2 to 3, so the day has 23 hours.
     ("Europe/Berlin", "2026-03-30T10:00:00", "yesterday", "2026-03-28T23:00:00"),
     ("Europe/Berlin", "2026-03-30T10:00:00", "today", "2026-03-29T22:00:00"),
     ("Europe/Berlin", "2026-03-29T02:30:00", "2h", "2026-03-29T00:30:00"),
     ("Europe/Berlin", "2026-03-29T02:30:00", "1d", "2026-03-28T02:30:00"),
-    ("Europe/Berlin", "2026-03-30T10:00:00", "2026-03-29T02:30", "2026-03-29T01:30:00"),  # it never was half past two
-    # Sunday 2026-10-25: at 3 it is 2 again, so it had 25 hours, and half past two was twice.
+    ("Europe/Berlin", "2026-03-30T10:00:00", "2026-03-29T02:30", "2026-03-29T01:30:00"),  # 02:30 does not exist
+    # On Sunday 2026-10-25 clocks go from 3 back to 2, so the day has 25 hours and 02:30 exists twice.
     ("Europe/Berlin", "2026-10-26T10:00:00", "yesterday", "2026-10-24T22:00:00"),
     ("Europe/Berlin", "2026-10-26T10:00:00", "today", "2026-10-25T23:00:00"),
     ("Europe/Berlin", "2026-10-26T10:00:00", "2026-10-25T02:30", "2026-10-25T00:30:00"),
-    # Clocks that change at midnight: the day began at 1, or twice.
+    # Clocks that change at midnight: the day begins at 1, or twice.
     ("America/Santiago", "2026-09-06T12:00:00", "today", "2026-09-06T04:00:00"),
     ("America/Havana", "2026-11-01T12:00:00", "today", "2026-11-01T04:00:00"),
-    # 2026-01-08 is a Thursday: a day of the week is the latest one, and ``last`` is never today.
+    # 2026-01-08 is a Thursday. A weekday is the latest one, and ``last`` is never today.
     ("UTC", "2026-01-08T18:05:30", "Thursday", "2026-01-08T00:00:00"),
     ("UTC", "2026-01-08T18:05:30", "last thursday", "2026-01-01T00:00:00"),
     ("UTC", "2026-01-08T18:05:30", "friday", "2026-01-02T00:00:00"),
@@ -86,7 +86,7 @@ CHANGES = [
     ("UTC", "2026-01-08T18:05:30", "this week", "2026-01-05T00:00:00"),
     ("UTC", "2026-01-08T18:05:30", "last week", "2025-12-29T00:00:00"),
     ("Europe/Berlin", "2026-03-30T10:00:00", "sunday", "2026-03-28T23:00:00"),
-    # Local midnight is what counts, just before and just after it.
+    # Local midnight counts: just before it, and at it.
     ("Asia/Kolkata", "2026-01-08T18:29:59", "yesterday", "2026-01-06T18:30:00"),
     ("Asia/Kolkata", "2026-01-08T18:30:00", "yesterday", "2026-01-07T18:30:00"),
     ("America/Los_Angeles", "2026-01-01T07:00:00", "yesterday", "2025-12-30T08:00:00"),
@@ -118,7 +118,7 @@ NO_TIMES = [
 
 
 @table("value", NO_TIMES)
-def test_what_is_no_time_is_refused_when_it_is_asked_for(value: Any, root: str) -> None:
+def test_an_invalid_time_is_refused_at_the_call(value: Any, root: str) -> None:
     sessions = gaia_sessions.Sessions(root)
     agent_id = sessions.create()
     for name, ask in [
@@ -132,7 +132,7 @@ def test_what_is_no_time_is_refused_when_it_is_asked_for(value: Any, root: str) 
         assert refused.value.hint == "must be a time like 2h, 18:05, yesterday, 'last week' or 2026-01-08"
 
 
-def test_a_program_may_write_a_time_as_on_the_command_line(root: str) -> None:
+def test_the_python_api_takes_times_as_the_command_line_does(root: str) -> None:
     gaia_sessions.create_session(agent_id="agent-1", root=root)
     for since in ("2h", "yesterday", "today", "2 hours ago", "2026-01-08", datetime(2026, 1, 8)):  # noqa: DTZ001  # allowed
         assert [line["agent_id"] for line in gaia_sessions.list_sessions(since=since, root=root)] == ["agent-1"]
@@ -147,7 +147,7 @@ LENGTHS = [
 
 
 @table(("text", "unit", "number"), LENGTHS)
-def test_a_length_of_time_is_a_number_of_the_unit_that_is_wanted(text: str, unit: str, number: float) -> None:
+def test_a_length_of_time_is_converted_to_the_given_unit(text: str, unit: str, number: float) -> None:
     assert length_of_time(text, unit) == number
 
 
@@ -158,6 +158,6 @@ NO_LENGTHS = [
 
 
 @table("text", NO_LENGTHS)
-def test_what_is_no_length_of_time_is_refused(text: str) -> None:
+def test_an_invalid_length_of_time_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"."):
         length_of_time(text, "s")

@@ -1,4 +1,4 @@
-"""Which messages are taken since a time, wherever clocks differ from the order in which messages were stored."""
+"""Which messages are read since a time, also if they were stored in another order than they were made."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NOW = datetime(2026, 1, 8, 18, 0, tzinfo=UTC)
 
 
 def store_with(*minutes: float) -> MemoryStore:
-    """A session with a message made so many minutes after NOW, for each of ``minutes``, in the order of storing."""
+    """A session with one message for each of ``minutes`` after NOW, stored in that order."""
     store = MemoryStore()
     store.create(new_record("agent-1", "Explore", "-", {}, NOW))
     made = [new_message("user", f"{each:g}", NOW + timedelta(minutes=each)) for each in minutes]
@@ -48,17 +48,17 @@ def test_messages_since_a_time_are_those_made_then_or_later() -> None:
     assert taken(store, 0, last=2) == ["20", "30"]
 
 
-def test_a_writer_that_waited_for_another_hides_no_message() -> None:
+def test_older_messages_that_are_stored_later_hide_no_newer_message() -> None:
     assert taken(store_with(0, 20, 21, 19, 18), 20) == ["20", "21"]
 
 
-def test_the_search_ends_where_messages_are_older_by_more_than_clocks_differ() -> None:
+def test_the_search_ends_at_a_message_that_is_over_five_minutes_older() -> None:
     assert taken(store_with(20, 14, 30), 20) == ["30"]
     assert taken(store_with(20, 15, 30), 20) == ["20", "30"]
 
 
 class Lines(MemoryStore):
-    """A transcript of messages made so many minutes after NOW, None for one that cannot be read."""
+    """A transcript of messages made so many minutes after NOW; None is an unreadable message."""
 
     def __init__(self, lines: list[int | None]) -> None:
         super().__init__()
@@ -81,7 +81,7 @@ def made(place: int, minutes: int) -> dict[str, Any]:
     st.none() | st.integers(0, 12),
     st.none() | st.integers(-1, 21),
 )
-def test_what_is_taken_is_the_newest_part_of_what_a_search_from_the_end_finds(
+def test_the_result_is_the_newest_part_of_a_search_from_the_end(
     lines: list[int | None], last: int | None, minutes: int | None
 ) -> None:
     store = Lines(lines)
@@ -102,11 +102,11 @@ def test_what_is_taken_is_the_newest_part_of_what_a_search_from_the_end_finds(
     assert list(messages(writing(store, NOW), "agent-1", last=last, since=since)) == found[:last][::-1]
 
 
-def test_no_more_is_read_than_is_taken() -> None:
+def test_few_more_messages_are_read_than_returned() -> None:
     class Counted(MemoryStore):
         count = 0
 
-        def messages_backwards(self, agent_id: str):  # type: ignore[no-untyped-def]  # noqa: ANN202  # as the port has it
+        def messages_backwards(self, agent_id: str):  # type: ignore[no-untyped-def]  # noqa: ANN202  # as in the port
             for message in super().messages_backwards(agent_id):
                 self.count += 1
                 yield message
@@ -124,6 +124,6 @@ def test_no_more_is_read_than_is_taken() -> None:
 
 
 @table("last", [-1, 1.5, "2", True])
-def test_what_is_no_number_of_messages_is_refused(last: Any) -> None:
+def test_an_invalid_number_of_messages_is_refused(last: Any) -> None:
     with pytest.raises(BadArgument):
         messages(writing(store_with(0), NOW), "agent-1", last=last)

@@ -1,4 +1,4 @@
-"""Turns: each is one commit, may be asked for again, and a transcript may begin anew."""
+"""Turns: each is one commit and may be repeated; a reset archives the transcript."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def told(sessions: Sessions) -> list[tuple[int, str]]:
     return [(one["turn"], one["content"]) for one in sessions.messages("a") if isinstance(one, dict)]
 
 
-def test_a_turn_is_one_write_of_all_that_was_sent_and_answered(sessions: Sessions) -> None:
+def test_add_turn_stores_all_messages_of_a_turn_in_one_write(sessions: Sessions) -> None:
     before = sessions.store.read("a")
 
     turn = sessions.add_turn("a", [ASKED, CALL, RESULT, ANSWERED])
@@ -44,7 +44,7 @@ def test_a_turn_is_one_write_of_all_that_was_sent_and_answered(sessions: Session
     assert sessions.report("a")["iterations"] == 1
 
 
-def test_a_turn_begins_the_work_of_a_new_session_and_moves_no_other(sessions: Sessions) -> None:
+def test_a_turn_changes_only_the_phase_of_a_new_session(sessions: Sessions) -> None:
     sessions.add_turn("a", [ASKED, ANSWERED])
     assert (sessions.store.read("a")["phase"], sessions.should_resume("a")) == ("investigating", True)
     sessions.update("a", phase="executing")
@@ -53,7 +53,7 @@ def test_a_turn_begins_the_work_of_a_new_session_and_moves_no_other(sessions: Se
     assert phases == ["investigating", "executing"]
 
 
-def test_what_was_added_by_other_ways_belongs_to_the_turn_that_comes_next(sessions: Sessions) -> None:
+def test_messages_added_outside_a_turn_belong_to_the_next_turn(sessions: Sessions) -> None:
     sessions.add_message("a", "user", "first")
     assert "turns" not in sessions.store.read("a")
     sessions.add_turn("a", [ANSWERED])
@@ -62,7 +62,7 @@ def test_what_was_added_by_other_ways_belongs_to_the_turn_that_comes_next(sessio
     assert told(sessions) == [(0, "Be brief."), (1, "first"), (1, "42"), (2, "second")]
 
 
-def test_a_turn_that_is_asked_for_again_is_there_once(sessions: Sessions) -> None:
+def test_a_repeated_turn_is_stored_once(sessions: Sessions) -> None:
     sessions.add_message("a", "user", "by another way")
     first = sessions.add_turn("a", [ASKED, ANSWERED], number=1)
     sessions.add_turn("a", [ASKED, ANSWERED], number=2)
@@ -92,9 +92,7 @@ OTHERS: list[list[dict[str, Any]]] = [
 
 
 @table("others", OTHERS)
-def test_a_turn_that_is_complete_with_other_messages_is_a_conflict(
-    sessions: Sessions, others: list[dict[str, Any]]
-) -> None:
+def test_a_turn_that_exists_with_other_messages_is_a_conflict(sessions: Sessions, others: list[dict[str, Any]]) -> None:
     sessions.add_turn("a", [ASKED, ANSWERED], number=1)
     before = sessions.store.read("a"), told(sessions)
 
@@ -113,19 +111,21 @@ def test_a_turn_that_is_not_the_next_is_a_conflict(sessions: Sessions, number: i
 
 
 BAD: list[tuple[list[object], str]] = [
-    ([], "a turn has no messages"),
+    ([], "the turn has no messages"),
     ([ASKED, 5], "message 2: must be an object, not a number"),
     ([{"role": "user"}], "message 1: 'content' is missing"),
-    ([{**ASKED, "name": "x"}], "message 1: 'name' is no key of a message"),
+    ([{**ASKED, "name": "x"}], "message 1: 'name' is not a key of a message"),
     ([ASKED, {**ASKED, "role": "human"}], "message 2"),
     ([{**ASKED, "content": 5}], "message 1"),
     ([{**ASKED, "content": "half \ud800"}], ""),
-    ([{**ASKED, "seq": 7}], "message 1: 'seq' is no key of a message"),
+    ([{**ASKED, "seq": 7}], "message 1: 'seq' is not a key of a message"),
 ]
 
 
 @table(("messages", "said"), BAD)
-def test_what_is_no_list_of_messages_is_refused_whole(sessions: Sessions, messages: list[object], said: str) -> None:
+def test_a_turn_with_an_invalid_message_is_refused_as_a_whole(
+    sessions: Sessions, messages: list[object], said: str
+) -> None:
     with pytest.raises(InvalidInput) as raised:
         sessions.add_turn("a", messages)
     assert said in str(raised.value)
@@ -138,7 +138,7 @@ def test_a_message_that_is_too_long_is_refused_with_its_turn(sessions: Sessions)
     assert told(sessions) == [(0, "Be brief.")]
 
 
-def test_a_transcript_that_begins_anew_has_its_system_prompt_and_no_turns_and_nothing_else_is_forgotten(
+def test_a_reset_keeps_only_the_system_prompt_the_tokens_and_the_todos(
     sessions: Sessions,
 ) -> None:
     sessions.add_turn("a", [ASKED, ANSWERED])
@@ -161,7 +161,7 @@ def test_a_transcript_that_begins_anew_has_its_system_prompt_and_no_turns_and_no
         sessions.reset("a")
 
 
-def test_what_a_memory_forgets_is_all_but_its_system_prompt(root: str, sessions: Sessions) -> None:
+def test_clear_keeps_only_the_system_prompt(root: str, sessions: Sessions) -> None:
     sessions.add_turn("a", [ASKED, ANSWERED])
     memory = EphemeralSession.open("a", root=root).memory
     memory.add_message("user", "more")
@@ -174,7 +174,7 @@ def test_what_a_memory_forgets_is_all_but_its_system_prompt(root: str, sessions:
     assert sessions.store.read("a")["turns"] == 0
 
 
-def test_a_memory_that_was_compacted_begins_with_its_system_prompt_and_summary(root: str, sessions: Sessions) -> None:
+def test_a_compacted_memory_begins_with_its_system_prompt_and_a_summary(root: str, sessions: Sessions) -> None:
     memory = EphemeralSession.open("a", root=root).memory
     for number in range(10):
         memory.add_message("user", f"say {number}")
@@ -189,7 +189,7 @@ def test_a_memory_that_was_compacted_begins_with_its_system_prompt_and_summary(r
     assert len(list(sessions.messages("a"))) == 11
 
 
-def test_of_the_last_messages_none_is_a_result_without_its_call(root: str, sessions: Sessions) -> None:
+def test_the_last_messages_have_no_result_without_its_call(root: str, sessions: Sessions) -> None:
     sessions.add_turn("a", [ASKED, CALL, RESULT, ANSWERED])
     memory = EphemeralSession.open("a", root=root).memory
 
@@ -197,7 +197,7 @@ def test_of_the_last_messages_none_is_a_result_without_its_call(root: str, sessi
     assert [one["role"] for one in memory.get_messages(last=3)] == ["assistant", "tool", "assistant"]
 
 
-def test_a_conversation_that_is_imported_goes_on_where_it_was(root: str, sessions: Sessions) -> None:
+def test_an_imported_session_keeps_its_turns_and_takes_the_next_one(root: str, sessions: Sessions) -> None:
     sessions.add_turn("a", [ASKED], number=1)
     sessions.reset("a")
     sessions.add_turn("a", [ASKED, ANSWERED], number=1)
@@ -211,7 +211,7 @@ def test_a_conversation_that_is_imported_goes_on_where_it_was(root: str, session
     assert told(there) == [(0, "Be brief."), *[(1, "How many?"), (1, "42")], *[(2, "How many?"), (2, "42")]]
 
 
-def test_the_system_prompt_is_no_part_of_the_record(root: str, sessions: Sessions) -> None:
+def test_the_system_prompt_is_not_in_the_record_and_has_a_size_limit(root: str, sessions: Sessions) -> None:
     assert b"Be brief" not in Path(root, "a", "state.json").read_bytes()
     for prompt, error in ((" ", InvalidInput), ("x" * (16 * 1024 + 1), TooLarge)):
         with pytest.raises(error):

@@ -1,4 +1,4 @@
-"""Waiting until the work of sessions has ended, from another process or thread."""
+"""``wait``: until sessions have ended, with timeouts, reports and exit codes."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 class Clock:
-    """The clock of whoever waits: it goes on while they sleep, and what is to be done in that time is done."""
+    """The clock of ``wait``: a sleep moves it forward and runs the acts that are due."""
 
     def __init__(self) -> None:
         self.time = 1000.0
@@ -96,7 +96,7 @@ def statuses(*agent_ids: str, root: str | None = None, **options: Any) -> list[s
     return [found["status"] for found in Sessions(root).wait(agent_ids, **options)]
 
 
-def test_the_end_of_a_run_ends_the_wait_whatever_phase_it_leaves(root: str, clock: Clock) -> None:
+def test_the_end_of_a_run_ends_the_wait_in_any_phase(root: str, clock: Clock) -> None:
     agent_id = with_run(root)
     clock.after(SOON, lambda: set_run(root, agent_id, **ended()))
 
@@ -125,7 +125,7 @@ def test_a_cancelled_session_is_not_waited_for(root: str, clock: Clock) -> None:
     assert [(one["status"], one.get("error")) for one in found] == [("cancelled", "enough")] * 2
 
 
-def test_l20_the_first_of_several_is_enough_if_asked_so_and_the_others_are_reported_too(root: str) -> None:
+def test_l20_with_first_one_ended_session_is_enough_and_all_are_reported(root: str) -> None:
     done, at_work = with_run(root, **ended()), with_run(root)
 
     assert statuses(done, at_work, first=True) == ["success", "running"]
@@ -140,19 +140,19 @@ def test_l20_a_session_that_does_not_exist_is_not_waited_for(root: str) -> None:
 
 
 @table("text", ["agent-x", "", b"agent-x"])
-def test_one_text_is_no_list_of_ids(text: Any) -> None:
+def test_a_single_text_is_not_a_list_of_ids(text: Any) -> None:
     with pytest.raises(BadArgument) as raised:
         Sessions().wait(text, timeout=0)
     assert (str(raised.value), raised.value.hint) == (f"agent_ids {text!r} is not valid", "must be a list of IDs")
 
 
-def test_of_ids_that_can_be_gone_over_only_once_all_are_reported_on() -> None:
+def test_all_ids_of_a_generator_are_reported() -> None:
     ids = [Sessions().create(agent_id=agent_id) for agent_id in ("one", "two")]
     reports = Sessions().wait((agent_id for agent_id in ids), timeout=0)
     assert [report["agent_id"] for report in reports] == ids
 
 
-def test_all_are_waited_for(root: str, clock: Clock) -> None:
+def test_wait_waits_for_all_sessions(root: str, clock: Clock) -> None:
     ids = [with_run(root) for _ in range(3)]
     for place, agent_id in enumerate(ids):
         clock.after(SOON * (place + 1), partial(set_run, root, agent_id, **ended()))
@@ -161,12 +161,12 @@ def test_all_are_waited_for(root: str, clock: Clock) -> None:
 
 
 @table("timeout", [-1, float("nan")])
-def test_a_time_that_is_none_is_refused(timeout: float) -> None:
+def test_an_invalid_timeout_is_refused(timeout: float) -> None:
     with pytest.raises(BadArgument):
         Sessions().wait(["agent-1"], timeout=timeout)
 
 
-def test_the_time_is_kept(root: str, clock: Clock) -> None:
+def test_wait_ends_at_its_timeout(root: str, clock: Clock) -> None:
     agent_id, began = with_run(root), clock.time
 
     assert statuses(agent_id, timeout=0.5) == ["running"]
@@ -174,7 +174,7 @@ def test_the_time_is_kept(root: str, clock: Clock) -> None:
 
 
 @pytest.mark.usefixtures("clock")
-def test_the_exit_code_of_the_command_is_that_of_the_worst(root: str) -> None:
+def test_the_exit_code_of_wait_is_that_of_the_worst_session(root: str) -> None:
     good, bad, stopped = with_run(root, **ended()), with_run(root, **ended("lost")), create_session()
     Sessions().cancel(stopped)
     at_work = with_run(root)
@@ -199,7 +199,7 @@ def test_an_end_is_seen_within_a_second_however_long_the_wait_has_been(root: str
     assert clock.time - ends_at < 1
 
 
-def test_the_end_of_a_host_which_is_in_no_file_ends_the_wait(root: str, clock: Clock) -> None:
+def test_the_end_of_the_client_process_ends_the_wait(root: str, clock: Clock) -> None:
     agent_id, host = create_session(), subprocess.Popen(["sleep", "60"])
     process = describe(host.pid)
     run: Any = {"run": 1, "host": "claude-code", "started_at": format_time(utc_now()), "host_process": process}
@@ -214,7 +214,7 @@ def test_the_end_of_a_host_which_is_in_no_file_ends_the_wait(root: str, clock: C
     assert statuses(agent_id, timeout=LONGEST) == ["error"]
 
 
-def test_a_session_that_has_ended_is_not_looked_at_again(root: str, clock: Clock) -> None:
+def test_a_session_that_has_ended_is_not_read_again(root: str, clock: Clock) -> None:
     done, at_work = with_run(root, **ended()), with_run(root)
 
     def spoil_the_one_and_end_the_other() -> None:
@@ -236,7 +236,7 @@ print([opened.count(name) for name in sys.argv[1].split(",")])
 """
 
 
-def test_one_look_at_many_sessions_reads_each_waiting_event_once(root: str) -> None:
+def test_a_wait_for_many_sessions_reads_each_waiting_event_once(root: str) -> None:
     ids = [with_run(root) for _ in range(5)]
     names = leave_waiting(root, 3)
 
@@ -247,7 +247,7 @@ def test_one_look_at_many_sessions_reads_each_waiting_event_once(root: str) -> N
 
 
 def leave_waiting(root: str, count: int) -> list[str]:
-    """The names of so many events in the inbox of which none can be joined."""
+    """Leaves ``count`` events in the inbox that fit no session; returns their names."""
     store = FileStore(root)
     for number in range(count):
         keys = {"host_session_id": f"c-{number}", "host_agent_id": f"a-{number}"}
@@ -256,10 +256,10 @@ def leave_waiting(root: str, count: int) -> list[str]:
     return [name for name, _ in store.waiting()]
 
 
-def test_the_look_at_the_end_stops_soon_after_the_time_and_what_it_did_not_reach_is_reported_as_before(
+def test_reports_that_are_too_slow_for_the_timeout_are_those_of_the_first_look(
     root: str, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where reports come slowly once every session was looked at."""
+    """The reports are slow after the first look."""
     ids = [with_run(root) for _ in range(60)]
     looks, began = count(), clock.time
 
@@ -275,19 +275,19 @@ def test_the_look_at_the_end_stops_soon_after_the_time_and_what_it_did_not_reach
     monkeypatch.setattr("gaia_sessions.api.waiting.reporter", slow_reporter)
     found = Sessions(root).wait(ids, timeout=0.5)
 
-    assert 0.5 <= clock.time - began < 3  # the look would take six seconds
+    assert 0.5 <= clock.time - began < 3  # the whole look takes six seconds
     assert [(report["agent_id"], report["status"]) for report in found] == [(agent_id, "running") for agent_id in ids]
 
 
-def test_everybody_is_looked_at_once_however_short_the_time_is(root: str) -> None:
+def test_every_session_is_read_once_even_with_timeout_zero(root: str) -> None:
     ids = [with_run(root, **(ended() if number % 2 else {})) for number in range(6)]
 
     assert statuses(*ids, timeout=0) == ["running", "success"] * 3
 
 
-def test_a_report_with_the_longest_result_is_printed_by_wait_as_by_report(root: str) -> None:
+def test_wait_prints_the_longest_possible_result_as_report_does(root: str) -> None:
     agent_id = with_run(root, **ended())
-    longest = LINE_LIMIT - 200  # bytes of a message beside its content
+    longest = LINE_LIMIT - 200  # 200 bytes for the other keys of the message
     Sessions().add_message(agent_id, "assistant", "x" * longest)
 
     def printed(command: str) -> Any:
