@@ -1,4 +1,4 @@
-"""What tests of the parts of the file store share."""
+"""Fixtures for tests of the file store."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def new_folder(tmp_path: Path) -> Callable[[], Path]:
-    """Makes an empty folder at each call: one for each row of a table."""
+    """Makes a new empty folder at each call, for each row of a table."""
     return lambda: Path(tempfile.mkdtemp(prefix="", dir=tmp_path))
 
 

@@ -1,4 +1,4 @@
-"""The one way a file is written: old or new, whole, private, and acknowledged only when it is on the disk."""
+"""Writing files: a file is old or new, whole and private, and is acknowledged once it is on the disk."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ except SessionsError as error:
 
 
 def prepared(folder: Path, now: datetime) -> FileStore:
-    """With one session that has a journal, and every folder of the root made already."""
+    """Makes a store that has all its folders and one session with a journal."""
     store = FileStore(f"{folder}/root")
     store.create(new_record("one", "Explore", "-", {}, now))
     store.append("one", "events.jsonl", [{"number": 1}])
@@ -58,7 +58,7 @@ def prepared(folder: Path, now: datetime) -> FileStore:
 
 
 def run(act: str, root: str, *options: str) -> int:
-    """The exit code of an act under strace with ``options``."""
+    """Returns the exit code of ``act`` under strace with ``options``."""
     if which("strace") is None:
         pytest.skip("needs strace to refuse a call")
     command = ["strace", "-qq", "-e", "signal=none", *options, sys.executable, "-B", "-c", DOES, root, act]
@@ -68,7 +68,7 @@ def run(act: str, root: str, *options: str) -> int:
 
 
 def content(root: str) -> dict[str, bytes]:
-    """What counts: the files of the sessions and of the inbox."""
+    """Returns the files of the sessions and of the inbox."""
     files = [path for path in Path(root).rglob("*") if path.is_file()]
     hidden = (".index", ".locks", ".stage")
     return {
@@ -79,7 +79,7 @@ def content(root: str) -> dict[str, bytes]:
 
 
 @table("durable", [True, False])
-def test_a_file_is_replaced_whole_and_private_with_nothing_beside_it(
+def test_a_replaced_file_is_whole_and_private_and_leaves_no_temporary_file(
     folder: Directory,
     durable: bool,  # noqa: FBT001  # given by name
 ) -> None:
@@ -113,7 +113,7 @@ def test_a_link_in_the_place_of_a_file_is_replaced_and_never_followed(folder: Di
     assert Path(folder.path, "state.json").read_bytes() == b"new"
 
 
-def test_what_cannot_be_replaced_stays_and_no_temporary_with_it(folder: Directory) -> None:
+def test_a_folder_in_place_of_a_file_stays_and_no_temporary_file_remains(folder: Directory) -> None:
     Path(folder.path, "state.json").mkdir()
 
     with pytest.raises(StoreFailure) as refused:
@@ -123,7 +123,7 @@ def test_what_cannot_be_replaced_stays_and_no_temporary_with_it(folder: Director
     assert (refused.value.action, refused.value.path) == ("write", f"{folder.path}/state.json")
 
 
-def test_a_new_file_is_never_an_old_one(folder: Directory) -> None:
+def test_writing_a_new_file_never_overwrites_an_existing_file(folder: Directory) -> None:
     Path(folder.path, "one").write_bytes(b"kept")
 
     with pytest.raises(FileExistsError):
@@ -133,7 +133,7 @@ def test_a_new_file_is_never_an_old_one(folder: Directory) -> None:
 
 
 @table("torn", [b'{"number": 0', b"\x00\x00", b"{}\n{"])
-def test_a_torn_end_costs_its_own_line_only(folder: Directory, torn: bytes) -> None:
+def test_an_append_ends_a_torn_line_before_it_adds_new_lines(folder: Directory, torn: bytes) -> None:
     Path(folder.path, "events.jsonl").write_bytes(torn)
 
     atomic.append(folder, "events.jsonl", LINES, durable=False)
@@ -142,7 +142,7 @@ def test_a_torn_end_costs_its_own_line_only(folder: Directory, torn: bytes) -> N
 
 
 @table("whole", [b"", b"{}\n", b"{}\n\n"])
-def test_a_whole_end_is_only_added_to(folder: Directory, whole: bytes) -> None:
+def test_an_append_after_a_whole_line_only_adds_lines(folder: Directory, whole: bytes) -> None:
     Path(folder.path, "events.jsonl").write_bytes(whole)
 
     atomic.append(folder, "events.jsonl", LINES, durable=True)
@@ -162,7 +162,7 @@ def test_a_journal_that_is_a_link_is_refused(folder: Directory, tmp_path: Path) 
 
 
 @pytest.mark.parametrize(("end", "whole"), [(None, b'{"a": 1}\ntorn\n'), (9, b'{"a": 1}\n')], ids=["torn", "cut"])
-def test_of_a_journal_with_a_second_name_that_name_keeps_what_there_was_and_the_journal_has_the_lines(
+def test_an_append_to_a_hard_linked_journal_does_not_change_the_other_name(
     folder: Directory, end: int | None, whole: bytes
 ) -> None:
     before = b'{"a": 1}\ntorn'
@@ -178,7 +178,7 @@ def test_of_a_journal_with_a_second_name_that_name_keeps_what_there_was_and_the_
     assert sorted(os.listdir(folder.path)) == ["events.jsonl", "second"]
 
 
-def test_a_journal_with_a_second_name_may_be_larger_than_what_is_copied_at_once(
+def test_a_hard_linked_journal_larger_than_one_copied_piece_is_copied_whole(
     folder: Directory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(atomic, "_COPIED_BYTES", 7)
@@ -191,7 +191,7 @@ def test_a_journal_with_a_second_name_may_be_larger_than_what_is_copied_at_once(
     assert journal.read_bytes() == b"x" * 100 + b"\n" + LINES
 
 
-def test_a_journal_nobody_reads_from_a_pipe_is_refused_without_waiting(folder: Directory) -> None:
+def test_a_journal_that_is_a_pipe_is_refused_without_waiting(folder: Directory) -> None:
     os.mkfifo(f"{folder.path}/events.jsonl")
 
     with pytest.raises(StoreFailure):
@@ -202,12 +202,12 @@ def test_a_journal_nobody_reads_from_a_pipe_is_refused_without_waiting(folder: D
     ("act", "order"),
     [
         ("change", ["fsync", "write", "fsync", "rename", "fsync"]),
-        ("create", ["write", "write", "fsync", "fsync", "rename", "fsync"]),  # its entries in the index first
+        ("create", ["write", "write", "fsync", "fsync", "rename", "fsync"]),  # index entries come first
         ("append", ["write", "fdatasync", "fsync"]),
         ("defer", ["write", "fsync", "rename", "fsync"]),
     ],
 )
-def test_it_is_written_synced_renamed_and_synced_again_before_it_is_answered(
+def test_the_store_writes_syncs_and_renames_in_order_before_it_answers(
     new_folder: Callable[[], Path], now: datetime, act: str, order: list[str]
 ) -> None:
     store = prepared(new_folder(), now)
@@ -238,7 +238,7 @@ OTHER_REFUSALS = [
 
 
 @pytest.mark.parametrize("refusals", [REFUSALS, pytest.param(OTHER_REFUSALS, marks=pytest.mark.slow)])
-def test_what_the_system_refuses_to_write_leaves_what_stood_and_the_session_free(
+def test_a_refused_write_changes_no_file_and_leaves_the_session_unlocked(
     new_folder: Callable[[], Path], now: datetime, refusals: list[tuple[str, str]]
 ) -> None:
     for act, fault in refusals:
@@ -252,7 +252,7 @@ def test_what_the_system_refuses_to_write_leaves_what_stood_and_the_session_free
 
 
 @table(("act", "last"), [("change", 3), ("create", 3), ("defer", 2)])
-def test_a_change_that_is_there_but_not_confirmed_by_the_disk_says_so(
+def test_an_unconfirmed_change_is_applied_with_exit_code_9(
     new_folder: Callable[[], Path], now: datetime, act: str, last: int
 ) -> None:
     store = prepared(new_folder(), now)
@@ -263,7 +263,7 @@ def test_a_change_that_is_there_but_not_confirmed_by_the_disk_says_so(
     assert content(store.root) != before
 
 
-def test_an_append_that_the_disk_does_not_confirm_is_there_or_refused_as_said(tmp_path: Path, now: datetime) -> None:
+def test_an_unconfirmed_append_has_exit_code_8_if_refused_and_9_if_applied(tmp_path: Path, now: datetime) -> None:
     store = prepared(tmp_path, now)
     before = list(store.entries("one", "events.jsonl"))
 

@@ -1,4 +1,4 @@
-"""An open directory: names below it, never through a link, and errors with their path."""
+"""Open directories: they follow no link, and their errors name the path."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gaia_sessions.store.directory import Directory, NotAFile, TooBig, translate
 from tests.table import table
 
 
-def test_what_is_made_is_there_at_every_level_private_and_made_once(folder: Directory) -> None:
+def test_make_creates_private_directories_at_every_level_only_once(folder: Directory) -> None:
     with folder.make("one", "two", "three") as made:
         assert made.path == f"{folder.path}/one/two/three"
     with folder.make("one", "two", "three") as second, folder.below("one", "two", "three") as below:
@@ -24,7 +24,7 @@ def test_what_is_made_is_there_at_every_level_private_and_made_once(folder: Dire
         assert Path(folder.path, names).stat().st_mode & 0o777 == 0o700
 
 
-def test_what_is_not_there_is_not_made_by_looking(folder: Directory) -> None:
+def test_opening_a_missing_directory_does_not_create_it(folder: Directory) -> None:
     with pytest.raises(FileNotFoundError):
         folder.below("one")
 
@@ -45,7 +45,7 @@ def test_no_directory_is_reached_through_a_link(folder: Directory, tmp_path_fact
     assert list(elsewhere.iterdir()) == []
 
 
-def test_a_directory_stays_the_same_when_its_name_leads_elsewhere(folder: Directory) -> None:
+def test_an_open_directory_stays_the_same_after_it_is_renamed_and_replaced(folder: Directory) -> None:
     Path(folder.path, "one").mkdir()
     with folder.below("one") as one:
         Path(folder.path, "one").rename(f"{folder.path}/two")
@@ -68,7 +68,7 @@ def test_a_file_is_read_whole_up_to_exactly_the_limit(folder: Directory, size: i
             folder.read("file", size - 1)
 
 
-def test_only_a_regular_file_is_read_and_a_pipe_makes_nobody_wait(folder: Directory) -> None:
+def test_only_a_regular_file_is_read_and_a_pipe_is_refused_without_waiting(folder: Directory) -> None:
     Path(folder.path, "folder").mkdir()
     os.mkfifo(f"{folder.path}/pipe")
     Path(folder.path, "file").write_bytes(b"secret")
@@ -81,15 +81,15 @@ def test_only_a_regular_file_is_read_and_a_pipe_makes_nobody_wait(folder: Direct
         folder.read("link", 10)
 
 
-def test_anything_at_all_is_there_even_a_link_to_nothing(folder: Directory) -> None:
+def test_a_link_to_nothing_counts_as_an_existing_name(folder: Directory) -> None:
     Path(folder.path, "link").symlink_to("nothing")
 
     assert (folder.has("link"), folder.has("nothing")) == (True, False)
     assert folder.inode("nothing") is None
 
 
-def test_walking_leaves_no_descriptor_open_whether_it_arrives_or_not(folder: Directory) -> None:
-    gc.collect()  # other tests may have left a store to it, which has its root open
+def test_opening_directories_leaves_no_descriptor_open_even_if_it_fails(folder: Directory) -> None:
+    gc.collect()  # closes the roots of stores of earlier tests
     before = os.listdir("/proc/self/fd")
 
     with folder.make("one", "two", "three"):
@@ -103,7 +103,7 @@ def test_walking_leaves_no_descriptor_open_whether_it_arrives_or_not(folder: Dir
     assert os.listdir("/proc/self/fd") == before
 
 
-def test_an_error_of_the_system_becomes_a_failure_with_what_where_and_why() -> None:
+def test_an_os_error_becomes_a_store_failure_with_action_path_and_reason() -> None:
     with pytest.raises(StoreFailure) as refused, translate_errors("write", "/some/where"):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
@@ -111,6 +111,6 @@ def test_an_error_of_the_system_becomes_a_failure_with_what_where_and_why() -> N
     assert refused.value.reason == os.strerror(errno.ENOSPC)
 
 
-def test_every_other_error_passes_untranslated() -> None:
+def test_any_other_error_is_not_translated() -> None:
     with pytest.raises(LookupError), translate_errors("write", "/some/where"):
         raise LookupError

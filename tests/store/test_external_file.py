@@ -1,4 +1,4 @@
-"""Files of others: changed whole or not at all, by their real name, with their mode, never over others' words."""
+"""Files of other programs: we change them whole, keep links and modes, and never overwrite newer content."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from gaia_sessions.store.directory import Directory
 
-CHANGED = "somebody else changed it meanwhile"
+CHANGED = "another program has just changed it"
 
 
 @pytest.fixture
@@ -30,7 +30,7 @@ def entries(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
-def test_what_is_read_is_what_is_there_and_none_where_nothing_is(file: Path) -> None:
+def test_read_returns_the_content_up_to_the_limit_or_none_if_the_file_is_missing(file: Path) -> None:
     assert external_file.read(str(file), 10) is None
     assert external_file.read(str(file / "below"), 10) is None
     file.write_bytes(b"12345")
@@ -40,7 +40,9 @@ def test_what_is_read_is_what_is_there_and_none_where_nothing_is(file: Path) -> 
 
 
 @table("held", [b"", b"old", None])
-def test_it_is_written_over_what_the_caller_read(new_folder: Callable[[], Path], held: bytes | None) -> None:
+def test_a_file_is_replaced_if_it_still_has_the_content_that_was_read(
+    new_folder: Callable[[], Path], held: bytes | None
+) -> None:
     file = new_folder() / "settings.json"
     if held is not None:
         file.write_bytes(held)
@@ -61,7 +63,7 @@ def test_it_is_written_over_what_the_caller_read(new_folder: Callable[[], Path],
         (b"old", None),
     ],
 )
-def test_it_is_written_over_nothing_else(
+def test_a_file_with_other_content_than_was_read_is_not_replaced(
     new_folder: Callable[[], Path], read: bytes | None, held: bytes | None
 ) -> None:
     file = new_folder() / "settings.json"
@@ -74,7 +76,9 @@ def test_it_is_written_over_nothing_else(
 
 
 @table(("read", "held"), [(b"", b"theirs"), (b"old", b"olden"), (b"old", b"own")])
-def test_nothing_else_is_removed(new_folder: Callable[[], Path], read: bytes, held: bytes) -> None:
+def test_a_file_with_other_content_than_was_read_is_not_removed(
+    new_folder: Callable[[], Path], read: bytes, held: bytes
+) -> None:
     file = new_folder() / "settings.json"
     file.write_bytes(held)
     with pytest.raises(StoreFailure, match=CHANGED):
@@ -82,7 +86,7 @@ def test_nothing_else_is_removed(new_folder: Callable[[], Path], read: bytes, he
     assert entries(file.parent) == {file.name: held}
 
 
-def test_a_change_while_the_new_content_is_written_is_seen(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_change_by_another_program_during_the_write_is_detected(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file.write_bytes(b"")
     write_new = atomic.write_new
 
@@ -97,7 +101,7 @@ def test_a_change_while_the_new_content_is_written_is_seen(file: Path, monkeypat
 
 
 @table("mode", [0o600, 0o640, 0o666, 0o755])
-def test_the_mode_stays_whatever_the_umask(new_folder: Callable[[], Path], mode: int) -> None:
+def test_a_replaced_file_keeps_its_mode_despite_the_umask(new_folder: Callable[[], Path], mode: int) -> None:
     file = new_folder() / "settings.json"
     file.write_bytes(b"old")
     file.chmod(mode)
@@ -110,7 +114,7 @@ def test_the_mode_stays_whatever_the_umask(new_folder: Callable[[], Path], mode:
 
 
 @table(("umask", "mode"), [(0o022, 0o644), (0o077, 0o600), (0o002, 0o664)])
-def test_a_new_file_has_the_mode_that_the_umask_says(new_folder: Callable[[], Path], umask: int, mode: int) -> None:
+def test_a_new_file_gets_its_mode_from_the_umask(new_folder: Callable[[], Path], umask: int, mode: int) -> None:
     file = new_folder() / "settings.json"
     before = os.umask(umask)
     try:
@@ -120,7 +124,7 @@ def test_a_new_file_has_the_mode_that_the_umask_says(new_folder: Callable[[], Pa
     assert stat.S_IMODE(file.stat().st_mode) == mode
 
 
-def test_a_link_stays_one(file: Path, tmp_path: Path) -> None:
+def test_writing_to_a_link_changes_its_target_and_keeps_the_link(file: Path, tmp_path: Path) -> None:
     target = tmp_path / "dotfiles"
     target.write_bytes(b"old")
     file.symlink_to(target)
@@ -128,13 +132,15 @@ def test_a_link_stays_one(file: Path, tmp_path: Path) -> None:
     assert (file.is_symlink(), target.read_bytes()) == (True, b"new")
 
 
-def test_removing_is_of_what_was_read(file: Path) -> None:
+def test_a_file_is_removed_if_it_still_has_the_content_that_was_read(file: Path) -> None:
     file.write_bytes(b"old")
     external_file.remove(str(file), b"old")
     assert entries(file.parent) == {}
 
 
-def test_a_disk_that_does_not_confirm_leaves_the_old_content(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_write_that_the_disk_does_not_confirm_leaves_the_old_content(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def refuse(_: int) -> None:
         raise OSError(5, "Input/output error")
 
@@ -145,7 +151,7 @@ def test_a_disk_that_does_not_confirm_leaves_the_old_content(file: Path, monkeyp
     assert entries(file.parent) == {file.name: b"old"}
 
 
-def test_what_a_killed_writer_left_long_ago_goes_with_the_next_writing(file: Path) -> None:
+def test_the_next_write_removes_old_temporary_files_of_killed_writers(file: Path) -> None:
     file.write_bytes(b"old")
     left, young, others = (
         file.with_name(name)

@@ -1,4 +1,4 @@
-"""A record is decoded once within one call, and is never older than the call under the lock that asks for it."""
+"""The record cache of one call: a record is decoded once, and a change always sees the current record."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ RUN: Run = {
 
 
 def one_call(root: str) -> FileStore:
-    """A store as a hook makes it, for one call that has time enough."""
+    """Returns the store of a hook that has enough time."""
     return FileStore(root, seconds_left=lambda: 60.0)
 
 
 @pytest.fixture
 def state(tmp_path: Path, now: datetime) -> Path:
-    """The record of a session ``one`` with a run."""
+    """The record file of session ``one``, which has a run."""
     store = FileStore(str(tmp_path / "root"))
     store.create({**new_record("one", "Explore", "-", {"step": 1}, now), "runs": [RUN]})
     return Path(store.root, "one", "state.json")
@@ -55,7 +55,7 @@ def root(state: Path) -> str:
 
 @pytest.fixture
 def decoded(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The ids of the records that are decoded, in order."""
+    """The IDs of the decoded records, in order."""
     ids: list[str] = []
 
     def noted(data: bytes, agent_id: str) -> Record:
@@ -72,7 +72,7 @@ def step_on(record: Record) -> Record:
     return {**record, "metadata": {"step": step + 1}}
 
 
-def test_one_call_decodes_once_what_it_looks_up_reads_and_changes(root: str, decoded: list[str]) -> None:
+def test_one_call_decodes_a_record_once_to_find_read_and_change_it(root: str, decoded: list[str]) -> None:
     store = one_call(root)
     [alias] = [alias for alias in aliases_of(store.read("one")) if "a" in alias[1]]
 
@@ -83,7 +83,7 @@ def test_one_call_decodes_once_what_it_looks_up_reads_and_changes(root: str, dec
     assert decoded == ["one"]
 
 
-def test_a_program_gets_a_record_of_its_own_each_time(root: str) -> None:
+def test_each_read_of_a_program_returns_a_separate_record(root: str) -> None:
     store = FileStore(root)
     store.read("one")["metadata"]["step"] = 1000
     for _, record in store.scan():
@@ -99,7 +99,7 @@ def replaced(state: Path) -> None:
 
 
 def edited_in_place(state: Path) -> None:
-    """By somebody who keeps the size, the times and the inode."""
+    """Edits the record without changing its size, times or inode."""
     before = state.stat()
     data = state.read_bytes().replace(b'"step": 1', b'"step": 7')
     with state.open("r+b") as file:
@@ -125,7 +125,7 @@ def restored_from_a_copy(state: Path) -> None:
 
 
 @pytest.mark.parametrize("happens", [replaced, edited_in_place, deleted_and_created_anew, restored_from_a_copy])
-def test_what_happens_between_a_look_and_the_lock_is_seen_under_the_lock(
+def test_a_change_sees_what_happened_to_the_record_since_it_was_read(
     root: str, state: Path, happens: Callable[[Path], None]
 ) -> None:
     store = one_call(root)
@@ -136,7 +136,7 @@ def test_what_happens_between_a_look_and_the_lock_is_seen_under_the_lock(
     assert store.read("one")["metadata"] == {"step": 8}
 
 
-def test_what_is_deleted_between_a_look_and_the_lock_is_not_found_under_the_lock(root: str) -> None:
+def test_a_change_does_not_find_a_session_deleted_since_it_was_read(root: str) -> None:
     store = one_call(root)
     store.read("one")
     assert deleted(FileStore(root), "one", lambda _found: True)
@@ -145,7 +145,7 @@ def test_what_is_deleted_between_a_look_and_the_lock_is_not_found_under_the_lock
         store.change("one", step_on)
 
 
-def test_what_becomes_corrupt_between_a_look_and_the_lock_is_corrupt_under_the_lock(root: str, state: Path) -> None:
+def test_a_change_refuses_a_record_that_became_corrupt_since_it_was_read(root: str, state: Path) -> None:
     store = one_call(root)
     store.read("one")
     state.write_bytes(b"{")
@@ -156,12 +156,12 @@ def test_what_becomes_corrupt_between_a_look_and_the_lock_is_corrupt_under_the_l
     assert state.read_bytes() == b"{"
 
 
-def test_the_same_bytes_under_another_id_are_the_record_of_nobody(root: str, state: Path) -> None:
+def test_a_record_copied_under_another_id_is_corrupt(root: str, state: Path) -> None:
     store = one_call(root)
     store.read("one")
     shutil.copytree(state.parent, Path(root, "two"))
 
-    with pytest.raises(CorruptSession, match="the id of another session"):
+    with pytest.raises(CorruptSession, match="is the ID of another session"):
         store.read("two")
 
 
@@ -175,7 +175,7 @@ for _ in range(40):
 """
 
 
-def test_no_step_is_lost_between_processes_that_look_before_they_change(root: str, state: Path) -> None:
+def test_processes_that_read_before_they_change_lose_no_update(root: str, state: Path) -> None:
     counting = [subprocess.Popen([sys.executable, "-c", COUNTS, root]) for _ in range(2)]
 
     assert [process.wait(120) for process in counting] == [0, 0]

@@ -1,4 +1,4 @@
-"""What is special to sessions kept as files: modes, places, the index, syncing, and that reading only reads."""
+"""The file store: modes and places of files, syncing, locks, and reads that write nothing."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ with store.lock_key(("delegation", "host", "tool"), 1):
 
 
 def snapshot(path: str) -> dict[str, tuple[object, ...]]:
-    """Everything below ``path`` with all that a write of any kind would change."""
+    """Returns everything below ``path`` with all that any write would change."""
     found: dict[str, tuple[object, ...]] = {}
     for entry in [Path(path), *Path(path).rglob("*")]:
         if entry.exists():
@@ -70,7 +70,7 @@ def snapshot(path: str) -> dict[str, tuple[object, ...]]:
 
 
 def modes(path: str) -> dict[str, str]:
-    """The entries below ``path`` whose mode is not the private one of their kind."""
+    """Returns the entries below ``path`` whose mode is not private."""
     wrong = {}
     for entry in [Path(path), *Path(path).rglob("*")]:
         mode = stat.S_IMODE(entry.lstat().st_mode)
@@ -86,7 +86,7 @@ def run(script: str, *arguments: str, umask: int = -1, through: tuple[str, ...] 
 
 
 def syscalls(calls: str, script: str, *arguments: str, log: Path) -> list[str]:
-    """The lines strace writes for ``calls`` while ``script`` runs."""
+    """Returns the lines that strace writes for ``calls`` while ``script`` runs."""
     if which("strace") is None:
         pytest.skip("needs strace to see the calls of a process")
     run(
@@ -106,7 +106,7 @@ def store(root: str) -> FileStore:
 
 
 @table("umask", [0, 0o777])
-def test_everything_is_private_whatever_the_umask(new_folder: Callable[[], Path], umask: int) -> None:
+def test_all_files_of_a_root_are_private_with_any_umask(new_folder: Callable[[], Path], umask: int) -> None:
     root = f"{new_folder()}/root"
     run(EVERYTHING_THAT_WRITES, root, "durable", umask=umask)
 
@@ -119,7 +119,7 @@ def test_a_root_keeps_itself_out_of_version_control(root: str, store: FileStore,
     assert Path(root, ".gitignore").read_bytes() == b"*\n"
 
 
-def test_a_session_is_one_directory_with_its_record_alone_and_its_lock_is_elsewhere(
+def test_a_session_folder_contains_only_the_record_and_its_lock_is_elsewhere(
     root: str, store: FileStore, now: datetime
 ) -> None:
     store.create(new_record("One.session", "Explore", "-", {}, now))
@@ -131,9 +131,7 @@ def test_a_session_is_one_directory_with_its_record_alone_and_its_lock_is_elsewh
     assert sorted(os.listdir(f"{root}/.locks")) == [".index.lock", "One.session.lock"]
 
 
-def test_a_rule_that_changes_nothing_or_raises_leaves_the_file_itself_and_nothing_beside_it(
-    root: str, store: FileStore, now: datetime
-) -> None:
+def test_a_rule_that_changes_nothing_or_raises_writes_no_file(root: str, store: FileStore, now: datetime) -> None:
     store.create(new_record("one", "Explore", "-", {}, now))
     before = snapshot(f"{root}/one")
 
@@ -147,7 +145,7 @@ def test_a_rule_that_changes_nothing_or_raises_leaves_the_file_itself_and_nothin
 
 
 @table("put", [Path.mkdir, lambda path: path.symlink_to("state.json")])
-def test_a_change_whose_journal_is_refused_is_said_to_be_applied(
+def test_a_change_with_a_refused_journal_is_applied_and_raises_durability_unknown(
     new_folder: Callable[[], Path], now: datetime, put: Callable[[Path], object]
 ) -> None:
     root = f"{new_folder()}/root"
@@ -162,7 +160,9 @@ def test_a_change_whose_journal_is_refused_is_said_to_be_applied(
     assert store.read("one") == applied
 
 
-def test_a_session_that_begins_with_a_journal_comes_whole(root: str, store: FileStore, now: datetime) -> None:
+def test_a_session_created_with_a_journal_entry_has_both_private_files(
+    root: str, store: FileStore, now: datetime
+) -> None:
     store.create(new_record("one", "Explore", "-", {}, now), entry={"phase": "initializing"})
 
     found = {path.name: stat.filemode(path.stat().st_mode) for path in Path(root, "one").iterdir()}
@@ -171,7 +171,7 @@ def test_a_session_that_begins_with_a_journal_comes_whole(root: str, store: File
     assert list(Path(root, ".stage").iterdir()) == []
 
 
-def test_an_error_of_the_system_raised_by_a_rule_passes_through(store: FileStore, now: datetime) -> None:
+def test_an_os_error_raised_by_a_rule_is_not_translated(store: FileStore, now: datetime) -> None:
     store.create(new_record("one", "Explore", "-", {}, now))
 
     def refuse(_record: Record) -> Record:
@@ -231,14 +231,14 @@ def test_reading_waits_for_no_lock_and_changes_nothing(
 
 
 @table("name", [name for name in READS if name not in ("read", "entries")])
-def test_reading_where_no_root_is_creates_none(root: str, store: FileStore, name: str) -> None:
+def test_reading_without_a_root_does_not_create_the_root(root: str, store: FileStore, name: str) -> None:
     READS[name](store)
 
     assert not Path(root).exists()
 
 
 @table("name", ["read", "change", "delete", "append", "scan", "create", "defer", "sweep", "find", "deferred"])
-def test_a_root_that_is_a_file_is_a_failure_of_the_store(root: str, store: FileStore, now: datetime, name: str) -> None:
+def test_a_root_that_is_a_file_raises_a_store_failure(root: str, store: FileStore, now: datetime, name: str) -> None:
     Path(root).write_bytes(b"mine")
 
     with pytest.raises(StoreFailure):
@@ -261,7 +261,7 @@ USES: dict[str, Callable[[FileStore, datetime], object]] = {
 }
 
 
-def test_a_linked_root_is_the_users_choice(root: str, tmp_path: Path, now: datetime) -> None:
+def test_a_root_may_be_a_link(root: str, tmp_path: Path, now: datetime) -> None:
     Path(root).mkdir(0o700)
     (tmp_path / "link").symlink_to(root)
 
@@ -270,8 +270,8 @@ def test_a_linked_root_is_the_users_choice(root: str, tmp_path: Path, now: datet
     assert FileStore(root).read("one") == new_record("one", "Explore", "-", {}, now)
 
 
-def test_a_listing_of_the_active_reads_only_those(root: str, store: FileStore, now: datetime) -> None:
-    """Of the others not even an unreadable one is noticed, which the full listing shows."""
+def test_a_listing_of_active_sessions_reads_no_final_session(root: str, store: FileStore, now: datetime) -> None:
+    """The final records are unreadable: only the full listing notices that."""
     for number in range(50):
         store.create(new_record(f"active-{number}", "Explore", "-", {}, now))
     for number in range(20):
@@ -287,7 +287,7 @@ def test_a_listing_of_the_active_reads_only_those(root: str, store: FileStore, n
     assert everything == {"active": 50, "corrupt": 20}
 
 
-def test_a_listing_of_the_active_opens_as_many_records_as_are_active(root: str, tmp_path: Path, now: datetime) -> None:
+def test_a_listing_of_active_sessions_opens_one_record_for_each(root: str, tmp_path: Path, now: datetime) -> None:
     store = FileStore(root, durable=False)
     for number in range(60):
         store.create(new_record(f"agent-{number}", "Explore", "-", {}, now))
@@ -306,14 +306,14 @@ def test_nothing_is_synced_when_durability_is_off(root: str, tmp_path: Path) -> 
     assert lines == []
 
 
-def test_every_kind_of_write_is_synced_when_durability_is_on(root: str, tmp_path: Path) -> None:
+def test_writes_call_fsync_and_fdatasync_when_durability_is_on(root: str, tmp_path: Path) -> None:
     lines = syscalls("fsync,fdatasync", EVERYTHING_THAT_WRITES, root, "durable", log=tmp_path / "log")
 
     assert Counter(line.split()[1].partition("(")[0] for line in lines).keys() == {"fsync", "fdatasync"}
 
 
 @pytest.mark.parametrize("manner", MANNERS)
-def test_who_waits_for_what_is_being_deleted_finds_it_gone_and_does_not_bring_it_back(
+def test_a_writer_that_waits_during_a_deletion_does_not_bring_the_session_back(
     root: str, now: datetime, manner: locks.WaitForLock
 ) -> None:
     waiting, outcomes = threading.Event(), []
@@ -350,7 +350,7 @@ def _lock_of(store: FileStore, agent_id: str) -> locks.Lock:
     return locks.acquire(kept, f"{agent_id}.lock", 0, locks.sleep_and_retry)
 
 
-def test_ids_that_differ_only_by_case_have_a_lock_each(store: FileStore, now: datetime) -> None:
+def test_ids_that_differ_only_in_case_have_separate_locks(store: FileStore, now: datetime) -> None:
     for agent_id in ("one", "ONE"):
         store.create(new_record(agent_id, "Explore", "-", {}, now))
 
@@ -358,7 +358,7 @@ def test_ids_that_differ_only_by_case_have_a_lock_each(store: FileStore, now: da
         assert store.change("ONE", finished, timeout=0)["phase"] == "completed"
 
 
-def test_deleting_a_session_somebody_is_at_work_on_is_refused_at_once(store: FileStore, now: datetime) -> None:
+def test_deleting_a_locked_session_is_refused_at_once(store: FileStore, now: datetime) -> None:
     store.create(new_record("one", "Explore", "-", {}, now))
 
     with _lock_of(store, "one"), pytest.raises(LockTimeout) as refused:
@@ -368,7 +368,7 @@ def test_deleting_a_session_somebody_is_at_work_on_is_refused_at_once(store: Fil
     assert dict(store.scan()) == {"one": new_record("one", "Explore", "-", {}, now)}
 
 
-def test_the_timeout_of_a_call_replaces_that_of_the_store(store: FileStore, now: datetime) -> None:
+def test_the_timeout_of_a_call_replaces_the_timeout_of_the_store(store: FileStore, now: datetime) -> None:
     store.create(new_record("one", "Explore", "-", {}, now))
 
     with _lock_of(store, "one"):
@@ -380,7 +380,7 @@ def test_the_timeout_of_a_call_replaces_that_of_the_store(store: FileStore, now:
     assert (own.value.seconds, given.value.seconds) == (0.1, 0.01)
 
 
-def test_a_deleted_session_leaves_nothing_of_its_own_behind(root: str, store: FileStore, now: datetime) -> None:
+def test_a_deleted_session_leaves_no_file_and_no_index_entry(root: str, store: FileStore, now: datetime) -> None:
     store.create(record_for_host("one", now))
     store.append("one", "events.jsonl", [1])
 
@@ -392,7 +392,7 @@ def test_a_deleted_session_leaves_nothing_of_its_own_behind(root: str, store: Fi
     assert list(Path(root, ".trash").iterdir()) == []
 
 
-def test_a_sessions_trash_is_taken_whole_even_if_it_holds_links_and_folders(
+def test_deleting_a_session_removes_its_folders_and_links_but_not_their_targets(
     root: str, store: FileStore, tmp_path: Path, now: datetime
 ) -> None:
     victim = tmp_path / "victim"
@@ -408,7 +408,7 @@ def test_a_sessions_trash_is_taken_whole_even_if_it_holds_links_and_folders(
     assert (victim / "kept").read_bytes() == b"kept"
 
 
-def test_no_key_of_a_host_is_the_lock_of_the_index(store: FileStore, now: datetime) -> None:
+def test_a_lock_on_a_key_named_index_is_not_the_lock_of_the_index(store: FileStore, now: datetime) -> None:
     with store.lock_key(("index",), 0):
         store.create(new_record("one", "Explore", "-", {}, now))
 

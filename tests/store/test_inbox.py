@@ -1,4 +1,4 @@
-"""The inbox as files: their names are their order, and no bad one keeps another from being applied."""
+"""The files of the inbox: their names sort by time, and a bad file stops no other event."""
 
 from __future__ import annotations
 
@@ -27,9 +27,7 @@ def event(number: int) -> Event:
     return {"kind": "stop", "host_agent_id": str(number)}
 
 
-def test_the_names_of_waiting_events_are_in_the_order_of_their_times(
-    root: str, store: FileStore, now: datetime
-) -> None:
+def test_the_file_names_of_waiting_events_sort_by_their_times(root: str, store: FileStore, now: datetime) -> None:
     for number, jump in enumerate([timedelta(), timedelta(microseconds=1), timedelta(seconds=1), timedelta(days=400)]):
         store.defer(event(number), now + jump)
 
@@ -39,14 +37,14 @@ def test_the_names_of_waiting_events_are_in_the_order_of_their_times(
     assert [name for name, _ in store.deferred()] == names
 
 
-def test_an_event_that_came_late_waits_in_the_place_of_its_time(store: FileStore, now: datetime) -> None:
+def test_an_event_that_arrives_late_is_sorted_by_its_own_time(store: FileStore, now: datetime) -> None:
     store.defer(event(2), now)
     store.defer(event(1), now - timedelta(hours=1))
 
     assert [found for _, found in store.deferred()] == [event(1), event(2)]
 
 
-def test_an_unreadable_event_is_an_error_in_its_place_and_can_be_dismissed(
+def test_an_unreadable_event_is_yielded_as_an_error_and_can_be_dismissed(
     root: str, store: FileStore, now: datetime
 ) -> None:
     store.defer(event(1), now)
@@ -61,7 +59,7 @@ def test_an_unreadable_event_is_an_error_in_its_place_and_can_be_dismissed(
     assert [found for _, found in store.deferred()] == [event(1), event(2)]
 
 
-def test_what_is_being_written_is_no_event_yet(root: str, store: FileStore, now: datetime) -> None:
+def test_an_unfinished_file_in_the_inbox_is_not_an_event(root: str, store: FileStore, now: datetime) -> None:
     store.defer(event(1), now)
     Path(root, ".inbox", ".20260101-000000-000000-00000000.json.0123456789abcdef.tmp").write_bytes(b"{")
 
@@ -78,9 +76,7 @@ FOREIGN = [
 ]
 
 
-def test_a_file_in_the_inbox_that_is_not_made_here_is_neither_applied_nor_removed(
-    root: str, store: FileStore, now: datetime
-) -> None:
+def test_a_foreign_file_in_the_inbox_is_neither_applied_nor_removed(root: str, store: FileStore, now: datetime) -> None:
     store.create(new_record("one", "Explore", "-", {}, now))
     waiting: Event = {"kind": "finalize", "at": format_time(now), "agent_id": "one", "outcome": "completed"}
     store.defer(event(1), now)
@@ -98,7 +94,7 @@ def test_a_file_in_the_inbox_that_is_not_made_here_is_neither_applied_nor_remove
 
 
 @table("stranger", ["notes.txt", ".locks/precious"])
-def test_events_kept_in_the_folder_of_somebody_else_come_back(
+def test_events_stored_in_a_root_with_foreign_files_are_read_and_dismissed(
     new_folder: Callable[[], Path], now: datetime, stranger: str
 ) -> None:
     root = f"{new_folder()}/root"
@@ -113,7 +109,7 @@ def test_events_kept_in_the_folder_of_somebody_else_come_back(
     assert (found, list(store.deferred())) == (event(1), [])
 
 
-def test_in_an_inbox_of_somebody_else_only_events_are_read_and_removed(
+def test_in_an_inbox_with_a_foreign_file_only_events_are_read_and_removed(
     root: str, store: FileStore, now: datetime
 ) -> None:
     mail = Path(root, ".inbox", "mail.json")

@@ -1,4 +1,4 @@
-"""Whom a waiting event concerns, and which of many one call tries: nothing that matters is missed, nothing starves."""
+"""Which records a waiting event may concern, and which of many waiting events one call tries."""
 
 from __future__ import annotations
 
@@ -39,21 +39,21 @@ CONCERNS: dict[str, tuple[dict[str, object], Any]] = {
     "its agent in another conversation": ({"kind": "stop", "host_session_id": "h2", "host_agent_id": "a1"}, JOINED),
     "an event of its delegation": ({"kind": "returned", "host_session_id": "h1", "tool_use_id": "t1"}, JOINED),
     "the end of its conversation": ({"kind": "session_end", "host_session_id": "h1"}, JOINED),
-    "the end of a turn of it": ({"kind": "main_stop", "host_session_id": "h1"}, JOINED),
-    "a start whose key the host notes later": (
+    "the end of a turn of its conversation": ({"kind": "main_stop", "host_session_id": "h1"}, JOINED),
+    "a start whose key the host writes later": (
         {"kind": "start", "host_session_id": "h1", "host_agent_id": "a9", "key_file": "/x"},
         UNJOINED,
     ),
-    "a stop whose delegation the host tells later": (
+    "a stop whose delegation the host reports later": (
         {"kind": "stop", "host_session_id": "h1", "host_agent_id": "a9", "key_pending": True},
         UNJOINED,
     ),
-    "the start of the agent that began it, while no parent is known": (
+    "the start of the agent that started it, while its parent is unknown": (
         {"kind": "start", "host_session_id": "h1", "host_agent_id": "a0"},
         {"agent_id": "one", "runs": [{**RUN, "parent_host_agent_id": "a0"}]},
     ),
     "an event without any key": ({"kind": "session_start"}, SESSION),
-    "more sessions than a name can tell": (
+    "more sessions than fit into a file name": (
         {"kind": "delegate", "resume": [f"s{number}" for number in range(MAX_KEYS + 1)]},
         SESSION,
     ),
@@ -63,20 +63,25 @@ NOTHING_TO_IT: dict[str, tuple[dict[str, object], Any]] = {
     "another session": ({"kind": "finalize", "agent_id": "two"}, SESSION),
     "another agent": ({"kind": "stop", "host_session_id": "h1", "host_agent_id": "a2", "tool_use_id": "t2"}, JOINED),
     "another conversation": ({"kind": "session_end", "host_session_id": "h2"}, JOINED),
-    "a key noted later, where all are joined": (
+    "a key that comes later, while all runs are joined": (
         {"kind": "start", "host_session_id": "h1", "host_agent_id": "a9", "key_file": "/x"},
         JOINED,
     ),
-    "the agent that began it, whose session is known": (
+    "the agent that started it, while its parent is known": (
         {"kind": "stop", "host_session_id": "h1", "host_agent_id": "a0"},
         {"agent_id": "one", "parent_id": "two", "runs": [{**RUN, "parent_host_agent_id": "a0"}]},
     ),
-    "an agent called like the session": ({"kind": "stop", "host_agent_id": "one", "host_session_id": "h9"}, SESSION),
+    "an agent with the name of the session": (
+        {"kind": "stop", "host_agent_id": "one", "host_session_id": "h9"},
+        SESSION,
+    ),
 }
 
 
 @table(("event", "record"), CONCERNS.values())
-def test_what_may_change_a_record_is_found_by_its_name(event: dict[str, object], record: Record) -> None:
+def test_an_event_that_may_change_a_record_is_found_by_the_keys_in_its_name(
+    event: dict[str, object], record: Record
+) -> None:
     waiting = [("other", "f" * 8), ("it", keys_of_event(event))]
     assert matching_events(waiting, keys_of_record(record)) == [waiting[1]]
     keys = all_keys(waiting)
@@ -84,7 +89,9 @@ def test_what_may_change_a_record_is_found_by_its_name(event: dict[str, object],
 
 
 @table(("event", "record"), NOTHING_TO_IT.values())
-def test_what_cannot_change_a_record_need_not_be_read(event: dict[str, object], record: Record) -> None:
+def test_an_event_that_cannot_change_a_record_matches_none_of_its_keys(
+    event: dict[str, object], record: Record
+) -> None:
     waiting = [("it", keys_of_event(event))]
     assert matching_events(waiting, keys_of_record(record)) == []
     assert (all_keys(waiting) or set()).isdisjoint(keys_of_record(record))
@@ -103,20 +110,20 @@ def test_keys_are_the_same_in_every_process_and_short_enough_for_a_file_name() -
     assert set(keys_of_event(event)) <= set("0123456789abcdef")
 
 
-def test_a_delegation_waits_for_the_start_of_the_agent_that_delegates() -> None:
+def test_a_delegation_matches_the_waiting_start_of_the_agent_that_delegates() -> None:
     delegation = {"kind": "delegate", "host_session_id": "h", "tool_use_id": "t2", "parent_host_agent_id": "a1"}
     start = keys_of_event({"kind": "start", "host_session_id": "h", "host_agent_id": "a1", "tool_use_id": "t1"})
     assert matching_events([("start", start)], set(keys_named_in(delegation))) == [("start", start)]
 
 
 @table("event", [{"kind": "main_stop"}, {"kind": "session_end"}, {"kind": "stop", "marker_id": "x"}])
-def test_only_records_say_whom_a_conversation_or_a_named_session_is_about(event: dict[str, object]) -> None:
+def test_only_events_of_a_conversation_or_a_named_session_may_concern_others(event: dict[str, object]) -> None:
     assert may_concern_others(event)
     assert not may_concern_others({"kind": "stop", "host_agent_id": "a", "tool_use_id": "t"})
 
 
 def crowd(size: int, *, of: int = 0) -> list[inbox_keys.WaitingEvent]:
-    """So many events in order; each number of ``of`` agents comes again and again, else each is of its own."""
+    """Returns ``size`` events in order, of ``of`` agents in turn, or each of another agent."""
     return [
         (f"{number:04}", keys_named_in({"host_agent_id": f"a{number % of if of else number}"})[0])
         for number in range(size)
@@ -124,7 +131,7 @@ def crowd(size: int, *, of: int = 0) -> list[inbox_keys.WaitingEvent]:
 
 
 @given(st.integers(0, 60), st.integers(0, 9), st.integers(0, 12), st.integers(0, (1 << 32) - 1))
-def test_the_events_at_hand_are_all_tried_and_some_others_in_the_order_in_which_they_came(
+def test_all_matching_events_and_some_others_are_tried_in_their_order(
     size: int, agent: int, others: int, seed: int
 ) -> None:
     waiting = crowd(size, of=10)
@@ -138,19 +145,19 @@ def test_the_events_at_hand_are_all_tried_and_some_others_in_the_order_in_which_
     assert len(names) - len(mine) == min(others, size - len(mine))
 
 
-def test_of_the_events_at_hand_no_more_than_a_bound_are_tried_and_those_the_oldest() -> None:
+def test_only_the_oldest_matching_events_up_to_the_limit_are_tried() -> None:
     names = events_to_try(crowd(100, of=1), set(keys_named_in({"host_agent_id": "a0"})), 4, 0)
     assert names == [f"{number:04}" for number in range(MAX_MATCHING)]
 
 
-def test_each_of_a_hundred_is_tried_in_one_of_the_calls_whatever_stays() -> None:
+def test_a_hundred_calls_together_try_each_of_a_hundred_events() -> None:
     tried = [events_to_try(crowd(100), set(), 4, seed) for seed in range(100)]
     assert {name for names in tried for name in names} == {name for name, _ in crowd(100)}
     assert {len(names) for names in tried} == {4}
 
 
 @given(st.integers(1, 5), st.integers(0, 100))
-def test_of_one_agent_no_event_is_tried_before_an_older_one(others: int, seed: int) -> None:
+def test_no_event_is_tried_without_the_older_events_of_the_same_agent(others: int, seed: int) -> None:
     waiting = crowd(40, of=8)
     names = events_to_try(waiting, set(), others, seed)
     for older, newer in combinations(waiting, 2):
@@ -158,7 +165,7 @@ def test_of_one_agent_no_event_is_tried_before_an_older_one(others: int, seed: i
             assert older[0] in names
 
 
-def test_an_event_without_keys_may_concern_anybody_and_is_one_of_the_others() -> None:
+def test_an_event_without_keys_matches_any_record_and_is_tried_among_the_others() -> None:
     waiting = [("without keys", ""), *crowd(20)]
     assert matching_events(waiting, keys_of_record(SESSION)) == [("without keys", "")]
     assert "without keys" in events_to_try(waiting, set(), 4, 0)

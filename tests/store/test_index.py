@@ -1,4 +1,4 @@
-"""The hints: where they stand, when they are believed, and what each write does to them."""
+"""The index: which entries a write adds and removes, when readers trust it, and how it is rebuilt."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ OPEN_KEYS = [index_keys.ACTIVE_KEY, index_keys.name_key("Explore")]
 MARKS = {"active one", line("one", "name", "Explore")}
 
 
-def test_a_session_has_all_its_entries_while_it_is_open_and_its_alias_until_it_is_deleted(
+def test_an_open_session_has_all_index_entries_and_a_final_one_only_its_alias(
     root: str, store: FileStore, now: datetime
 ) -> None:
     while_open = {"complete", *MARKS, OF_CONVERSATION, OF_ALIAS}
@@ -73,7 +73,7 @@ def test_a_session_has_all_its_entries_while_it_is_open_and_its_alias_until_it_i
     assert entries(root) == {"complete"}
 
 
-def test_a_session_has_an_entry_below_its_parent_until_it_is_deleted(
+def test_a_session_has_an_index_entry_for_its_parent_until_it_is_deleted(
     root: str, store: FileStore, now: datetime
 ) -> None:
     store.create({**new_record("one", "Explore", "-", {}, now), "parent_id": "Above"})
@@ -87,7 +87,7 @@ def test_a_session_has_an_entry_below_its_parent_until_it_is_deleted(
     assert entries(root) == {"complete"}
 
 
-def test_the_open_children_are_found_without_a_look_at_the_final_ones(root: str, now: datetime) -> None:
+def test_open_children_are_found_without_reading_final_children(root: str, now: datetime) -> None:
     store = OfHook(root, 0)
     for number in range(20):
         store.create({**new_record(f"s-{number}", "Explore", "-", {}, now), "parent_id": "above"})
@@ -100,7 +100,7 @@ def test_the_open_children_are_found_without_a_look_at_the_final_ones(root: str,
     assert sorted(record["agent_id"] for record in found) == sorted(store.read_ids) == ["s-18", "s-19"]
 
 
-def test_children_are_found_without_a_look_at_other_sessions(root: str, now: datetime) -> None:
+def test_children_are_found_without_reading_other_sessions(root: str, now: datetime) -> None:
     store = OfHook(root, 0)
     for number in range(20):
         store.create({**new_record(f"s-{number}", "Explore", "-", {}, now), "parent_id": f"s-{number // 4}"})
@@ -111,7 +111,7 @@ def test_children_are_found_without_a_look_at_other_sessions(root: str, now: dat
     assert sorted(record["agent_id"] for record in found) == sorted(store.read_ids) == wanted
 
 
-def test_an_entry_below_a_parent_is_not_the_truth(root: str, store: FileStore, now: datetime) -> None:
+def test_a_wrong_index_entry_for_a_parent_adds_no_child(root: str, store: FileStore, now: datetime) -> None:
     store.create({**new_record("one", "Explore", "-", {}, now), "parent_id": "above"})
     store.create(new_record("two", "Explore", "-", {}, now))
     for name in ("two", "never-was"):
@@ -120,7 +120,7 @@ def test_an_entry_below_a_parent_is_not_the_truth(root: str, store: FileStore, n
     assert [record["agent_id"] for record in store.children(["above"])] == ["one"]
 
 
-def test_an_index_of_another_layout_is_not_relied_on_and_a_rebuild_leaves_what_is_not_ours(
+def test_an_index_of_another_layout_is_not_trusted_and_a_rebuild_keeps_unknown_files(
     root: str, store: FileStore, now: datetime
 ) -> None:
     store.create({**new_record("one", "Explore", "-", {}, now), "parent_id": "above"})
@@ -141,7 +141,7 @@ def test_an_index_of_another_layout_is_not_relied_on_and_a_rebuild_leaves_what_i
     assert entry.exists()
 
 
-def test_a_deleted_unreadable_session_leaves_no_hint(root: str, store: FileStore, now: datetime) -> None:
+def test_a_deleted_unreadable_session_leaves_no_index_entry(root: str, store: FileStore, now: datetime) -> None:
     store.create(for_host("one", now))
     Path(root, "one", "state.json").write_bytes(b"unreadable")
 
@@ -150,8 +150,10 @@ def test_a_deleted_unreadable_session_leaves_no_hint(root: str, store: FileStore
     assert entries(root) == {"complete"}
 
 
-def test_a_session_has_its_entries_before_it_is_there(root: str, store: FileStore, now: datetime) -> None:
-    """So that whoever is killed between leaves an entry too many, never one too few."""
+def test_the_index_entries_of_a_session_are_written_before_its_record(
+    root: str, store: FileStore, now: datetime
+) -> None:
+    """So a writer that is killed leaves an extra entry, and never a missing one."""
     store.create(new_record("another", "Explore", "-", {}, now))
     Path(root, ".stage").rmdir()
     Path(root, ".stage").write_bytes(b"in the way")
@@ -179,7 +181,7 @@ FileStore(sys.argv[1]).change("one", resumed)
 
 
 def run_with(fault: str, script: str, root: str, *options: str) -> int:
-    """How ``script`` ends when strace injects ``fault``."""
+    """Returns the exit code of ``script`` while strace injects ``fault``."""
     if which("strace") is None:
         pytest.skip("needs strace to refuse a call")
     command = ["strace", "-qq", "-e", f"inject={fault}", *options, sys.executable, "-c", script, root]
@@ -187,7 +189,7 @@ def run_with(fault: str, script: str, root: str, *options: str) -> int:
 
 
 @pytest.mark.parametrize("fault", ["fsync:error=EIO:when=1", "fsync:error=EIO:when=2", "/^rename:error=EIO"])
-def test_a_session_loses_its_entries_only_after_its_final_write(
+def test_a_session_loses_its_index_entries_only_after_its_final_write(
     root: str, store: FileStore, now: datetime, fault: str
 ) -> None:
     store.create(new_record("one", "Explore", "-", {}, now))
@@ -197,8 +199,8 @@ def test_a_session_loses_its_entries_only_after_its_final_write(
     assert entries(root) == {"complete", *MARKS}
 
 
-@pytest.mark.parametrize("fault", [("write", 2), ("/^rename", 1)])  # the first write is that of the entry
-def test_whoever_is_killed_giving_a_session_another_key_leaves_it_findable_by_those_it_has(
+@pytest.mark.parametrize("fault", [("write", 2), ("/^rename", 1)])  # the first write adds the index entry
+def test_a_writer_killed_while_adding_a_key_leaves_the_session_findable_by_its_old_keys(
     root: str, store: FileStore, now: datetime, fault: tuple[str, int]
 ) -> None:
     store.create(for_host("one", now))
@@ -211,7 +213,7 @@ def test_whoever_is_killed_giving_a_session_another_key_leaves_it_findable_by_th
     assert id_found(store, delegation_alias("host", "tool/2")) is None
 
 
-def test_an_entry_too_many_leads_to_nothing_that_is_not_there(root: str, store: FileStore, now: datetime) -> None:
+def test_an_extra_index_entry_yields_no_session_that_does_not_exist(root: str, store: FileStore, now: datetime) -> None:
     store.create(new_record("one", "Explore", "-", {}, now))
     for name in ("never-was", "con", "state.json"):
         plant(root, name, "active")
@@ -237,7 +239,9 @@ def test_without_a_complete_index_of_this_boot_readers_scan_and_write_nothing(
     assert entries(root) == before
 
 
-def test_without_any_index_readers_scan_and_make_none(root: str, store: FileStore, now: datetime) -> None:
+def test_without_an_index_readers_scan_all_sessions_and_create_no_index(
+    root: str, store: FileStore, now: datetime
+) -> None:
     store.create(for_host("one", now))
     shutil.rmtree(f"{root}/.index")
 
@@ -246,9 +250,7 @@ def test_without_any_index_readers_scan_and_make_none(root: str, store: FileStor
     assert not Path(root, ".index").exists()
 
 
-def test_an_index_lost_with_sessions_there_is_not_completed_by_a_creation(
-    root: str, store: FileStore, now: datetime
-) -> None:
+def test_a_new_session_does_not_complete_an_index_that_was_lost(root: str, store: FileStore, now: datetime) -> None:
     store.create(new_record("one", "Explore", "-", {}, now))
     shutil.rmtree(f"{root}/.index")
 
@@ -262,13 +264,13 @@ def test_an_index_lost_with_sessions_there_is_not_completed_by_a_creation(
     "spoiled",
     [
         {"never-was"},  # leads to a session that does not exist
-        {"con"},  # leads to what is no id
-        {"con", ".one", "state.json"},  # leads to several things that are no session
+        {"con"},  # leads to a name that is not an ID
+        {"con", ".one", "state.json"},  # leads to several names that are no sessions
         {"other"},  # leads to a session that has another key
-        {"corrupt", "never-was", "other"},  # leads astray in every way
+        {"corrupt", "never-was", "other"},  # leads to a corrupt, a missing and a wrong session
     ],
 )
-def test_a_key_that_leads_astray_is_looked_for_in_every_record_and_no_reader_corrects_it(
+def test_a_reader_that_meets_a_wrong_index_entry_searches_all_records_and_corrects_nothing(
     new_folder: Callable[[], Path], now: datetime, spoiled: set[str]
 ) -> None:
     root = f"{new_folder()}/root"
@@ -287,7 +289,7 @@ def test_a_key_that_leads_astray_is_looked_for_in_every_record_and_no_reader_cor
 
 
 def spoiled_shards(path: Path, elsewhere: Path) -> Iterator[str]:
-    """Puts into the place of a shard what no writer of ours makes, one after the other."""
+    """Replaces a shard by one damaged or foreign file after the other."""
     whole = path.read_bytes()
     elsewhere.write_bytes(whole)
     kinds = ("link", "link to nothing", "pipe", "folder", "full folder", "text", "torn", "zeros", "of a later layout")
@@ -311,7 +313,7 @@ def spoiled_shards(path: Path, elsewhere: Path) -> Iterator[str]:
 
 
 @table("key", [ALIAS_KEY, index_keys.ACTIVE_KEY])
-def test_what_stands_in_the_place_of_a_shard_is_not_trusted_and_hurts_no_writer(
+def test_a_damaged_or_replaced_index_shard_is_not_trusted_and_stops_no_writer(
     new_folder: Callable[[], Path], now: datetime, key: tuple[str, ...]
 ) -> None:
     own = new_folder()
@@ -325,7 +327,7 @@ def test_what_stands_in_the_place_of_a_shard_is_not_trusted_and_hurts_no_writer(
         assert id_found(store, ALIAS) == "one", kind
         assert "one" in dict(store.scan(active_only=True)), kind
 
-        if kind != "huge":  # to which an entry is only added
+        if kind != "huge":  # a writer only appends to this shard
             store.create({**for_host(f"new-{number}", now - timedelta(days=1))})
             assert not is_complete(root), kind
         ids = {agent_id for agent_id, _ in store.scan()}
@@ -337,8 +339,10 @@ def test_what_stands_in_the_place_of_a_shard_is_not_trusted_and_hurts_no_writer(
     assert len([*path.parent.glob(f"{path.name}.*/mine")]) == 1
 
 
-def test_a_final_session_is_found_by_its_key_alone(root: str, store: FileStore, now: datetime) -> None:
-    """And not by reading the others: here none of them can be read."""
+def test_a_final_session_is_found_by_its_key_without_reading_other_sessions(
+    root: str, store: FileStore, now: datetime
+) -> None:
+    """The other record cannot be read here."""
     for agent_id in ("one", "other"):
         store.create({**for_host(agent_id, now), "runs": [{"run": 1, "host_session_id": agent_id, "tool_use_id": "1"}]})
     store.change("one", finished)
@@ -373,7 +377,7 @@ print(json.dumps([complete, active, found and found["agent_id"]]))
 
 
 def run_without_boot_id(script: str, *arguments: str, in_a_boot: tuple[str, ...] = ()) -> str:
-    """What ``script`` prints where the file with the id of the boot cannot be opened."""
+    """Returns what ``script`` prints if the file with the boot ID cannot be opened."""
     if which("strace") is None:
         pytest.skip("needs strace to refuse a call")
     hiding = ["strace", "-qq", "-o", os.devnull, "-P", BOOT_ID, "-e", "inject=openat:error=ENOENT"]
@@ -381,10 +385,8 @@ def run_without_boot_id(script: str, *arguments: str, in_a_boot: tuple[str, ...]
     return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
 
 
-def test_without_an_id_of_the_boot_the_index_is_relied_on_in_one_boot_and_in_no_later_one(
-    root: str, now: datetime
-) -> None:
-    """The next boot, after a power cut: every entry is lost, the file that calls them complete is still there."""
+def test_without_a_boot_id_the_index_is_trusted_only_until_the_next_boot(root: str, now: datetime) -> None:
+    """After a power cut all entries may be lost, while the file that marks the index as complete is there."""
     another = ("unshare", "--time", "--boottime", "60")
     if subprocess.run([*another, "true"], capture_output=True, check=False).returncode:
         pytest.skip("needs the right to make a time namespace, for the clock of another boot")
@@ -398,7 +400,7 @@ def test_without_an_id_of_the_boot_the_index_is_relied_on_in_one_boot_and_in_no_
     assert json.loads(run_without_boot_id(LOOKS, root)) == [True, [], None]
 
 
-def test_an_index_completed_without_an_id_of_the_boot_is_not_relied_on_where_there_is_one(
+def test_an_index_completed_without_a_boot_id_is_not_trusted_once_there_is_one(
     root: str, store: FileStore, now: datetime
 ) -> None:
     run_without_boot_id(CREATES, root, json.dumps(for_host("one", now)))
@@ -409,7 +411,7 @@ def test_an_index_completed_without_an_id_of_the_boot_is_not_relied_on_where_the
     assert json.loads(run_without_boot_id(LOOKS, root)) == [False, ["one"], "one"]
 
 
-def test_an_event_for_which_a_hook_has_no_time_to_find_the_session_waits_and_is_applied_later(
+def test_an_event_waits_for_a_later_call_if_its_hook_runs_out_of_time(
     root: str, store: FileStore, now: datetime
 ) -> None:
     five_without_an_index(root, store, now)
@@ -438,7 +440,7 @@ def test_an_event_for_which_a_hook_has_no_time_to_find_the_session_waits_and_is_
 
 
 class Pausing(FileStore):
-    """It stops once, after a record was read and before it is handed out, until it may go on."""
+    """A store that reads a record and then waits until it may return the record."""
 
     def __init__(self, root: str) -> None:
         super().__init__(root, durable=False)
@@ -452,7 +454,7 @@ class Pausing(FileStore):
 
 
 class OfHook(FileStore):
-    """A hook's, whose time is up when it has read so many records."""
+    """The store of a hook whose time is up after it has read ``reads`` records."""
 
     def __init__(self, root: str, reads: int) -> None:
         super().__init__(root, durable=False, seconds_left=lambda: 10.0 * (len(self.read_ids) < reads))
@@ -472,7 +474,7 @@ def is_complete(root: str) -> bool:
 
 
 def five_without_an_index(root: str, store: FileStore, now: datetime) -> set[str]:
-    """Makes them; returns the entries they had."""
+    """Makes five sessions, removes the index, and returns the entries that the index had."""
     for name in "abcde":
         run: Run = {"run": 1, "host_session_id": "host", "tool_use_id": name}
         store.create({**new_record(name, "Explore", "-", {}, now), "runs": [run]})
@@ -481,7 +483,7 @@ def five_without_an_index(root: str, store: FileStore, now: datetime) -> set[str
     return right
 
 
-def test_a_rebuild_without_the_time_for_all_sessions_completes_nothing_and_the_next_goes_on(
+def test_a_rebuild_out_of_time_completes_no_index_and_the_next_reads_the_rest(
     root: str, store: FileStore, now: datetime
 ) -> None:
     right = five_without_an_index(root, store, now)
@@ -496,7 +498,9 @@ def test_a_rebuild_without_the_time_for_all_sessions_completes_nothing_and_the_n
     assert (second.read_ids, is_complete(root), entries(root)) == (["c", "d", "e"], True, right)
 
 
-def test_what_a_rebuild_noted_in_another_boot_counts_for_nothing(root: str, store: FileStore, now: datetime) -> None:
+def test_a_rebuild_ignores_the_progress_of_a_rebuild_in_another_boot(
+    root: str, store: FileStore, now: datetime
+) -> None:
     five_without_an_index(root, store, now)
     OfHook(root, 2).ensure_index()
     noted = Path(root, ".index", "complete")
@@ -507,7 +511,7 @@ def test_what_a_rebuild_noted_in_another_boot_counts_for_nothing(root: str, stor
     assert (reopened.read_ids, is_complete(root)) == (list("abcde"), True)
 
 
-def test_one_look_at_all_sessions_answers_every_key_of_a_hooks_call_and_what_came_since_is_found(
+def test_one_scan_serves_all_searches_of_a_hook_call_and_later_changes_are_found(
     root: str, store: FileStore, now: datetime
 ) -> None:
     five_without_an_index(root, store, now)
@@ -522,20 +526,20 @@ def test_one_look_at_all_sessions_answers_every_key_of_a_hooks_call_and_what_cam
     assert (found, is_complete(root), hook.read_ids[5:]) == (["new", None], False, ["a", "e", "c", "new", "c"])
 
 
-def test_a_hook_that_has_no_time_to_look_through_all_sessions_says_so_and_not_that_there_is_none(
+def test_a_hook_without_time_to_scan_all_sessions_fails_instead_of_finding_none(
     root: str, store: FileStore, now: datetime
 ) -> None:
     five_without_an_index(root, store, now)
 
-    with pytest.raises(StoreFailure, match="too many sessions"):
+    with pytest.raises(StoreFailure, match="there are too many"):
         id_found(OfHook(root, 2), delegation_alias("host", "a"))
-    with pytest.raises(StoreFailure, match="too many sessions"):
+    with pytest.raises(StoreFailure, match="there are too many"):
         list(OfHook(root, 2).scan(active_only=True))
 
 
 @contextmanager
 def paused_rebuild(root: str) -> Iterator[None]:
-    """A rebuild of the index has read a session, and goes on at the end of the block."""
+    """Starts a rebuild that reads a session and then waits for the end of the block."""
     rebuilding = Pausing(root)
     rebuild = threading.Thread(target=rebuilding.ensure_index)
     rebuild.start()
@@ -550,7 +554,7 @@ def paused_rebuild(root: str) -> Iterator[None]:
 def test_a_key_taken_over_while_the_index_is_rebuilt_leads_to_the_newer_session(
     root: str, store: FileStore, now: datetime
 ) -> None:
-    """The rebuild has read the older session; another process begins a newer one with its key; the rebuild goes on."""
+    """Another process creates the newer session after the rebuild has read the older one."""
     store.create(for_host("one", now))
     shutil.rmtree(f"{root}/.index")
     with paused_rebuild(root):
@@ -562,8 +566,10 @@ def test_a_key_taken_over_while_the_index_is_rebuilt_leads_to_the_newer_session(
     assert set(dict(store.scan(active_only=True, host_session_id="host"))) == {"one", "two"}
 
 
-def test_what_is_written_while_the_index_is_rebuilt_is_found_by_it(root: str, store: FileStore, now: datetime) -> None:
-    """The rebuild has read a final session; meanwhile it is opened again, with another key in another conversation."""
+def test_a_session_reopened_during_a_rebuild_is_found_by_the_rebuilt_index(
+    root: str, store: FileStore, now: datetime
+) -> None:
+    """The session gets a new key and a new conversation after the rebuild has read it as final."""
     later = delegation_alias("later", "tool/2")
     store.create({**for_host("one", now), "phase": "failed"})
     shutil.rmtree(f"{root}/.index")
@@ -592,7 +598,7 @@ with Directory.at(sys.argv[1]) as root:
 """
 
 
-def test_a_folder_that_goes_with_its_last_entry_takes_nobody_elses_with_it(
+def test_processes_that_add_and_remove_index_entries_lose_no_entry_of_another(
     root: str, store: FileStore, now: datetime
 ) -> None:
     store.create(new_record("one", "Explore", "-", {}, now))
@@ -606,7 +612,7 @@ def test_a_folder_that_goes_with_its_last_entry_takes_nobody_elses_with_it(
 
 
 @pytest.mark.parametrize("lost", [False, True])
-def test_a_sweep_rebuilds_the_index_whole(
+def test_a_sweep_rebuilds_the_whole_index(
     root: str,
     store: FileStore,
     now: datetime,
@@ -632,7 +638,7 @@ def test_a_sweep_rebuilds_the_index_whole(
     assert is_complete(root)
 
 
-def test_a_sweep_corrects_entries_too_many_and_too_few(root: str, store: FileStore, now: datetime) -> None:
+def test_a_sweep_removes_wrong_index_entries_and_adds_missing_ones(root: str, store: FileStore, now: datetime) -> None:
     for agent_id in ("one", "two", "three"):
         store.create(new_record(agent_id, "Explore", "-", {}, now))
     store.change("three", finished)
@@ -650,8 +656,8 @@ def test_a_sweep_corrects_entries_too_many_and_too_few(root: str, store: FileSto
     assert "con" not in shard_of(root, "active").read_text(encoding="utf-8")
 
 
-def test_a_key_that_a_record_has_no_more_is_no_hint_any_more(root: str, store: FileStore, now: datetime) -> None:
-    """Of a session that is woken for ever only the newest runs are kept."""
+def test_a_key_that_a_record_loses_is_removed_from_the_index(root: str, store: FileStore, now: datetime) -> None:
+    """A record that is full drops its oldest runs, and so their keys."""
     store.create(for_host("one", now))
 
     store.change("one", lambda record: {**record, "runs": [{"run": 2, "host_session_id": "other"}]})
@@ -659,8 +665,8 @@ def test_a_key_that_a_record_has_no_more_is_no_hint_any_more(root: str, store: F
     assert entries(root) == {"complete", *MARKS, "conversation.other one"}
 
 
-def test_an_unreadable_session_is_among_the_active_after_a_rebuild(root: str, store: FileStore, now: datetime) -> None:
-    """It may have been active: nothing hides it, as nothing does after any other write."""
+def test_an_unreadable_session_counts_as_active_after_a_rebuild(root: str, store: FileStore, now: datetime) -> None:
+    """The session may have been active before it was damaged."""
     store.create(new_record("one", "Explore", "-", {}, now))
     Path(root, "one", "state.json").write_bytes(b"unreadable")
     [(_, before)] = store.scan(active_only=True)
@@ -674,7 +680,7 @@ def test_an_unreadable_session_is_among_the_active_after_a_rebuild(root: str, st
 
 @table("kind", ["file", "link", "pipe", "folder"])
 @table("name", ["README", "active", "ab", "abc.keys"])
-def test_what_is_no_file_of_the_index_is_passed_over_by_a_sweep_and_stays(
+def test_a_sweep_ignores_and_keeps_unknown_files_in_the_index_folder(
     new_folder: Callable[[], Path], now: datetime, name: str, kind: str
 ) -> None:
     own = new_folder()
@@ -707,18 +713,18 @@ def test_what_is_no_file_of_the_index_is_passed_over_by_a_sweep_and_stays(
     assert deleted(store, "one", agree)
 
 
-def test_a_shard_that_is_mostly_removed_lines_is_written_anew_without_them(root: str, store: FileStore) -> None:
+def test_a_shard_with_mostly_removed_lines_is_rewritten_without_them(root: str, store: FileStore) -> None:
     store.create({**new_record("here", "Explore", "-", {}, utc_now())})
     path = shard_of(root, "active")
     for number in range(4000):
         plant(root, f"s-{number}", "active")
         lose(root, f"s-{number}", "active")
 
-    assert path.stat().st_size < 33 << 10  # of some 60 KiB that were written
+    assert path.stat().st_size < 33 << 10  # about 60 KiB were written
     assert [agent_id for agent_id, _ in store.scan(active_only=True)] == ["here"]
 
 
-def test_no_entry_is_removed_from_a_snapshot_by_hard_links_while_somebody_else_writes_to_the_shard(
+def test_a_hard_linked_snapshot_keeps_its_index_entries_while_a_shard_is_locked(
     root: str, store: FileStore, now: datetime
 ) -> None:
     for agent_id in ("ended", "deleted"):
@@ -737,7 +743,7 @@ def test_no_entry_is_removed_from_a_snapshot_by_hard_links_while_somebody_else_w
     assert entries(root) == {"complete", line("ended", "parent", "above")}
 
 
-def test_more_entries_than_anybody_reads_at_once_cost_a_look_at_all_sessions_and_no_cleanup(
+def test_a_shard_over_the_limit_makes_readers_scan_and_a_later_sweep_shortens_it(
     root: str, store: FileStore, now: datetime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(index, "_MAX_SHARD", 1000)

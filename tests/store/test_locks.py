@@ -1,4 +1,4 @@
-"""Locks: both manners of waiting, what they exclude, whom they name, and what becomes of their files."""
+"""Locks: both ways of waiting, what they exclude, the holder that they name, and removed lock files."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def tried_by_another_file(path: str) -> str:
         return "refused"
 
 
-def test_a_lock_that_filelock_holds_elsewhere_is_refused_with_the_holders_pid(folder: Directory) -> None:
+def test_a_lock_that_filelock_holds_in_another_process_is_refused_with_its_pid(folder: Directory) -> None:
     path = f"{folder.path}/one.lock"
     with holder_of(path) as other:
         for seconds, manner in product((0, 0.05), MANNERS):
@@ -113,7 +113,7 @@ def test_a_lock_that_filelock_holds_elsewhere_is_refused_with_the_holders_pid(fo
         other.communicate()
 
 
-def test_filelock_elsewhere_is_refused_what_we_hold_and_gets_it_afterwards(folder: Directory) -> None:
+def test_filelock_in_another_process_gets_a_held_lock_only_after_its_release(folder: Directory) -> None:
     path = f"{folder.path}/one.lock"
 
     with locks.acquire(folder, "one.lock", 1, locks.sleep_and_retry):
@@ -123,8 +123,10 @@ def test_filelock_elsewhere_is_refused_what_we_hold_and_gets_it_afterwards(folde
 
 
 @table("manner", MANNERS)
-def test_a_lock_that_was_waited_for_excludes_like_any_other(folder: Directory, manner: locks.WaitForLock) -> None:
-    """Another open file excludes as another process does."""
+def test_a_lock_taken_by_either_way_of_waiting_excludes_another_open_file(
+    folder: Directory, manner: locks.WaitForLock
+) -> None:
+    """A lock excludes another open file of this process too."""
     path = f"{folder.path}/one.lock"
     release = manner(folder, "one.lock", 1)
     assert release is not None
@@ -136,7 +138,7 @@ def test_a_lock_that_was_waited_for_excludes_like_any_other(folder: Directory, m
 
 
 @table("manner", MANNERS)
-def test_the_lock_of_a_holder_who_dies_is_free(folder: Directory, manner: locks.WaitForLock) -> None:
+def test_a_lock_is_free_once_its_holder_is_killed(folder: Directory, manner: locks.WaitForLock) -> None:
     with holder_of(f"{folder.path}/one.lock") as other:
         other.kill()
         other.wait()
@@ -152,10 +154,10 @@ def test_the_lock_of_a_holder_who_dies_is_free(folder: Directory, manner: locks.
         pytest.param(["keep"] * 4, 300, marks=pytest.mark.slow),
     ],
 )
-def test_processes_of_every_manner_count_together_without_losing_one(
+def test_processes_that_lock_in_different_ways_lose_no_update(
     folder: Directory, others: list[str], rounds: int
 ) -> None:
-    """Also when the file goes with every release, which is the last act under it."""
+    """No update is lost even if each release removes the lock file."""
     Path(folder.path, "number").write_text("0", encoding="ascii")
     manners = ["filelock itself", "wait_with_filelock", "wait_with_filelock", "sleep_and_retry"]
     processes = [
@@ -183,15 +185,15 @@ def test_processes_of_every_manner_count_together_without_losing_one(
     assert Path(folder.path, "number").read_text(encoding="ascii") == str(4 * rounds)
 
 
-def test_a_held_lock_whose_file_is_gone_does_not_exclude_from_the_new_file(folder: Directory) -> None:
+def test_a_lock_with_a_removed_file_does_not_block_a_lock_on_the_new_file(folder: Directory) -> None:
     with locks.acquire(folder, "one.lock", 0, locks.sleep_and_retry) as old:
         old.remove()
         with locks.acquire(folder, "one.lock", 0, locks.sleep_and_retry):
             assert tried_by_another(f"{folder.path}/one.lock") == "refused"
 
 
-def test_whoever_opened_a_lock_file_before_it_was_removed_begins_again(folder: Directory, tmp_path: Path) -> None:
-    """The other process is kept for a while between opening the file and locking it."""
+def test_a_process_that_opened_a_removed_lock_file_locks_the_new_file(folder: Directory, tmp_path: Path) -> None:
+    """Delays the other process between opening the file and locking it."""
     if which("strace") is None:
         pytest.skip("needs strace to delay a call")
     path, log = f"{folder.path}/one.lock", tmp_path / "log"
@@ -226,7 +228,7 @@ def test_whoever_opened_a_lock_file_before_it_was_removed_begins_again(folder: D
     assert (during, tried_by_another(path)) == ("refused", "held")
 
 
-def test_nobody_is_named_where_nobody_holds(folder: Directory) -> None:
+def test_a_free_lock_has_no_holder_pid(folder: Directory) -> None:
     assert locks.holder_pid(folder, "one.lock") is None
 
     Path(folder.path, "one.lock").touch()
@@ -234,13 +236,13 @@ def test_nobody_is_named_where_nobody_holds(folder: Directory) -> None:
     assert locks.holder_pid(folder, "one.lock") is None
 
 
-def test_we_are_named_for_what_we_hold(folder: Directory) -> None:
+def test_the_holder_of_a_lock_taken_here_is_this_process(folder: Directory) -> None:
     with locks.acquire(folder, "one.lock", 0, locks.sleep_and_retry):
         assert locks.holder_pid(folder, "one.lock") == os.getpid()
 
 
 def test_a_released_lock_can_be_taken_again_and_leaves_no_descriptor(folder: Directory) -> None:
-    gc.collect()  # other tests may have left a store to it, which has its root open
+    gc.collect()  # closes the roots of stores of earlier tests
     before = os.listdir("/proc/self/fd")
 
     for _ in range(10):
@@ -253,7 +255,7 @@ def test_a_released_lock_can_be_taken_again_and_leaves_no_descriptor(folder: Dir
 
 
 @table("planted", ["link", "dangling link", "FIFO", "directory"])
-def test_what_is_no_file_is_never_locked_nor_waited_for(
+def test_a_lock_path_that_is_a_link_fifo_or_directory_is_refused_without_waiting(
     folder: Directory, new_folder: Callable[[], Path], planted: str
 ) -> None:
     victim = new_folder() / "victim"

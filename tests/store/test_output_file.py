@@ -1,4 +1,4 @@
-"""The file with what a command wrote: private, no link followed, never large, and worth no failed run."""
+"""The file with the output of a run: it is private and bounded, it follows no link, and it makes no run fail."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def write(store: FileStore, data: bytes, number: int = 1) -> None:
 
 
 @pytest.mark.parametrize("umask", [0o000, 0o077, 0o777])
-def test_the_file_is_private_whatever_the_umask_even_while_it_is_written(
+def test_an_output_file_is_private_with_any_umask_even_while_it_is_written(
     store: FileStore, path: Path, umask: int
 ) -> None:
     old = os.umask(umask)
@@ -72,7 +72,7 @@ def test_the_file_is_private_whatever_the_umask_even_while_it_is_written(
     assert sorted(os.listdir(path.parent)) == ["output-1.log", "state.json"]
 
 
-def test_the_path_is_absolute_even_of_a_root_that_is_not(
+def test_the_path_of_an_output_is_absolute_even_if_the_root_is_relative(
     store: FileStore, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write(store, b"hello")
@@ -81,7 +81,7 @@ def test_the_path_is_absolute_even_of_a_root_that_is_not(
     assert path.read_bytes() == b"hello"
 
 
-def test_the_file_is_never_larger_than_three_mebibytes_and_a_line_and_ends_as_what_was_written_last(
+def test_an_output_file_stays_within_its_largest_size_and_ends_with_the_latest_bytes(
     store: FileStore, path: Path
 ) -> None:
     written = numbered(6 * MIB)
@@ -117,7 +117,9 @@ def a_pipe(path: Path) -> None:
 
 
 @pytest.mark.parametrize("instead", [a_link, a_link_to_nothing, a_folder, a_pipe])
-def test_what_is_no_file_is_refused_and_stays(store: FileStore, path: Path, instead: Callable[[Path], None]) -> None:
+def test_a_link_folder_or_pipe_in_place_of_the_output_file_is_refused_and_stays(
+    store: FileStore, path: Path, instead: Callable[[Path], None]
+) -> None:
     elsewhere = path.with_name("elsewhere")
     elsewhere.write_bytes(b"of somebody")
     instead(path)
@@ -132,7 +134,7 @@ def test_what_is_no_file_is_refused_and_stays(store: FileStore, path: Path, inst
     assert (elsewhere.read_bytes(), path.with_name("nothing").exists()) == (b"of somebody", False)
 
 
-def test_a_link_that_comes_later_is_replaced_and_not_followed(store: FileStore, path: Path) -> None:
+def test_a_link_put_in_place_of_an_open_output_file_is_replaced_and_not_followed(store: FileStore, path: Path) -> None:
     elsewhere = path.with_name("elsewhere")
     elsewhere.write_bytes(b"of somebody")
     output = store.open_output(store.read("one"), 1)
@@ -146,7 +148,9 @@ def test_a_link_that_comes_later_is_replaced_and_not_followed(store: FileStore, 
     assert (path.is_symlink(), path.read_bytes()) == (False, b"hello")
 
 
-def test_a_snapshot_by_hard_links_stays_as_it_is(store: FileStore, path: Path, tmp_path: Path) -> None:
+def test_later_output_does_not_change_a_snapshot_made_by_hard_links(
+    store: FileStore, path: Path, tmp_path: Path
+) -> None:
     output = store.open_output(store.read("one"), 1)
     output.write(b"before")
     subprocess.run(["cp", "-al", store.root, tmp_path / "snapshot"], check=True)
@@ -158,7 +162,7 @@ def test_a_snapshot_by_hard_links_stays_as_it_is(store: FileStore, path: Path, t
     assert path.read_bytes() == b"before and after"
 
 
-def test_a_log_whose_session_is_gone_leaves_nothing_behind(store: FileStore, tmp_path: Path) -> None:
+def test_writing_output_of_a_deleted_session_leaves_no_file(store: FileStore, tmp_path: Path) -> None:
     output = store.open_output(store.read("one"), 1)
     output.write(b"before")
     deleted(store, "one", lambda _: True)
@@ -172,7 +176,7 @@ def test_a_log_whose_session_is_gone_leaves_nothing_behind(store: FileStore, tmp
 
 @table("size", [0, 5, MIB, MIB + 1, 4 * MIB])
 @table("more", [0, 5, MIB + 3, 2 * MIB])
-def test_a_process_that_an_output_was_handed_over_to_writes_as_if_there_were_one(
+def test_a_process_that_takes_over_an_output_writes_the_same_file_as_one_process(
     store: FileStore, path: Path, size: int, more: int
 ) -> None:
     whole = numbered(size + more)
@@ -194,7 +198,7 @@ output.close()
 
 
 def begin_copy(output: OutputFile, data: bytes, between: Callable[[], None] = lambda: None) -> None:
-    """Hands ``output`` over to a process that writes ``data`` after ``between``, and waits for its end."""
+    """Hands ``output`` over, calls ``between``, and waits for a process that writes ``data``."""
     files = output.handed_over()
     given = pickle.dumps((output, data))
     between()
@@ -202,16 +206,18 @@ def begin_copy(output: OutputFile, data: bytes, between: Callable[[], None] = la
     output.close()
 
 
-def test_what_was_handed_over_never_goes_into_the_file_of_another_run(store: FileStore, path: Path) -> None:
+def test_a_process_that_takes_over_an_output_does_not_write_into_a_newer_output_file(
+    store: FileStore, path: Path
+) -> None:
     output = store.open_output(store.read("one"), 1)
     output.write(b"of the first")
 
-    begin_copy(output, numbered(4 * MIB), lambda: write(store, b"of another"))  # as in a copy that was restored
+    begin_copy(output, numbered(4 * MIB), lambda: write(store, b"of another"))  # like a restored backup
 
     assert path.read_bytes() == b"of another"
 
 
-def test_nobody_finds_what_is_written_for_a_session_that_was_removed(store: FileStore, path: Path) -> None:
+def test_an_output_of_a_deleted_session_hands_over_no_files_and_writes_none(store: FileStore, path: Path) -> None:
     output = store.open_output(store.read("one"), 1)
     deleted(store, "one", lambda _: True)
     store.create(new_record("one", "worker", "", {}, NOW))
@@ -240,7 +246,7 @@ OTHER_NAMES = [
 
 
 @table("name", OUTPUT_NAMES)
-def test_the_names_that_the_store_gives_are_its_own(name: str) -> None:
+def test_the_store_recognizes_names_of_output_files_and_of_their_unfinished_files(name: str) -> None:
     unfinished = f".{name}.0123456789abcdef.tmp"
     assert (reading.is_file_name(name), reading.is_own_name(name)) == (True, True)
     assert (reading.is_file_name(unfinished), reading.is_own_name(unfinished)) == (False, True)
@@ -248,12 +254,12 @@ def test_the_names_that_the_store_gives_are_its_own(name: str) -> None:
 
 
 @table("name", OTHER_NAMES)
-def test_any_other_name_is_somebody_elses(name: str) -> None:
+def test_the_store_does_not_recognize_names_that_only_resemble_output_files(name: str) -> None:
     assert (reading.is_file_name(name), reading.is_own_name(name)) == (False, False)
     assert not reading.is_own_name(f".{name}.0123456789abcdef.tmp")
 
 
-def test_a_sweep_removes_what_a_killed_writer_left_and_no_log(store: FileStore, path: Path) -> None:
+def test_a_sweep_removes_unfinished_output_files_but_no_finished_ones(store: FileStore, path: Path) -> None:
     write(store, b"hello")
     left = path.with_name(".output-1.log.0123456789abcdef.tmp")
     for file in (left, path.with_name(".output-01.log.0123456789abcdef.tmp")):
@@ -265,7 +271,7 @@ def test_a_sweep_removes_what_a_killed_writer_left_and_no_log(store: FileStore, 
     assert path.read_bytes() == b"hello"
 
 
-def test_a_doctor_sees_a_log_and_makes_it_private(store: FileStore, path: Path) -> None:
+def test_the_doctor_lists_output_files_and_makes_them_private(store: FileStore, path: Path) -> None:
     write(store, b"hello")
     path.chmod(0o644)
     path.with_name("output-01.log").touch(0o644)
@@ -278,7 +284,7 @@ def test_a_doctor_sees_a_log_and_makes_it_private(store: FileStore, path: Path) 
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
-def test_an_import_copies_the_logs_of_a_session(store: FileStore, tmp_path: Path) -> None:
+def test_an_import_copies_the_output_files_of_a_session(store: FileStore, tmp_path: Path) -> None:
     for number in (1, 12):
         write(store, b"run %d" % number, number)
     source, there = open_source(store.root), FileStore(f"{tmp_path}/there")
@@ -289,7 +295,7 @@ def test_an_import_copies_the_logs_of_a_session(store: FileStore, tmp_path: Path
     assert [there.output(there.read("one"), number) for number in (1, 2, 12)] == [b"run 1", b"", b"run 12"]
 
 
-def test_a_corrupt_session_that_is_removed_goes_with_its_logs(store: FileStore, path: Path) -> None:
+def test_deleting_a_corrupt_session_deletes_its_output_files(store: FileStore, path: Path) -> None:
     write(store, b"hello")
     path.with_name("state.json").write_bytes(b"no record")
 
@@ -314,15 +320,15 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
 
 
 @pytest.mark.parametrize("mebibytes", [32, pytest.param(1024, marks=pytest.mark.slow)])
-def test_memory_does_not_follow_how_much_is_written(store: FileStore, path: Path, mebibytes: int) -> None:
+def test_memory_does_not_grow_with_the_amount_of_output(store: FileStore, path: Path, mebibytes: int) -> None:
     words = [sys.executable, "-c", FLOOD, store.root, str(mebibytes)]
     ended = subprocess.run(words, capture_output=True, text=True, check=True)
     assert int(ended.stdout) < 16 << 10  # KiB
     assert path.stat().st_size < 2 * MIB + 100
 
 
-def test_many_small_pieces_cost_what_they_are(store: FileStore, path: Path) -> None:
-    """The beginning is not copied for each of them."""
+def test_writing_many_small_pieces_takes_little_time(store: FileStore, path: Path) -> None:
+    """The beginning of the file is not copied again for each piece."""
     output = store.open_output(store.read("one"), 1)
     began = time.process_time()
     for _ in range(100_000):
@@ -332,7 +338,7 @@ def test_many_small_pieces_cost_what_they_are(store: FileStore, path: Path) -> N
     assert path.stat().st_size == 1_600_000
 
 
-def test_a_log_that_gets_no_more_room_gives_some_back_for_the_end_of_the_run(store: FileStore, path: Path) -> None:
+def test_an_output_file_that_cannot_grow_is_shortened_to_leave_room(store: FileStore, path: Path) -> None:
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     output = store.open_output(store.read("one"), 1)
     try:

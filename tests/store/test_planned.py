@@ -1,4 +1,7 @@
-"""What a plan does beside keeping the promises of the port: nothing below it changes, and nothing below is lost."""
+"""A plan over a store: it changes nothing in the store below, and it misses nothing there.
+
+The contract tests check that a plan behaves like a store.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +50,7 @@ def without_runs(record: Record) -> Record:
 
 @pytest.fixture
 def below(tmp_path: Path) -> FileStore:
-    """A store with the sessions ``one`` and ``two``, an entry of a journal, and an event that waits."""
+    """A store with the sessions ``one`` and ``two``, a journal entry and a waiting event."""
     store = FileStore(f"{tmp_path}/root")
     store.create(new("one"), {"number": 1})
     store.create(new("two"))
@@ -65,7 +68,7 @@ def contents(store: FileStore) -> dict[str, bytes]:
     return {str(path.relative_to(root)): path.read_bytes() for path in root.rglob("*") if path.is_file()}
 
 
-def test_nothing_that_is_planned_changes_a_file_below(below: FileStore, plan: Plan) -> None:
+def test_planned_changes_write_no_file_of_the_store_below(below: FileStore, plan: Plan) -> None:
     before = contents(below)
 
     plan.create(new("three"), {"number": 1})
@@ -82,7 +85,7 @@ def test_nothing_that_is_planned_changes_a_file_below(below: FileStore, plan: Pl
     assert contents(below) == before
 
 
-def test_what_is_planned_comes_after_what_is_there(plan: Plan) -> None:
+def test_planned_journal_entries_come_after_the_stored_ones(plan: Plan) -> None:
     plan.append("one", EVENTS, [{"number": 2}])
 
     assert [*plan.entries("one", EVENTS)] == [{"number": 1}, {"number": 2}]
@@ -90,7 +93,7 @@ def test_what_is_planned_comes_after_what_is_there(plan: Plan) -> None:
     assert ([*stored], planned) == ([{"number": 1}], [{"number": 2}])
 
 
-def test_only_the_events_that_were_given_wait_until_they_are_dismissed(below: FileStore, plan: Plan) -> None:
+def test_a_plan_has_only_the_events_it_was_given_until_they_are_dismissed(below: FileStore, plan: Plan) -> None:
     [(name, keys)] = below.waiting()
     assert ([*plan.waiting()], [*plan.deferred()], [*plan.deferred(["other"])]) == ([(name, keys)], [(name, EVENT)], [])
     plan.dismiss(name)
@@ -98,7 +101,7 @@ def test_only_the_events_that_were_given_wait_until_they_are_dismissed(below: Fi
         assert ([*nothing.waiting()], [*nothing.deferred()], [*nothing.deferred([name])]) == ([], [], [])
 
 
-def test_a_key_that_a_session_loses_leads_to_the_one_that_has_it_still(plan: Plan) -> None:
+def test_a_key_that_one_session_loses_leads_to_the_session_that_still_has_it(plan: Plan) -> None:
     assert id_found(plan, ALIAS) == "two"
 
     plan.change("two", without_runs)
@@ -108,7 +111,7 @@ def test_a_key_that_a_session_loses_leads_to_the_one_that_has_it_still(plan: Pla
     assert id_found(plan, ALIAS) is None
 
 
-def test_a_session_that_is_changed_during_a_scan_is_yielded_once_as_it_is_by_then(plan: Plan) -> None:
+def test_a_scan_yields_each_session_once_as_it_is_at_that_moment(plan: Plan) -> None:
     scan = plan.scan()
     first, record = next(scan)
     [other] = {"one", "two"} - {first}
@@ -119,8 +122,8 @@ def test_a_session_that_is_changed_during_a_scan_is_yielded_once_as_it_is_by_the
     assert record == new(first)
 
 
-def test_what_is_planned_is_yielded_in_the_order_in_which_it_was_planned(plan: Plan) -> None:
-    """Else a dry run would tell it in another order at each call."""
+def test_a_scan_yields_planned_sessions_in_the_order_of_their_creation(plan: Plan) -> None:
+    """So a dry run always reports the same order."""
     agent_ids = [f"new-{number}" for number in range(9)]
     for agent_id in agent_ids:
         plan.create(new(agent_id))
@@ -148,7 +151,7 @@ def test_a_corrupt_session_below_has_a_journal_and_can_be_deleted(below: FileSto
         plan.read("one")
 
 
-def test_a_session_that_only_a_plan_has_has_neither_messages_nor_output(plan: Plan) -> None:
+def test_a_session_created_only_in_a_plan_has_no_messages_and_no_output(plan: Plan) -> None:
     plan.create(new("three"), {"number": 1})
 
     assert [*plan.messages("three"), *plan.messages_backwards("three"), *plan.messages_from_turn("three", 1)] == []
@@ -161,7 +164,7 @@ def test_a_session_that_only_a_plan_has_has_neither_messages_nor_output(plan: Pl
 
 
 class Counting(FileStore):
-    """Counts how often the store is asked for many records."""
+    """Counts how often a plan asks the store for many records."""
 
     def __init__(self, root: str) -> None:
         super().__init__(root)
@@ -193,10 +196,10 @@ def open_below(plan: Plan, number: int) -> list[str]:
 
 
 @table("find", [of_conversation, of_delegation, open_below])
-def test_many_keys_are_found_by_one_look_at_all_and_none_if_there_is_an_index(
+def test_a_plan_scans_all_sessions_once_for_many_keys_and_never_with_an_index(
     tmp_path: Path, find: Callable[[Plan, int], list[str]]
 ) -> None:
-    """Of many waiting events each may look for a key."""
+    """Each of many waiting events may search for a key."""
     store = Counting(f"{tmp_path}/{find.__name__}")
     for number in range(40):
         runs = [{"run": 1, "host_session_id": f"c-{number}", "tool_use_id": "t"}]
@@ -219,7 +222,7 @@ def without_index(store: FileStore) -> None:
     store.close()
 
 
-def test_what_the_system_refuses_to_read_may_be_below_any_session(tmp_path: Path) -> None:
+def test_a_session_that_cannot_be_read_may_be_below_any_session_and_in_any_conversation(tmp_path: Path) -> None:
     class Refusing(FileStore):
         def __init__(self, root: str) -> None:
             super().__init__(root)
@@ -247,8 +250,8 @@ def test_what_the_system_refuses_to_read_may_be_below_any_session(tmp_path: Path
         assert id_found(sessions, ALIAS) == "one"
 
 
-def test_a_look_at_all_that_is_broken_off_is_taken_again(tmp_path: Path) -> None:
-    """Else a key that it had not come to would count as one that nobody has."""
+def test_a_scan_that_failed_is_repeated_by_the_next_search(tmp_path: Path) -> None:
+    """Otherwise a key that the failed scan did not reach would count as missing."""
 
     class BrokenOff(FileStore):
         looks = 0
@@ -268,7 +271,7 @@ def test_a_look_at_all_that_is_broken_off_is_taken_again(tmp_path: Path) -> None
     assert id_found(plan, ALIAS) == "one"
 
 
-def test_an_index_that_leads_astray_is_replaced_by_a_look_at_all(tmp_path: Path) -> None:
+def test_a_search_that_meets_a_wrong_index_entry_scans_all_sessions(tmp_path: Path) -> None:
     for store in (FileStore(f"{tmp_path}/command"), FileStore(f"{tmp_path}/hook", seconds_left=lambda: 60.0)):
         store.create(new("one"))
         store.create(new("two", runs=[]))

@@ -1,4 +1,4 @@
-"""Reading one session: missing, corrupt and unreadable are distinguished, and none hides another."""
+"""Reading sessions and journals: missing and corrupt ones are distinguished, and none hides another."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ DAMAGES: dict[str, Callable[[Path], object]] = {
 }
 
 NOT_OURS = {"a folder", "a linked session", "a file for a session"}
-"""What we never put there: it is for a person to remove."""
+"""The store never makes these, so it does not delete them."""
 
 
 @pytest.fixture
@@ -104,7 +104,7 @@ def store_of_two(root: str, now: datetime) -> FileStore:
 
 
 @table("damage", DAMAGES)
-def test_what_is_there_and_is_no_record_is_corrupt_kept_and_hides_no_other_until_it_is_deleted_alone(
+def test_a_damaged_session_is_corrupt_stays_unchanged_and_hides_no_other_until_it_is_deleted(
     new_folder: Callable[[], Path], now: datetime, damage: str
 ) -> None:
     root = f"{new_folder()}/root"
@@ -142,11 +142,13 @@ def check_deletion(store: FileStore, damage: str, now: datetime) -> None:
         return
     assert deleted(store, "one", lambda found: isinstance(found, CorruptSession)) is True
     assert dict(store.scan()) == {"two": new_record("two", "Explore", "-", {}, now)}
-    assert os.path.lexists(f"{store.root}/one") == (damage == "a link"), "the file that it leads to has no name of ours"
+    assert os.path.lexists(f"{store.root}/one") == (damage == "a link"), (
+        "the target of the link is not a file of the store"
+    )
 
 
 @table("name", ["", "notes.txt", "events.jsonl", "cancelled.json", "state.json.bak"])
-def test_a_folder_without_a_record_is_no_session_whatever_it_holds(
+def test_a_folder_without_a_record_is_not_a_session_even_with_other_files(
     new_folder: Callable[[], Path], now: datetime, name: str
 ) -> None:
     root = f"{new_folder()}/root"
@@ -189,15 +191,15 @@ def test_files_and_foreign_folders_in_the_root_are_no_sessions(root: str, store:
     assert sorted(agent_id for agent_id, _ in store.scan()) == ["one", "two"]
 
 
-def test_a_deleted_session_that_a_reader_still_holds_is_missing_not_corrupt(root: str, store: FileStore) -> None:
-    """Seen from the reader: its directory was moved away and emptied between two of its steps."""
+def test_a_session_deleted_while_a_reader_has_it_open_is_missing_and_not_corrupt(root: str, store: FileStore) -> None:
+    """The folder of the session is moved and emptied between two steps of the reader."""
     with Directory.at(root) as opened, reading.open_session(opened, "one") as session:
         deleted(store, "one", lambda _found: True)
         with pytest.raises(SessionNotFound):
             reading.load(session, "one")
 
 
-def test_an_unfinished_last_line_is_left_out_and_a_bad_one_is_named(root: str, store: FileStore) -> None:
+def test_a_journal_reader_skips_an_unfinished_last_line_and_reports_bad_lines(root: str, store: FileStore) -> None:
     path = Path(root, "one", "events.jsonl")
     path.write_bytes(b'{"number": 1}\nnot json\n\n{"number": 2}\n{"number": 3')
 
@@ -207,7 +209,9 @@ def test_an_unfinished_last_line_is_left_out_and_a_bad_one_is_named(root: str, s
     assert [entry.where for entry in found if isinstance(entry, InvalidInput)] == [f"{path} line 2", f"{path} line 3"]
 
 
-def test_of_many_bad_lines_the_first_are_named_and_the_rest_are_counted(root: str, store: FileStore) -> None:
+def test_the_first_hundred_bad_lines_of_a_journal_are_reported_and_the_rest_counted(
+    root: str, store: FileStore
+) -> None:
     path = Path(root, "one", "events.jsonl")
     path.write_bytes(b"not json\n" * 150 + b'{"number": 1}\n' + b"not json\n" * 50)
 
@@ -219,7 +223,7 @@ def test_of_many_bad_lines_the_first_are_named_and_the_rest_are_counted(root: st
     assert str(found[-1]).startswith(f"{path}: 100 further lines cannot be read")
 
 
-def test_of_a_journal_one_line_is_in_memory_at_a_time(root: str, store: FileStore) -> None:
+def test_reading_a_journal_does_not_load_the_whole_file_into_memory(root: str, store: FileStore) -> None:
     Path(root, "one", "events.jsonl").write_bytes(b"12\n" * 100_000)
     tracemalloc.start()
     try:
@@ -227,10 +231,10 @@ def test_of_a_journal_one_line_is_in_memory_at_a_time(root: str, store: FileStor
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert peak < 200_000  # of 300,000 bytes
+    assert peak < 200_000  # the file has 300,000 bytes
 
 
-def test_what_is_added_to_a_journal_while_it_is_read_is_left_out(store: FileStore) -> None:
+def test_a_journal_reader_does_not_yield_entries_that_are_appended_meanwhile(store: FileStore) -> None:
     store.append("one", "events.jsonl", [1, 2])
 
     found = []
@@ -241,7 +245,7 @@ def test_what_is_added_to_a_journal_while_it_is_read_is_left_out(store: FileStor
     assert found == [1, 2]
 
 
-def test_what_a_killed_writer_left_unfinished_costs_no_line_but_its_own(root: str, store: FileStore) -> None:
+def test_an_unfinished_journal_line_of_a_killed_writer_spoils_no_other_line(root: str, store: FileStore) -> None:
     path = Path(root, "one", "events.jsonl")
     path.write_bytes(b'{"number": 1}\n{"number": 2')
 

@@ -1,4 +1,4 @@
-"""A record with something behind it: what is kept, what is refused, and what a kill or a full disk leaves."""
+"""Repairing a record that is followed by other bytes: what is repaired, what is refused, and full disks."""
 
 from __future__ import annotations
 
@@ -59,7 +59,9 @@ RESTS = [
 
 @table("rest", RESTS)
 @table("before", [b"", b"\n  "])
-def test_the_record_is_kept_and_the_whole_file_beside_it(root: str, before: bytes, rest: bytes) -> None:
+def test_a_repair_restores_the_record_and_stores_the_damaged_file_beside_it(
+    root: str, before: bytes, rest: bytes
+) -> None:
     store = FileStore(f"{root}-{len(before)}-{RESTS.index(rest)}")
     store.create(RECORD)
     damaged = before + WHOLE + rest
@@ -72,7 +74,7 @@ def test_the_record_is_kept_and_the_whole_file_beside_it(root: str, before: byte
     assert aside == f"{store.root}/one/state-damaged-1.json"
     assert Path(aside).read_bytes() == damaged
     assert (Path(aside).stat().st_mode & 0o777, reading.is_file_name("state-damaged-1.json")) == (0o600, True)
-    assert store.repair("one") is None, "it can be read now"
+    assert store.repair("one") is None, "the record can be read now"
 
     spoiled(store, WHOLE + b"again")
     assert store.repair("one") == f"{store.root}/one/state-damaged-2.json"
@@ -100,7 +102,7 @@ def test_the_record_is_kept_and_the_whole_file_beside_it(root: str, before: byte
         WHOLE + b"x" * (17 << 20),
     ],
 )
-def test_what_does_not_begin_with_the_one_record_of_the_session_stays_as_it_is(store: FileStore, data: bytes) -> None:
+def test_a_file_that_does_not_begin_with_its_only_record_is_not_repaired(store: FileStore, data: bytes) -> None:
     state = spoiled(store, data)
     assert not may_repair(store)
     with pytest.raises(CorruptSession, match="cannot be repaired"):
@@ -108,7 +110,7 @@ def test_what_does_not_begin_with_the_one_record_of_the_session_stays_as_it_is(s
     assert (state.read_bytes(), [file.name for file in state.parent.iterdir()]) == (data, ["state.json"])
 
 
-def test_it_is_judged_again_under_the_lock(store: FileStore) -> None:
+def test_a_repair_checks_the_file_again_under_the_lock(store: FileStore) -> None:
     state = spoiled(store, WHOLE + b"x")
     held = store.open("one")
     with held, pytest.raises(LockTimeout):
@@ -132,7 +134,7 @@ def folder_instead(state: Path) -> None:
 
 
 @table("harm", [link_instead, folder_instead])
-def test_no_link_is_followed(root: str, harm: Callable[[Path], object]) -> None:
+def test_a_repair_refuses_a_link_or_folder_in_place_of_the_record(root: str, harm: Callable[[Path], object]) -> None:
     store = FileStore(f"{root}-{harm.__name__}")
     store.create(RECORD)
     harm(spoiled(store, WHOLE + b"x"))
@@ -141,14 +143,14 @@ def test_no_link_is_followed(root: str, harm: Callable[[Path], object]) -> None:
         store.repair("one")
 
 
-def test_there_is_nothing_to_repair_where_there_is_no_session(store: FileStore) -> None:
+def test_a_missing_session_cannot_be_repaired(store: FileStore) -> None:
     with pytest.raises(SessionNotFound):
         store.repair("nobody")
     assert not may_repair(store, "nobody")
 
 
 @pytest.mark.parametrize("step", ["write_new", "replace"])
-def test_what_is_refused_on_the_way_leaves_the_file_and_may_be_tried_again(
+def test_a_repair_on_a_full_disk_leaves_the_file_and_can_be_repeated(
     store: FileStore, step: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     state = spoiled(store, WHOLE + b"x")
@@ -165,7 +167,7 @@ def test_what_is_refused_on_the_way_leaves_the_file_and_may_be_tried_again(
     assert store.read("one") == RECORD
 
 
-def test_a_session_that_was_repaired_is_found_as_before(store: FileStore) -> None:
+def test_a_repaired_session_can_be_found_changed_and_deleted(store: FileStore) -> None:
     spoiled(store, WHOLE + b"x")
     store.repair("one")
     assert [agent_id for agent_id, _ in store.scan(active_only=True)] == ["one"]

@@ -1,4 +1,4 @@
-"""The root: how it comes to be, and which names in it are sessions."""
+"""The root: how it is created, and which names in it are sessions."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _open_umask() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("_open_umask")
-def test_a_root_is_made_private_and_the_folders_above_it_as_the_umask_says(tmp_path: Path) -> None:
+def test_a_new_root_is_private_and_the_folders_above_it_follow_the_umask(tmp_path: Path) -> None:
     with roots.make_root(f"{tmp_path}/project/.claude/session", durable=True) as made:
         assert made.names() == [".gitignore"]
 
@@ -36,7 +36,7 @@ def test_a_root_is_made_private_and_the_folders_above_it_as_the_umask_says(tmp_p
     assert [mode(tmp_path / "project"), mode(tmp_path / "project/.claude")] == [0o755, 0o755]
 
 
-def test_a_root_that_is_there_keeps_its_mode_and_what_is_in_it(root: str) -> None:
+def test_an_existing_root_keeps_its_mode_and_its_files(root: str) -> None:
     Path(root).mkdir()
     Path(root).chmod(0o750)
     Path(root, "mine").write_bytes(b"mine")
@@ -50,7 +50,7 @@ def test_a_root_that_is_there_keeps_its_mode_and_what_is_in_it(root: str) -> Non
     assert Path(root, ".gitignore").read_bytes() == b"# edited by hand\n"
 
 
-def test_sessions_are_ids_of_folders_and_of_links_to_a_record(root: str) -> None:
+def test_sessions_are_folders_with_a_valid_id_and_links_to_folders_with_a_record(root: str) -> None:
     with roots.make_root(root, durable=False):
         pass
     for name in ("one", "Two.2", "agent-20260108-180530-0123abcd", ".locks", "con", "two words", "é"):

@@ -1,6 +1,6 @@
-"""What cleanup sweeps: leftovers older than an hour and nothing younger, never what somebody is at work on.
+"""Sweeping: leftovers older than an hour are removed, but nothing that a process has locked.
 
-What killed writers left in the directory of a session goes when ``doctor`` fixes, and with the session.
+Leftovers in the folder of a session are removed by ``doctor --fix`` or with the session.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ ALIAS = delegation_alias("host", "tool")
 
 @pytest.fixture
 def store(root: str, now: datetime) -> FileStore:
-    """With one open session, and every folder made."""
+    """A store that has all its folders and one open session."""
     store = FileStore(root, durable=False)
     store.create(new_record("one", "Explore", "-", {}, now))
     with store.lock_key(("delegation", "host", "tool"), 0):
@@ -42,7 +42,7 @@ def store(root: str, now: datetime) -> FileStore:
 
 
 def planted(now: datetime, age: timedelta, path: str | Path) -> Path:
-    """A file or, where the name ends in a slash, a staged session, last changed ``age`` before ``now``."""
+    """Makes a file, or a staged session if ``path`` ends in a slash, last changed ``age`` before ``now``."""
     place = Path(path)
     if str(path).endswith("/"):
         place.mkdir(parents=True)
@@ -76,7 +76,7 @@ def leftovers_in_session(root: str, now: datetime, age: timedelta, tag: str) -> 
     }
 
 
-def test_leftovers_older_than_an_hour_go_and_are_named_and_younger_ones_stay(
+def test_a_sweep_removes_and_names_leftovers_older_than_an_hour_and_no_younger_ones(
     root: str, store: FileStore, now: datetime
 ) -> None:
     Path(root, ".stage").mkdir(exist_ok=True)
@@ -90,7 +90,7 @@ def test_leftovers_older_than_an_hour_go_and_are_named_and_younger_ones_stay(
     assert store.read("one") == new_record("one", "Explore", "-", {}, now)
 
 
-def test_those_in_the_directory_of_a_session_go_when_they_are_looked_for(
+def test_leftovers_in_a_session_folder_are_removed_only_by_sweep_sessions(
     root: str, store: FileStore, now: datetime
 ) -> None:
     old = leftovers_in_session(root, now, HOUR + timedelta(seconds=1), "old")
@@ -103,7 +103,9 @@ def test_those_in_the_directory_of_a_session_go_when_they_are_looked_for(
     assert store.read("one") == new_record("one", "Explore", "-", {}, now)
 
 
-def test_those_in_the_directory_of_a_session_go_with_it(root: str, store: FileStore, now: datetime) -> None:
+def test_cleanup_removes_leftovers_in_a_session_folder_with_the_session(
+    root: str, store: FileStore, now: datetime
+) -> None:
     leftovers_in_session(root, now, timedelta(0), "young")
     store.change("one", lambda record: {**record, "phase": "completed"})
 
@@ -113,8 +115,8 @@ def test_those_in_the_directory_of_a_session_go_with_it(root: str, store: FileSt
     assert list(Path(root, ".trash").iterdir()) == []
 
 
-def test_what_has_no_name_of_an_own_form_stays_however_old(root: str, store: FileStore, now: datetime) -> None:
-    """Somebody had a reason to put it there."""
+def test_a_sweep_keeps_old_files_that_the_store_did_not_make(root: str, store: FileStore, now: datetime) -> None:
+    """A user may have put them there."""
     names = (".notes.0123456789abcdef.tmp", "..gitignore.0123456789ABCDEF.tmp", "one/.notes.0123456789abcdef.tmp")
     places = (*names, ".locks/precious", ".stage/mine/", ".stage/one.0123/", ".stage/one.0123456789abcdef", "one/x.tmp")
     of_session = [f"one/{name}" for name in ("events.jsonl", "notes.tmp", ".hidden", "transcript.jsonl", ".tmp.keep")]
@@ -130,7 +132,7 @@ def test_what_has_no_name_of_an_own_form_stays_however_old(root: str, store: Fil
     assert all(path.exists() for path in (*kept, Path(root, ".locks/pipe.lock"), Path(root, ".locks/folder.lock")))
 
 
-def test_cleanup_says_what_it_swept(root: str, store: FileStore, now: datetime) -> None:
+def test_cleanup_reports_the_leftovers_it_swept(root: str, store: FileStore, now: datetime) -> None:
     old = leftovers(root, now, 2 * HOUR, "old")
 
     report = cleaning.remove_unused(store, cleaning.CleanupPolicy(now, 24, LIMITS, keep_days=7))
@@ -148,7 +150,7 @@ def test_a_dry_run_sweeps_nothing(root: str, now: datetime) -> None:
     assert all(path.exists() for path in old)
 
 
-def test_trash_that_a_killed_cleanup_left_goes_with_the_next_sweep(root: str, store: FileStore, now: datetime) -> None:
+def test_the_next_sweep_empties_the_trash_of_a_killed_cleanup(root: str, store: FileStore, now: datetime) -> None:
     Path(root, ".trash", "two.0123456789abcdef", "folder").mkdir(parents=True)
     Path(root, ".trash", "two.0123456789abcdef", "state.json").write_bytes(b"{}")
     Path(root, ".trash", "link.0123456789abcdef").symlink_to(root)
@@ -159,8 +161,8 @@ def test_trash_that_a_killed_cleanup_left_goes_with_the_next_sweep(root: str, st
     assert {agent_id for agent_id, _ in store.scan()} == {"one"}
 
 
-def test_a_pipe_in_the_trash_goes_and_makes_nobody_wait(root: str) -> None:
-    """In a process of its own: whoever opens a pipe to read it waits for a writer, for ever."""
+def test_cleanup_removes_a_pipe_in_the_trash_without_waiting(root: str) -> None:
+    """Cleanup runs in a separate process, because opening the pipe could wait for a writer forever."""
     FileStore(root, durable=False).create(new_record("one", "Explore", "-", {}, datetime.now(UTC)))
     Path(root, ".trash", "two.0123456789abcdef").mkdir(parents=True)
     os.mkfifo(Path(root, ".trash", "two.0123456789abcdef", "pipe"))
@@ -171,7 +173,7 @@ def test_a_pipe_in_the_trash_goes_and_makes_nobody_wait(root: str) -> None:
     assert list(Path(root, ".trash").iterdir()) == []
 
 
-def test_what_somebody_holds_the_lock_of_is_not_swept(root: str, store: FileStore, now: datetime) -> None:
+def test_leftovers_with_a_held_lock_are_not_swept(root: str, store: FileStore, now: datetime) -> None:
     kept = {
         planted(now, 2 * HOUR, f"{root}/.stage/two.0123456789abcdef/"),
         planted(now, 2 * HOUR, f"{root}/one/.state.json.0123456789abcdef.tmp"),
@@ -190,7 +192,7 @@ def test_what_somebody_holds_the_lock_of_is_not_swept(root: str, store: FileStor
     assert all(path.exists() for path in kept)
 
 
-def test_the_locks_of_sessions_and_of_the_index_stay_however_old(root: str, store: FileStore, now: datetime) -> None:
+def test_a_sweep_keeps_old_lock_files_of_sessions_and_of_the_index(root: str, store: FileStore, now: datetime) -> None:
     store.create(new_record("FINAL", "Explore", "-", {}, now))
     store.change("FINAL", lambda record: {**record, "phase": "completed"})
     before = sorted(os.listdir(f"{root}/.locks"))
@@ -200,8 +202,10 @@ def test_the_locks_of_sessions_and_of_the_index_stay_however_old(root: str, stor
     assert sorted(os.listdir(f"{root}/.locks")) == before == [".index.lock", "FINAL.lock", "one.lock"]
 
 
-def test_the_hints_of_a_session_that_is_just_being_created_stay(root: str, store: FileStore, now: datetime) -> None:
-    """Step by step what ``create`` does under the session's lock, with a cleanup between its entries and its rename."""
+def test_a_sweep_keeps_index_entries_of_a_session_that_is_being_created(
+    root: str, store: FileStore, now: datetime
+) -> None:
+    """These are the steps of ``create`` under the lock of the session, with a sweep after the index entries."""
     run: Run = {"run": 1, "host_session_id": "host", "tool_use_id": "tool"}
     record: Record = {**new_record("two", "Explore", "-", {}, now), "runs": [run]}
 
@@ -222,7 +226,7 @@ def test_the_hints_of_a_session_that_is_just_being_created_stay(root: str, store
     )
 
 
-def test_sweeping_twice_is_sweeping_once(root: str, store: FileStore) -> None:
+def test_a_second_sweep_changes_nothing(root: str, store: FileStore) -> None:
     leftovers(root, datetime.now(UTC), 2 * HOUR, "old")
     store.sweep(datetime.now(UTC))
     before = {str(path) for path in Path(root).rglob("*")}

@@ -1,4 +1,4 @@
-"""The file of a transcript: what counts in it, what a killed writer left, and files that somebody else changed."""
+"""Transcript files: committed and uncommitted lines, killed writers, and files that others changed."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ NOW = datetime(2026, 1, 8, 18, 5, 30, tzinfo=UTC)
 
 @pytest.fixture
 def store(root: str) -> FileStore:
-    """With one session in which two messages were said."""
+    """A store with one session and two messages."""
     store = FileStore(root, durable=False)
     store.create(new_record("one", "Explore", "-", {}, NOW))
     say(store, "first", "second")
@@ -48,7 +48,7 @@ def store(root: str) -> FileStore:
 
 
 @pytest.fixture
-def path(root: str, store: FileStore) -> Path:  # noqa: ARG001  # who makes it
+def path(root: str, store: FileStore) -> Path:  # noqa: ARG001  # makes the file
     return Path(root, "one", "transcript.jsonl")
 
 
@@ -57,7 +57,7 @@ def say(store: FileStore, *contents: str) -> None:
 
 
 def read(store: FileStore) -> list[object]:
-    """The text of each message, or what is said in the place of one; the same from both ends."""
+    """Returns the text or the error for each message, and checks that reading backwards gives the same."""
     found = list(store.messages("one"))
     assert list(map(str, store.messages_backwards("one"))) == list(map(str, found))[::-1]
     return [f"{message['seq']} {message['content']}" if isinstance(message, dict) else message for message in found]
@@ -71,16 +71,14 @@ def names(path: Path) -> list[str]:
     return sorted(os.listdir(path.parent))
 
 
-def test_the_file_is_private_and_has_a_line_for_each_message_up_to_the_committed_size(
-    store: FileStore, path: Path
-) -> None:
+def test_a_transcript_file_is_private_and_has_one_line_for_each_committed_message(store: FileStore, path: Path) -> None:
     assert path.stat().st_mode & 0o777 == 0o600
     assert path.read_bytes().count(b"\n") == 2
     assert path.stat().st_size == committed_bytes(store.read("one"))
 
 
 @pytest.mark.parametrize("uncommitted", [b"{", b'{"seq": 3}', b"x" * 100_000])
-def test_what_stands_behind_the_committed_bytes_is_not_read_and_is_cut_by_the_next_writer_if_no_line_is_whole(
+def test_uncommitted_bytes_without_a_whole_line_are_not_read_and_the_next_writer_cuts_them(
     store: FileStore, path: Path, uncommitted: bytes
 ) -> None:
     committed = path.read_bytes()
@@ -96,7 +94,7 @@ def test_what_stands_behind_the_committed_bytes_is_not_read_and_is_cut_by_the_ne
 
 
 def restore_older_record(store: FileStore, path: Path, *contents: str) -> bytes:
-    """Two messages are said, and those of ``contents``; then the record of before is put back. The lines behind it."""
+    """Adds two messages and ``contents``, restores the older record, and returns the lines that it does not count."""
     older = path.with_name("state.json").read_bytes()
     size = path.stat().st_size
     say(store, "third", "fourth")
@@ -105,14 +103,14 @@ def restore_older_record(store: FileStore, path: Path, *contents: str) -> bytes:
     return path.read_bytes()[size:]
 
 
-def test_whole_lines_behind_the_committed_ones_are_kept_aside_and_said_and_no_number_is_given_again(
+def test_uncommitted_whole_lines_are_moved_aside_with_a_warning_and_no_number_is_reused(
     store: FileStore, path: Path
 ) -> None:
     committed, lines = path.read_bytes(), restore_older_record(store, path, "fifth", "x" * (3 << 20 >> 2))
     path.write_bytes(committed + lines + b'{"seq": 7, "tu')
     aside = path.with_name("transcript-aside.jsonl")
 
-    with pytest.warns(MessagesKeptAside, match=f"4 messages .* never acknowledged, .* older copy: kept in {aside}"):
+    with pytest.warns(MessagesKeptAside, match=f"4 messages .*never acknowledged, .* copy.*; they are now in {aside}"):
         say(store, "new")
 
     assert (aside.read_bytes(), aside.stat().st_mode & 0o777) == (lines, 0o600)
@@ -122,7 +120,7 @@ def test_whole_lines_behind_the_committed_ones_are_kept_aside_and_said_and_no_nu
     assert aside.read_bytes() == lines
 
 
-def test_what_is_kept_aside_later_comes_behind_what_is_there(store: FileStore, path: Path) -> None:
+def test_lines_that_are_moved_aside_later_are_appended_to_the_earlier_ones(store: FileStore, path: Path) -> None:
     kept = b""
     for _ in range(2):
         kept += restore_older_record(store, path)
@@ -133,7 +131,7 @@ def test_what_is_kept_aside_later_comes_behind_what_is_there(store: FileStore, p
     assert numbers(store) == [1, 2, 5, 8]
 
 
-def test_an_emptying_keeps_whole_lines_aside_too(store: FileStore, path: Path) -> None:
+def test_emptying_a_transcript_moves_uncommitted_whole_lines_aside_too(store: FileStore, path: Path) -> None:
     committed, lines = path.read_bytes(), restore_older_record(store, path, "fifth")
 
     with pytest.warns(MessagesKeptAside, match="3 messages"):
@@ -146,7 +144,9 @@ def test_an_emptying_keeps_whole_lines_aside_too(store: FileStore, path: Path) -
 
 
 @pytest.mark.parametrize("older", ["nothing was said", "the transcript of before was there"])
-def test_a_record_of_before_an_emptying_cuts_no_line_of_a_later_file(store: FileStore, path: Path, older: str) -> None:
+def test_an_older_record_restored_after_an_emptying_cuts_no_line_of_the_newer_file(
+    store: FileStore, path: Path, older: str
+) -> None:
     state = path.with_name("state.json")
     record = json.loads(state.read_bytes())
     if older == "nothing was said":
@@ -167,12 +167,10 @@ def test_a_record_of_before_an_emptying_cuts_no_line_of_a_later_file(store: File
     assert names(path) == ["state.json", "transcript-1.jsonl", "transcript-2.jsonl", "transcript.jsonl"]
 
 
-def test_no_number_is_given_again_after_lines_were_kept_aside_and_the_new_ones_not_written(
-    store: FileStore, path: Path
-) -> None:
+def test_no_number_is_reused_if_a_writer_stopped_after_moving_lines_aside(store: FileStore, path: Path) -> None:
     committed, lines = path.read_bytes(), restore_older_record(store, path)
     path.write_bytes(committed)
-    path.with_name("transcript-aside.jsonl").write_bytes(lines)  # a writer was killed, or its disk was full
+    path.with_name("transcript-aside.jsonl").write_bytes(lines)  # like a killed writer or a full disk
 
     say(store, "new")
 
@@ -180,7 +178,7 @@ def test_no_number_is_given_again_after_lines_were_kept_aside_and_the_new_ones_n
 
 
 @pytest.mark.parametrize("emptied", [1, 2])
-def test_with_the_record_of_before_an_emptying_no_number_of_an_archived_transcript_is_given_again(
+def test_no_number_of_an_archived_transcript_is_reused_after_an_older_record_was_restored(
     store: FileStore, path: Path, emptied: int
 ) -> None:
     older = path.with_name("state.json").read_bytes()
@@ -196,7 +194,7 @@ def test_with_the_record_of_before_an_emptying_no_number_of_an_archived_transcri
     assert numbers(store)[2:] == [2 + 2 * emptied + 1, 2 + 2 * emptied + 2]
 
 
-def test_of_a_snapshot_that_shares_the_file_no_line_is_dropped_for_a_record_without_messages(
+def test_a_record_without_messages_loses_no_line_of_the_transcript_or_its_snapshot(
     store: FileStore, path: Path, tmp_path: Path
 ) -> None:
     state = path.with_name("state.json")
@@ -213,7 +211,7 @@ def test_of_a_snapshot_that_shares_the_file_no_line_is_dropped_for_a_record_with
     assert read(store) == ["3 new"]
 
 
-def test_a_transcript_that_was_lost_hides_no_message_from_who_reads_on(store: FileStore, path: Path) -> None:
+def test_a_lost_or_damaged_transcript_hides_no_later_message_from_a_reader(store: FileStore, path: Path) -> None:
     losses: list[Callable[[], object]] = [
         path.unlink,
         lambda: os.truncate(path, 10),
@@ -229,7 +227,7 @@ def test_a_transcript_that_was_lost_hides_no_message_from_who_reads_on(store: Fi
         assert [message["seq"] for message in found] == [seen + 1, seen + 2]
 
 
-def test_only_what_was_committed_is_archived(store: FileStore, path: Path) -> None:
+def test_only_committed_lines_are_archived(store: FileStore, path: Path) -> None:
     committed = path.read_bytes()
     path.write_bytes(committed + b"uncommitted")
 
@@ -242,7 +240,7 @@ def test_only_what_was_committed_is_archived(store: FileStore, path: Path) -> No
     assert {each.stat().st_mode & 0o777 for each in path.parent.iterdir()} == {0o600}
 
 
-def test_an_emptying_touches_no_file_but_the_record(store: FileStore, path: Path) -> None:
+def test_emptying_a_transcript_changes_only_the_record(store: FileStore, path: Path) -> None:
     before = path.stat()
 
     begin_anew(store, "one")
@@ -253,7 +251,7 @@ def test_an_emptying_touches_no_file_but_the_record(store: FileStore, path: Path
     assert read(store) == []
 
 
-def test_no_file_has_two_names_however_often_the_transcript_is_emptied(store: FileStore, path: Path) -> None:
+def test_no_transcript_file_has_two_names_after_repeated_emptying(store: FileStore, path: Path) -> None:
     for number in range(1, 4):
         assert begin_anew(store, "one")["transcripts_archived"] == number
         say(store, f"of the file {number}")
@@ -276,7 +274,7 @@ def test_the_next_transcript_has_a_number_that_no_file_has(store: FileStore, pat
     assert read(store) == ["3 new"]
 
 
-def test_a_file_with_a_number_that_no_record_can_have_prevents_no_emptying(store: FileStore, path: Path) -> None:
+def test_a_file_with_an_impossible_transcript_number_does_not_prevent_emptying(store: FileStore, path: Path) -> None:
     for number in ("9" * 19, "9" * 200):
         path.with_name(f"transcript-{number}.jsonl").write_bytes(b"of somebody")
 
@@ -286,7 +284,7 @@ def test_a_file_with_a_number_that_no_record_can_have_prevents_no_emptying(store
     assert store.read("one") == record
 
 
-def test_a_name_elsewhere_keeps_the_messages_that_it_had(store: FileStore, path: Path, tmp_path: Path) -> None:
+def test_a_hard_link_to_the_transcript_keeps_its_old_messages(store: FileStore, path: Path, tmp_path: Path) -> None:
     elsewhere = tmp_path / "elsewhere"
     os.link(path, elsewhere)
     before = path.read_bytes()
@@ -301,7 +299,7 @@ def test_a_name_elsewhere_keeps_the_messages_that_it_had(store: FileStore, path:
     assert elsewhere.read_bytes() == before
 
 
-def test_what_a_killed_writer_left_is_cut_from_the_transcript_and_not_from_its_name_elsewhere(
+def test_uncommitted_bytes_are_cut_from_the_transcript_but_not_from_a_hard_link_to_it(
     store: FileStore, path: Path, tmp_path: Path
 ) -> None:
     path.write_bytes(path.read_bytes() + b"uncommitted")
@@ -314,9 +312,7 @@ def test_what_a_killed_writer_left_is_cut_from_the_transcript_and_not_from_its_n
     assert (tmp_path / "elsewhere").read_bytes() == before
 
 
-def test_a_line_that_cannot_be_read_hides_no_other_and_its_number_is_not_given_again(
-    store: FileStore, path: Path
-) -> None:
+def test_an_unreadable_line_hides_no_other_message_and_its_number_is_not_reused(store: FileStore, path: Path) -> None:
     data = path.read_bytes()
     path.write_bytes(data.replace(b'"second"', b"\0second\0"))
 
@@ -329,12 +325,12 @@ def test_a_line_that_cannot_be_read_hides_no_other_and_its_number_is_not_given_a
 
 
 def commit_all(path: Path) -> None:
-    """The record says that the whole file counts."""
+    """Makes the record count the whole file as committed."""
     state = path.with_name("state.json")
     state.write_bytes(json.dumps({**json.loads(state.read_bytes()), "transcript_bytes": path.stat().st_size}).encode())
 
 
-def test_a_line_that_is_longer_than_any_message_is_passed_over_and_the_longest_message_is_read(
+def test_a_line_over_the_limit_is_an_error_and_the_longest_allowed_message_is_read(
     store: FileStore, path: Path
 ) -> None:
     message = {**new_message("user", "longest", NOW), "event": ""}
@@ -354,7 +350,7 @@ def test_a_line_that_is_longer_than_any_message_is_passed_over_and_the_longest_m
 
 
 @pytest.mark.parametrize("name", ["transcript.jsonl", "transcript-7.jsonl", "transcript-aside.jsonl"])
-def test_of_a_file_with_a_line_without_end_a_bounded_part_is_read_and_kept_in_memory(
+def test_only_a_bounded_part_of_a_file_with_an_endless_line_is_read(
     store: FileStore, path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     with path.with_name(name).open("ab") as file:
@@ -378,13 +374,13 @@ def test_of_a_file_with_a_line_without_end_a_bounded_part_is_read_and_kept_in_me
     assert max(sizes) <= transcript_reader._CUT
 
 
-def test_a_transcript_that_somebody_cut_says_so_and_goes_on(store: FileStore, path: Path) -> None:
+def test_a_shortened_transcript_is_reported_and_takes_new_messages(store: FileStore, path: Path) -> None:
     size = path.stat().st_size
     os.truncate(path, size - 10)
 
     first, torn, lost = read(store)
     assert (first, isinstance(torn, InvalidInput)) == ("1 first", True)
-    assert f"it ends after {size - 10} bytes, but {size} were committed" in str(lost)
+    assert f"the file has {size - 10} bytes, but {size} were committed" in str(lost)
     say(store, "third")
 
     assert read(store)[0] == "1 first"
@@ -392,7 +388,7 @@ def test_a_transcript_that_somebody_cut_says_so_and_goes_on(store: FileStore, pa
     assert path.stat().st_size == committed_bytes(store.read("one"))
 
 
-def test_a_transcript_that_somebody_removed_says_so_and_begins_again(store: FileStore, path: Path) -> None:
+def test_a_removed_transcript_is_reported_and_takes_new_messages(store: FileStore, path: Path) -> None:
     path.unlink()
 
     [lost] = read(store)
@@ -427,7 +423,7 @@ def test_a_link_in_the_place_of_the_transcript_is_never_followed(store: FileStor
     assert (victim.read_bytes(), path.is_symlink()) == (before, True)
 
 
-def test_a_pipe_in_the_place_of_the_transcript_makes_nobody_wait(store: FileStore, path: Path) -> None:
+def test_a_pipe_in_place_of_the_transcript_is_refused_without_waiting(store: FileStore, path: Path) -> None:
     path.unlink()
     os.mkfifo(path)
 
@@ -437,11 +433,11 @@ def test_a_pipe_in_the_place_of_the_transcript_makes_nobody_wait(store: FileStor
         say(store, "third")
 
 
-def test_who_reads_while_the_transcript_is_emptied_reads_the_one_that_there_was(
+def test_a_reader_during_an_emptying_gets_the_messages_of_the_old_transcript(
     store: FileStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The transcript is emptied, and spoken in again, right after the reader has read the record."""
-    whole_open = transcript_reader.open_lines  # what comes next
+    """The transcript is emptied and gets a new message right after the reader has read the record."""
+    whole_open = transcript_reader.open_lines  # the next step of the reader
 
     def interfere(session: Directory, name: str, committed: int) -> transcript_reader.CommittedLines:
         monkeypatch.undo()
@@ -484,7 +480,7 @@ BETWEEN_LINES = [
 ]
 
 
-def test_a_turn_is_found_whatever_else_stands_between_its_messages(store: FileStore, path: Path) -> None:
+def test_a_turn_is_found_despite_foreign_bytes_between_its_messages(store: FileStore, path: Path) -> None:
     begin_anew(store, "one")
     for number in range(30):
         say(store, *(f"{number} " + "x" * (number % 7) * 300 for _ in range(5)))
@@ -502,8 +498,8 @@ def test_a_turn_is_found_whatever_else_stands_between_its_messages(store: FileSt
                 assert (found["turn"], found["content"].partition(" ")[0]) == (turn, str(turn - 1))
 
 
-def test_no_descriptor_stays_open(store: FileStore) -> None:
-    gc.collect()  # other tests may have left a store to it, which has its root open
+def test_reading_and_writing_a_transcript_leaves_no_descriptor_open(store: FileStore) -> None:
+    gc.collect()  # closes the roots of stores of earlier tests
     before = len(os.listdir("/proc/self/fd"))
     for _ in range(3):
         next(store.messages("one"))
@@ -514,7 +510,7 @@ def test_no_descriptor_stays_open(store: FileStore) -> None:
     assert len(os.listdir("/proc/self/fd")) == before
 
 
-def test_the_names_of_transcripts_are_known_exactly() -> None:
+def test_only_exact_names_of_transcript_files_are_recognized() -> None:
     assert [*map(transcript_name, (0, 1, 12))] == ["transcript.jsonl", "transcript-1.jsonl", "transcript-12.jsonl"]
     assert [generation_in(transcript_name(number)) for number in (0, 1, 9, 10, 12345)] == [0, 1, 9, 10, 12345]
     others = ["transcript-.jsonl", "transcript-0.jsonl", "transcript-01.jsonl", "transcript--1.jsonl", "state.json"]
@@ -522,7 +518,7 @@ def test_the_names_of_transcripts_are_known_exactly() -> None:
     assert [name for name in others if generation_in(name) is not None] == []
 
 
-def test_a_message_costs_no_more_bytes_behind_many(store: FileStore, path: Path) -> None:
+def test_adding_a_message_costs_no_more_bytes_after_many_messages(store: FileStore, path: Path) -> None:
     sizes = []
     for behind in (10, 10_000):
         say(store, *(f"message {number}" for number in range(behind)))
@@ -535,7 +531,7 @@ def test_a_message_costs_no_more_bytes_behind_many(store: FileStore, path: Path)
     assert read_many - read_few < 40_000
 
 
-def test_a_turn_costs_no_more_bytes_behind_a_thousand(store: FileStore, path: Path) -> None:
+def test_adding_a_turn_writes_no_more_bytes_after_a_thousand_turns(store: FileStore, path: Path) -> None:
     written = {}
     for number in range(1, 1001):
         before = io_counts()
@@ -549,6 +545,6 @@ def test_a_turn_costs_no_more_bytes_behind_a_thousand(store: FileStore, path: Pa
 
 
 def io_counts() -> tuple[int, int]:
-    """How many bytes this thread has asked the system to read and to write."""
+    """Returns how many bytes this thread has read and written."""
     counts = dict(line.split(": ") for line in Path("/proc/thread-self/io").read_text().splitlines())
     return int(counts["rchar"]), int(counts["wchar"])
