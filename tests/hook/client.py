@@ -1,4 +1,4 @@
-"""A host as a process of its own, which starts the hooks as its children and can be killed."""
+"""A host as a process that starts hooks and can be killed."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ for line in sys.stdin:
 
 
 class Client:
-    """One that lives until it is killed, or the test is over."""
+    """A host process that lives until the test kills it or ends."""
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self.process = process
         self.pid = process.pid
 
     def run(self, command: list[str], told: bytes, folder: str, environment: Mapping[str, str]) -> tuple[int, str, str]:
-        """What ``command`` left behind: its exit code, its output, its errors."""
+        """Runs ``command`` in the host; returns its exit code, stdout and stderr."""
         assert self.process.stdin is not None
         assert self.process.stdout is not None
         self.process.stdin.write(json.dumps([command, told.decode(), folder, {**environment}]) + "\n")
@@ -43,7 +43,7 @@ class Client:
 
 @contextmanager
 def client() -> Iterator[Client]:
-    """A host that is there."""
+    """A live host process."""
     command = [sys.executable, "-c", _STARTS]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         try:

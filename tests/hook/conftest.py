@@ -1,4 +1,4 @@
-"""A project on disk and a host that calls the hooks in it, in this process or as scripts of their own."""
+"""A project on disk, and a host that calls the hooks in this process or starts the scripts."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 SCRIPTS = Path(__file__).parents[2] / "hooks"
 
 LONGEST = 60
-"""How long a hook that was started is waited for; its own limit is three seconds."""
+"""Seconds to wait for a hook that was started. Its own limit is three seconds."""
 
 _hosts = count()
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z")
@@ -55,12 +55,12 @@ NO: dict[str, dict[str, object]] = {
 
 
 def refused(hook: str, asked: Any, reason: str, **more: object) -> dict[str, object]:
-    """What the direct form of ``hook`` answers where it did nothing of what was ``asked``."""
+    """The answer of the direct form of ``hook`` if it did nothing."""
     return {**NO[hook], "reason": reason, "agent_id": asked.get("agent_id"), "original_context": asked, **more}
 
 
 def whole(**changes: object) -> dict[str, object]:
-    """The record of a session that was just delegated, without times and its id, and with some keys changed."""
+    """The timeless record of a new delegation, with these changes."""
     return {
         "agent_id": "ID",
         "agent_name": "Explore",
@@ -80,13 +80,13 @@ def whole(**changes: object) -> dict[str, object]:
 
 
 def asking(agent_id: str, **more: object) -> dict[str, object]:
-    """The input of a delegation that asks for ``agent_id``."""
+    """The tool input of a delegation that resumes ``agent_id``."""
     prompt = f"Go on:\n[gaia-sessions: resume {agent_id}]\nand apply it."
     return {"description": "Apply", "prompt": prompt, "subagent_type": "Explore", **more}
 
 
 class Host:
-    """A project, and a host that speaks to the hooks about it. The ids are those of captured runs, shortened."""
+    """A project, and a host that calls the hooks in it."""
 
     SESSION = "0e23a513-af54"
     PROMPT = "Count the quokkas of the whole archipelago"
@@ -97,13 +97,13 @@ class Host:
         self.root = self.project / ".claude" / "session"
         self.logs = self.project / ".claude" / "logs"
         self.transcript = Path.home() / ".claude" / "projects" / f"-{folder.name}" / f"{self.SESSION}.jsonl"
-        self.client_pid = 0  # of no process
-        self.words: list[str] = []  # what follows the hook in its command
+        self.client_pid = 0  # no process has this pid
+        self.words: list[str] = []  # the arguments of the hook
         (self.project / ".claude").mkdir(parents=True)
 
     @contextmanager
     def client(self) -> Iterator[Client]:
-        """A process that can be killed: the hooks that it would start are called here, until the end of the block."""
+        """A process that can be killed. Inside the block, hooks see it as their client."""
         with subprocess.Popen(["sleep", "600"], text=True) as process, pytest.MonkeyPatch.context() as patched:
             patched.setattr(processes, "_ancestors", lambda: iter([process.pid]))
             patched.setattr(self, "client_pid", process.pid)
@@ -113,19 +113,19 @@ class Host:
                 process.kill()
 
     def environment(self, settings: Mapping[str, str] | None = None) -> dict[str, str]:
-        """As the hooks get it from the host; the process of the host is its client's unless ``settings`` say so."""
+        """The environment that the host gives its hooks, with these ``settings``."""
         told = {"CLAUDE_PROJECT_DIR": str(self.project), "CLAUDE_PID": str(self.client_pid)}
         return {**os.environ, **told, **(settings or {})}
 
     def run(self, hook: str, told: object, settings: Mapping[str, str] | None = None) -> Ran:
-        """What the hook makes of ``told``, in this process."""
+        """Calls the hook with ``told`` in this process."""
         name = HOOK if hook == "every_event" else hook
         return commands.hook(name, told, *self.words, environment=self.environment(settings), folder=self.project)
 
     def start(
         self, hook: str, told: object, settings: Mapping[str, str] | None = None, *through: str, umask: int = -1
     ) -> Ran:
-        """The same of the script as a process of its own, ``through`` a command that starts it if one is given."""
+        """Starts the script of the hook as a process, ``through`` a command if one is given."""
         done = subprocess.run(
             [*through, sys.executable, SCRIPTS / f"{hook}.py", *self.words],
             input=told if isinstance(told, bytes) else json.dumps(told).encode(),
@@ -143,7 +143,7 @@ class Host:
         return self.run(hook, told, settings).answer
 
     def delegation(self, tool_use_id: str = "toolu_1", **changes: object) -> dict[str, Any]:
-        """The payload with which the host announces a delegation."""
+        """The payload of a delegation."""
         asked = {"description": "Count quokkas", "prompt": self.PROMPT, "subagent_type": "Explore"}
         return {
             "session_id": self.SESSION,
@@ -157,11 +157,11 @@ class Host:
         }
 
     def resuming(self, agent_id: str, tool_use_id: str = "toolu_2", **changes: object) -> dict[str, Any]:
-        """The payload of a delegation that asks for the session ``agent_id``."""
+        """The payload of a delegation that resumes ``agent_id``."""
         return self.delegation(tool_use_id, **{"tool_input": asking(agent_id), **changes})
 
     def ending(self, agent: str = "a1", message: str | None = "Done.", **changes: object) -> dict[str, Any]:
-        """The payload with which the host tells that ``agent`` stopped."""
+        """The payload of the stop of ``agent``."""
         payload = {
             "session_id": self.SESSION,
             "transcript_path": str(self.transcript),
@@ -179,70 +179,70 @@ class Host:
         return payload
 
     def event_payload(self, event: str, **keys: object) -> dict[str, Any]:
-        """The payload of any other ``event``."""
+        """A payload of ``event`` with these keys."""
         common = {"session_id": self.SESSION, "transcript_path": str(self.transcript), "cwd": str(self.project)}
         return {**common, "hook_event_name": event, **keys}
 
     def starting(self, agent: str = "a1", **changes: object) -> dict[str, Any]:
-        """The payload with which the host tells that ``agent`` begins, or wakes."""
+        """The payload of the start of ``agent``; also sent when the agent wakes."""
         return self.event_payload("SubagentStart", **{"agent_id": agent, "agent_type": "Explore", **changes})
 
     def dying(self, agent: str = "a1", error: str = "API Error: 400 bad request") -> dict[str, Any]:
-        """The payload with which the host tells that ``agent`` failed."""
+        """The payload of a failure of ``agent``."""
         keys = {"agent_id": agent, "agent_type": "Explore", "error": "unknown", "last_assistant_message": error}
         return self.event_payload("StopFailure", **keys)
 
     def returning(self, tool_use_id: str = "toolu_1", agent: str = "a1", **response: object) -> dict[str, Any]:
-        """The payload with which a delegation returns the report of ``agent``, or what else ``response`` says."""
+        """The payload of a delegation that returns, with the report of ``agent`` or with ``response``."""
         told = {"status": "completed", "agentId": agent, "agentType": "Explore", "content": [], **response}
         return self.delegation(tool_use_id, hook_event_name="PostToolUse", tool_response=told)
 
     def launching(self, tool_use_id: str = "toolu_1", agent: str = "a1") -> dict[str, Any]:
-        """The payload with which a delegation returns at once, since ``agent`` works in the background."""
+        """The payload of a delegation that returns at once because ``agent`` works in the background."""
         return self.returning(tool_use_id, agent, status="async_launched", isAsync=True)
 
     def failing(self, tool_use_id: str = "toolu_1", error: str = "No such agent", **changes: object) -> dict[str, Any]:
-        """The payload with which the host tells that a delegation failed."""
+        """The payload of a failed delegation."""
         keys = {"error": error, "is_interrupt": False, **changes}
         return self.delegation(tool_use_id, hook_event_name="PostToolUseFailure", **keys)
 
     def notifying(
         self, status: str = "completed", agent: str = "a1", tool_use_id: str = "toolu_1", summary: str = ""
     ) -> dict[str, Any]:
-        """The payload with which the main agent is told what became of ``agent`` in the background."""
+        """The payload of a notification about ``agent`` in the background."""
         summary = summary or f"Agent {status}"
         told = {"task-id": agent, "tool-use-id": tool_use_id, "status": status, "summary": summary}
         inside = "\n".join(f"<{name}>{value}</{name}>" for name, value in told.items())
         return self.event_payload("UserPromptSubmit", prompt=f"<task-notification>\n{inside}\n</task-notification>")
 
     def messaging(self, agent: str = "a1") -> dict[str, Any]:
-        """The payload with which the main agent writes to ``agent``."""
+        """The payload of a message of the main agent to ``agent``."""
         keys = {"tool_use_id": "toolu_m", "tool_input": {"to": agent, "message": "One more thing"}}
         return self.event_payload("PreToolUse", tool_name="SendMessage", **keys)
 
     def killing(self, agent: str = "a1") -> dict[str, Any]:
-        """The payload with which the main agent has stopped ``agent``."""
+        """The payload after the main agent stopped ``agent``."""
         keys = {"tool_use_id": "toolu_k", "tool_input": {"task_id": agent}, "tool_response": {"task_id": agent}}
         return self.event_payload("PostToolUse", tool_name="TaskStop", **keys)
 
     def pausing(self, *running: str) -> dict[str, Any]:
-        """The payload with which the main agent ends its turn while the agents ``running`` go on."""
+        """The payload of the end of a turn of the main agent while the agents ``running`` work."""
         tasks = [{"id": agent, "type": "subagent", "status": "running"} for agent in running]
         return self.event_payload("Stop", stop_hook_active=False, background_tasks=tasks)
 
     @property
     def agents(self) -> Path:
-        """Where the host keeps what it knows of its sub-agents."""
+        """The folder of the host for its sub-agents."""
         return self.transcript.with_suffix("") / "subagents"
 
     def knows(self, agent: str, tool_use_id: str) -> None:
-        """The host has noted which delegation ``agent`` works on."""
+        """The host writes its note: which delegation ``agent`` works on."""
         self.agents.mkdir(parents=True, exist_ok=True)
         meta = {"agentType": "Explore", "description": "Count quokkas", "toolUseId": tool_use_id, "spawnDepth": 1}
         (self.agents / f"agent-{agent}.meta.json").write_text(json.dumps(meta), encoding="utf-8")
 
     def delegate(self, tool_use_id: str = "toolu_1", agent: str = "a1", **changes: object) -> str:
-        """A delegation begins, its agent is at work; the id of its session."""
+        """Begins a delegation whose agent works; returns the id of its session."""
         before = set(self.records())
         assert self.run("pre_delegate", self.delegation(tool_use_id, **changes)) == SILENT
         self.knows(agent, tool_use_id)
@@ -250,11 +250,11 @@ class Host:
         return agent_id
 
     def stop(self, agent: str = "a1", message: str | None = "Done.", **changes: object) -> None:
-        """``agent`` stops, without a word of the hook."""
+        """``agent`` stops, and the hook is silent."""
         assert self.run("subagent_stop", self.ending(agent, message, **changes)) == SILENT
 
     def hear(self, payload: object, settings: Mapping[str, str] | None = None) -> Any:
-        """What the one hook tells the host about ``payload``; None for silence."""
+        """The answer of the hook to ``payload``; None if it is silent."""
         ran = self.run("every_event", payload, settings)
         if ran == SILENT:
             return None
@@ -271,14 +271,14 @@ class Host:
         settings: Mapping[str, str] | None = None,
         **changes: object,
     ) -> Any:
-        """A delegation begins and its agent starts, in the order of a real host; what its delegation was answered."""
+        """A delegation begins and its agent starts, as with a real host; returns the answer to the delegation."""
         told = self.hear(self.delegation(tool_use_id, **changes), settings)
         self.hear(self.starting(agent), settings)
         self.knows(agent, tool_use_id)
         return told
 
     def work(self, tool_use_id: str = "toolu_1", agent: str = "a1", **changes: Any) -> str:
-        """The same, and the news of the start, which had to wait, is in the record; the id of its new session."""
+        """The same, with the start applied to the record; returns the id of the new session."""
         before = set(self.records())
         assert self.begin(tool_use_id, agent, **changes) is None
         self.hear(self.starting(agent))
@@ -286,32 +286,32 @@ class Host:
         return agent_id
 
     def records(self) -> dict[str, Any]:
-        """Every record there is, by its id, as its bare file says it."""
+        """All records by id, read from their files."""
         files = self.root.glob("[!.]*/state.json")
         return {file.parent.name: json.loads(file.read_bytes()) for file in files}
 
     def record(self) -> Any:
-        """The only record there is."""
+        """The only record."""
         [record] = self.records().values()
         return record
 
     def journal(self, agent_id: str) -> list[Any]:
-        """What its journal says of the session, without times."""
+        """The journal of the session, without times."""
         lines = (self.root / agent_id / "events.jsonl").read_bytes().splitlines()
         return [self.timeless(json.loads(line)) for line in lines]
 
     def edit(self, agent_id: str, **changes: object) -> None:
-        """Somebody edits the record by hand."""
+        """Edits the record by hand."""
         file = self.root / agent_id / "state.json"
         file.write_text(json.dumps({**json.loads(file.read_bytes()), **changes}), encoding="utf-8")
 
     def log(self, hook: str) -> list[dict[str, Any]]:
-        """The lines that ``hook`` wrote about its calls."""
+        """The log lines of ``hook``."""
         file = self.logs / f"{hook}.log"
         return [json.loads(line) for line in file.read_bytes().splitlines()] if file.exists() else []
 
     def deferred(self) -> list[Any]:
-        """The events that wait, the oldest first."""
+        """The events in the inbox, oldest first."""
         return [json.loads(file.read_bytes()) for file in self.waiting()]
 
     def waiting(self) -> list[Path]:
@@ -319,37 +319,37 @@ class Host:
 
     @contextmanager
     def held(self, agent_id: str) -> Iterator[None]:
-        """Somebody else holds the lock of the session all the while."""
+        """Another process holds the lock of the session."""
         with (self.root / ".locks" / f"{agent_id}.lock").open("ab") as file, waiting_briefly():
             fcntl.flock(file, fcntl.LOCK_EX)
             yield
 
     @contextmanager
     def key_held(self, tool_use_id: str) -> Iterator[None]:
-        """Somebody else is at the delegation all the while."""
+        """Another process holds the lock of the delegation."""
         key = ("delegation", self.SESSION, tool_use_id)
         with FileStore(str(self.root)).lock_key(key, 1), waiting_briefly():
             yield
 
     @staticmethod
     def tree(*folders: Path) -> Tree:
-        """All there is in ``folders``: kind, mode, time of change and content of each entry."""
+        """Mode, time of change and content of every entry in ``folders``."""
         found = [path for folder in folders if _is_there(folder) for path in [folder, *folder.rglob("*")]]
         return {str(path): _entry(path) for path in found}
 
     @staticmethod
     def timeless(value: Any) -> Any:
-        """``value`` without what no two runs have in common: times, durations and made ids."""
+        """``value`` without times, durations and generated ids."""
         return _timeless(value)
 
     @staticmethod
     def moved(*phases: str) -> list[dict[str, str]]:
-        """The history of a session that went through ``phases``, without its times."""
+        """The timeless history of a session that went through ``phases``."""
         return [{"from_phase": one, "to_phase": other, "timestamp": "TIME"} for one, other in pairwise(phases)]
 
     @staticmethod
     def ago(**span: float) -> str:
-        """The moment that was so long ago, as a record has it."""
+        """The time so long ago, in the form of a record."""
         return format_time(datetime.now(UTC) - timedelta(**span))
 
 
@@ -361,7 +361,7 @@ def paused(host: Host) -> str:
 
 
 def stopped_while_held(host: Host, message: str = "Done.") -> str:
-    """A session whose stop waits, since somebody held its lock."""
+    """A session whose stop waits in the inbox because its lock was held."""
     agent_id = host.delegate()
     with host.held(agent_id):
         host.stop(message=message)
@@ -374,12 +374,12 @@ def host(tmp_path: Path) -> Host:
 
 
 def another(host: Host) -> Host:
-    """A host, and so a project, of which nobody knows yet."""
+    """A host with a new project."""
     return Host(host.folder / f"another-{next(_hosts)}")
 
 
 def own_host(test: Callable[..., None]) -> Callable[..., None]:
-    """Below ``table``: each row has a host, and so a project, of its own."""
+    """Below ``table``: each row has a host with its own project."""
 
     @wraps(test)
     def call(host: Host, **others: Any) -> None:
@@ -390,7 +390,7 @@ def own_host(test: Callable[..., None]) -> Callable[..., None]:
 
 @pytest.fixture
 def gaia() -> Callable[..., str]:
-    """What a command about the sessions of a host prints; it must succeed."""
+    """Runs a command on the sessions of a host and returns its output."""
 
     def run(host: Host, *words: str) -> str:
         ended = commands.gaia(*words, "--root", str(host.root))
@@ -402,7 +402,7 @@ def gaia() -> Callable[..., str]:
 
 @contextmanager
 def waiting_briefly() -> Iterator[None]:
-    """Hooks of this process wait only a moment for a lock; those that are started wait as long as ever."""
+    """Hooks in this process wait only briefly for a lock."""
     with pytest.MonkeyPatch.context() as patched:
         for module in (hook, direct, enforcement):
             patched.setattr(module, "LOCK_TIMEOUT", 0.05)
@@ -431,7 +431,7 @@ def _timeless(value: Any, key: str = "") -> Any:
 
 @pytest.fixture(scope="session")
 def old_pythons(own_home: str) -> list[str]:
-    """Those of this machine that are too old for the package."""
+    """The Pythons of this machine that are too old for the package."""
     found = list(_pythons_before_ours(Path(own_home, ".pyenv", "versions")))
     return found or pytest.skip("needs a Python from 3.6 to 3.10, on PATH or in pyenv")
 

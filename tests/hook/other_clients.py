@@ -1,9 +1,9 @@
-"""Starts a real client of another host by the harness's own driver, with our hooks beside its recorder.
+"""Starts a real client of another host with the driver of the harness, with our hooks beside its recorder.
 
 usage: other_clients.py HARNESS CLIENT SCENARIO PROJECT SETTINGS [PLAN]
 
-SETTINGS is a file whose ``hooks`` are added to those that the driver writes; PLAN, another one, says what the scripted
-API answers and which answers the recorder gives to hooks, in the place of the driver's scenario of that name.
+SETTINGS is a file whose ``hooks`` are added to the hooks of the driver. PLAN is a file with the answers of the
+scripted API and of the recorder; it replaces the driver's scenario of that name.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 
 
 def main(harness: str, client: str, scenario: str, project: str, settings: str, plan: str = "") -> None:
-    """Runs the client to its end; the driver prints where it left what was captured."""
+    """Runs the client to its end; the driver prints the folder of its capture."""
     sys.path.insert(0, harness)
     driver: Any = importlib.import_module("drive_other")
     recorded = driver.hooks_json

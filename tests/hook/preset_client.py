@@ -1,4 +1,4 @@
-"""A real client as the command of ``run`` and ``send``: the scripted API that it asks, and commands beside it."""
+"""A real client as the command of ``run`` and ``send``, with its scripted API."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Found = TypeVar("Found", bound="Preset")
 
 
 def ran(code: str) -> dict[str, Any]:
-    """A call of Bash that runs ``code``, and that the client takes for no mere waiting."""
+    """A call of Bash that runs ``code``; the client does not treat it as mere waiting."""
     return {"name": "Bash", "input": {"command": f'python3 -c "{code}"; echo done', "description": "Run it"}}
 
 
@@ -35,7 +35,7 @@ def waiting(seconds: int) -> dict[str, Any]:
 
 
 class Preset:
-    """A client, the command ``words``, which asks a scripted API; they are typed in the folder of the project."""
+    """A client, started with ``words`` in the folder of the project, and its scripted API."""
 
     SERVER = "fake_messages_api.py"
     FOLDER = ".claude"
@@ -56,7 +56,7 @@ class Preset:
         self.begin(scenario)
 
     def begin(self, scenario: dict[str, Any]) -> None:
-        """Has the API answer by ``scenario`` from now on, in a network of its own where that is possible."""
+        """Restarts the API with ``scenario``, in its own network if possible."""
         self.end()
         self._script.write_text(json.dumps({"subs": {}, **scenario}), encoding="utf-8")
         self._port.unlink(missing_ok=True)
@@ -69,7 +69,7 @@ class Preset:
         self.configure(f"http://127.0.0.1:{self._port.read_text('utf-8')}")
 
     def configure(self, url: str) -> None:
-        """Has the client ask the API at ``url``."""
+        """Lets the client use the API at ``url``."""
         self.settings |= {
             "CLAUDE_CONFIG_DIR": str(self.home),
             "ANTHROPIC_API_KEY": "dummy",
@@ -102,7 +102,7 @@ class Preset:
         return self._started([sys.executable, "-m", "gaia_sessions", *words], cwd or self.host.project)
 
     def shell(self, script: str, cwd: Path) -> tuple[int, str, str]:
-        """What a script left behind that finds the client by its name."""
+        """Runs a script that finds the client on PATH; returns exit code, stdout and stderr."""
         process = self._started(["bash", "-eo", "pipefail", "-c", script], cwd)
         out, err = process.communicate(timeout=LONGEST)
         return process.returncode, out, err
@@ -123,7 +123,7 @@ class Preset:
         )
 
     def type(self, *words: str, cwd: Path | None = None) -> tuple[int, str, str]:
-        """What such a command left behind: its exit code, its output, and what it said aside."""
+        """Runs ``gaia-sessions`` with these words; returns exit code, stdout and stderr."""
         process = self.start(*words, cwd=cwd)
         out, err = process.communicate(timeout=LONGEST)
         return process.returncode, out, err
@@ -135,24 +135,24 @@ class Preset:
         return self.type("send", agent_id, text, "--", *self.words)
 
     def requests(self, role: str | None = None) -> list[dict[str, Any]]:
-        """What the API was asked, in order."""
+        """The requests to the API, in order."""
         log = self.api / "api.jsonl"
         lines = [json.loads(line) for line in log.read_text("utf-8").splitlines()] if log.exists() else []
         return [line for line in lines if "role" in line and role in (None, line["role"])]
 
     def heard(self, number: int = -1) -> list[str]:
-        """What the model was told in the latest request, each message by itself; what the client adds is left out."""
+        """The messages of a request to the model, without what the client adds."""
         name = f"request-{self.requests()[number]['n']:03}.json"
         messages = json.loads((self.api / name).read_text("utf-8"))["body"]["messages"]
         return [text for message in messages if message["role"] != "system" and (text := text_of(message))]
 
     def offered(self, number: int) -> list[str]:
-        """The tools that the model was offered in the request of that number."""
+        """The tools that request ``number`` offered to the model."""
         body = json.loads((self.api / f"request-{number:03}.json").read_text("utf-8"))["body"]
         return [tool["name"] for tool in body.get("tools", ())]
 
     def processes(self) -> dict[int, bytes]:
-        """The commands of all that descends from such commands, also what has fled: their environment tells."""
+        """All processes of this client, found by a variable in their environment."""
         tag, found = f"TAG_OF_TEST={self.root}".encode(), {}
         for folder in Path("/proc").glob("[0-9]*"):
             with suppress(OSError):  # it has ended meanwhile
@@ -161,13 +161,13 @@ class Preset:
         return found
 
     def forget_conversations(self) -> None:
-        """Removes what the client itself has kept of them."""
+        """Removes the conversation files of the client."""
         for file in self.home.glob(self.CONVERSATIONS):
             file.unlink()
 
 
 class CodexPreset(Preset):
-    """The same of Codex, whose settings are a file."""
+    """The same for Codex, whose settings are a file."""
 
     SERVER = "fake_other_api.py"
     FOLDER = ".codex"
@@ -191,7 +191,7 @@ def text_of(message: dict[str, Any]) -> str:
 
 
 def used(preset: Preset, scenario: dict[str, Any]) -> int:
-    """How many tokens the API has counted for all requests that were made."""
+    """The tokens of all requests, as the API counted them."""
     total = 0
     for request in preset.requests():
         role = request["role"]
@@ -209,7 +209,7 @@ def until(is_so: Callable[[], object], seconds: float = 60) -> None:
 
 @contextmanager
 def at_end_gone(found: Found) -> Iterator[Found]:
-    """``found``; of what it has started nothing is left behind."""
+    """Ends ``found`` and kills all its processes at the end."""
     try:
         yield found
     finally:
@@ -220,7 +220,7 @@ def at_end_gone(found: Found) -> Iterator[Found]:
 
 
 def preset_of(client: Client, scenario: dict[str, Any]) -> AbstractContextManager[Preset]:
-    """Claude Code, with an API that answers by ``scenario``."""
+    """Claude Code with an API that answers by ``scenario``."""
     words = [str(client.program), "--permission-mode", "acceptEdits", "--allowedTools", "Bash,Agent"]
     return at_end_gone(Preset(client.host, client.harness, words, scenario))
 

@@ -1,10 +1,9 @@
-"""The harness's scripted API, which can also say the lines that our hooks told the agents.
+"""The harness's scripted API, which can also repeat lines that our hooks told the agents.
 
-Inside its scripts ``{{resume:N}}`` becomes the N-th line, counted from 0, with which a paused session can be
-gone on with, ``{{id:N}}`` the id in it, ``{{report}}`` the command that a sub-agent was told to report with,
-``{{todo add}}`` that for a todo called ``it``, and ``{{close:N}}`` the one that it was told to close todo N with, as
-they stand in the request: what the client did not pass on cannot be said. Started by the harness like its own, with
-``GAIA_REALCLIENT`` naming where that is.
+These words in a script are replaced with text from the request, so a line that the client did not pass on cannot be
+repeated: ``{{resume:N}}`` (resume line N, from 0), ``{{id:N}}`` (its session ID), ``{{report}}`` (the report command),
+``{{todo add}}`` (the command that adds the todo ``it``), ``{{close:N}}`` (the command that closes todo N).
+The harness starts this file in place of its own API. ``GAIA_REALCLIENT`` names the folder of the harness.
 """
 
 from __future__ import annotations
@@ -18,13 +17,13 @@ from http.server import ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-_REPORT = re.compile(r"report where you stand with: (.+?) \(or ")
-_CLOSE = re.compile(r"Close each by its number N: (.+? todo done .+)")
+_REPORT = re.compile(r"report your phase with: (.+?) \(or ")
+_CLOSE = re.compile(r"Mark each finished todo as done, by its number N: (.+? todo done .+)")
 _RESUME = re.compile(r"\[gaia-sessions: resume agent-[0-9a-f-]+\]")
 
 
 class Seen(threading.local):
-    """What the request at hand holds; also finds the host's agents in it, as the harness does."""
+    """Our lines in the current request. Also finds the agents of the host, as the harness does."""
 
     def __init__(self, agents: re.Pattern[str]) -> None:
         self.agents = agents
@@ -56,7 +55,7 @@ def _id_in(line: str) -> str:
 
 
 def harness() -> Any:
-    """The harness's own module, saying more."""
+    """The module of the harness, with our replacements added."""
     file = Path(os.environ["GAIA_REALCLIENT"], "fake_messages_api.py")
     spec = importlib.util.spec_from_file_location("fake_messages_api", file)
     assert spec is not None

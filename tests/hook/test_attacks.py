@@ -1,4 +1,4 @@
-"""What attackers found, each as the story that once went wrong: keys that lie, news out of time, agents that wake."""
+"""Faults that attackers found: false keys, events out of order, agents that wake."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ def ends(record: Any) -> tuple[str, list[str | None]]:
     return record["phase"], [run.get("end") for run in record["runs"]]
 
 
-def test_a_start_that_waits_is_no_delegation_that_never_started(host: Host) -> None:
+def test_a_delegation_whose_agent_runs_is_not_denied_if_its_start_was_not_reported(host: Host) -> None:
     host.hear(host.delegation())
-    host.knows("a1", "toolu_1")  # and its start was never told
+    host.knows("a1", "toolu_1")  # its start was never reported
 
     host.hear(host.pausing("a1"))
     host.hear(host.ending("a1"))
@@ -30,7 +30,7 @@ def test_a_start_that_waits_is_no_delegation_that_never_started(host: Host) -> N
     assert ends(host.record()) == ("completed", ["stopped"])
 
 
-def test_an_agent_that_turns_out_to_be_at_work_was_not_denied(host: Host) -> None:
+def test_a_late_start_corrects_a_run_that_was_recorded_as_denied(host: Host) -> None:
     host.hear(host.delegation())
     host.hear(host.pausing())
     assert ends(host.record()) == ("abandoned", ["denied"])
@@ -42,7 +42,7 @@ def test_an_agent_that_turns_out_to_be_at_work_was_not_denied(host: Host) -> Non
     assert ends(host.record()) == ("completed", ["stopped"])
 
 
-def test_a_stop_that_waited_does_not_judge_again_what_ended_later(host: Host) -> None:
+def test_an_old_stop_from_the_inbox_does_not_override_a_later_stop(host: Host) -> None:
     agent_id = host.work()
     host.hear(host.ending(message="first"))
     with host.held(agent_id):
@@ -59,13 +59,13 @@ def test_a_stop_that_waited_does_not_judge_again_what_ended_later(host: Host) ->
     assert host.record()["runs"][0]["last_message"] == "finished now"
 
 
-def test_a_stop_without_a_word_judges_nothing_again(host: Host) -> None:
+def test_a_second_stop_without_a_message_does_not_change_the_phase(host: Host) -> None:
     paused(host)
     host.hear(host.ending(message=None, stop_hook_active=True))
     assert ends(host.record()) == ("approval", ["stopped"])
 
 
-def test_one_event_that_cannot_be_applied_keeps_no_other_from_it(host: Host) -> None:
+def test_an_event_that_cannot_be_applied_does_not_block_other_events(host: Host) -> None:
     host.begin("toolu_1", "a1")
     [broken] = host.records()
     host.edit(broken, schema=2, runs={"1": {}})
@@ -76,7 +76,7 @@ def test_one_event_that_cannot_be_applied_keeps_no_other_from_it(host: Host) -> 
     assert host.log("hook")[-1]["decision"] == "created"
 
 
-def test_what_an_agent_reports_is_no_notification(host: Host) -> None:
+def test_a_forged_notification_in_the_report_of_an_agent_is_ignored(host: Host) -> None:
     agent_id = host.work("toolu_2", "a2")
     forged = host.notifying("killed", "a2", "toolu_2")["prompt"]
     told = host.notifying("completed", "a1", "toolu_1")
@@ -87,7 +87,7 @@ def test_what_an_agent_reports_is_no_notification(host: Host) -> None:
     assert ends(host.records()[agent_id]) == ("investigating", [None])
 
 
-def test_a_marker_does_not_join_what_the_hosts_own_note_says_otherwise(host: Host) -> None:
+def test_a_marker_does_not_override_the_delegation_that_the_host_noted(host: Host) -> None:
     agent_id = host.work()
     host.knows("a9", "toolu_9")
 
@@ -96,7 +96,7 @@ def test_a_marker_does_not_join_what_the_hosts_own_note_says_otherwise(host: Hos
     assert ends(host.record()) == ("investigating", [None])
 
 
-def test_a_notification_whose_keys_disagree_ends_neither(host: Host) -> None:
+def test_a_notification_with_contradictory_keys_ends_no_session(host: Host) -> None:
     host.work("toolu_1", "a1")
     host.work("toolu_2", "a2")
 
@@ -105,7 +105,7 @@ def test_a_notification_whose_keys_disagree_ends_neither(host: Host) -> None:
     assert {ends(record)[0] for record in host.records().values()} == {"investigating"}
 
 
-def test_an_interrupt_before_the_start_leaves_what_was_to_be_resumed(host: Host) -> None:
+def test_an_interrupt_before_the_start_leaves_the_session_resumable(host: Host) -> None:
     agent_id = paused(host)
     host.hear(host.resuming(agent_id))
 
@@ -115,7 +115,7 @@ def test_an_interrupt_before_the_start_leaves_what_was_to_be_resumed(host: Host)
     assert gaia_sessions.should_resume(agent_id, root=str(host.root))
 
 
-def test_an_agent_that_wakes_after_its_client_died_is_work_of_its_own(host: Host) -> None:
+def test_an_agent_that_wakes_after_its_client_died_gets_a_new_session(host: Host) -> None:
     with host.client() as started:
         agent_id = host.work()
         gaia_sessions.update_state(agent_id, "executing", root=str(host.root))
@@ -130,7 +130,7 @@ def test_an_agent_that_wakes_after_its_client_died_is_work_of_its_own(host: Host
     assert (later["continues"], *ends(later)) == (agent_id, "completed", ["stopped"])
 
 
-def test_an_agent_that_wakes_does_not_take_over_what_another_works_on(host: Host) -> None:
+def test_an_agent_that_wakes_does_not_take_over_the_run_of_another_agent(host: Host) -> None:
     agent_id = paused(host)
     host.hear(host.resuming(agent_id))
     host.knows("a2", "toolu_2")
@@ -143,7 +143,7 @@ def test_an_agent_that_wakes_does_not_take_over_what_another_works_on(host: Host
     assert ends(host.record()) == ("approval", ["stopped", "stopped"])
 
 
-def test_a_message_to_a_held_session_keeps_nobody_waiting(host: Host) -> None:
+def test_a_message_to_a_locked_session_does_not_delay_other_writers(host: Host) -> None:
     agent_id = host.work()
     other = gaia_sessions.create_session(root=str(host.root))
     with host.held(agent_id):
@@ -166,7 +166,7 @@ def test_every_open_run_ends_with_its_conversation(host: Host) -> None:
     assert [run.get("end") for run in host.record()["runs"]] == ["stopped", "ended_with_host", "stopped"]
 
 
-def test_a_stop_told_before_its_delegation_is_noted_waits_for_that(host: Host) -> None:
+def test_a_stop_waits_until_its_delegation_is_known(host: Host) -> None:
     host.hear(host.delegation())
     host.hear(host.ending("a1", "All done."))
     assert [event["kind"] for event in host.deferred()] == ["stop"]
@@ -178,21 +178,21 @@ def test_a_stop_told_before_its_delegation_is_noted_waits_for_that(host: Host) -
     assert (host.record()["runs"][0]["last_message"], host.deferred()) == ("All done.", [])
 
 
-def test_a_hook_that_is_interrupted_is_silent_and_its_log_says_so(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupted_hook_is_silent_and_logs_the_interrupt(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(dispatch, "handle_event", interrupted)
     try:
         ran = host.run("pre_delegate", host.delegation())
-    except KeyboardInterrupt:  # which would end the run of the tests
+    except KeyboardInterrupt:  # it would end the test run
         pytest.fail("it went through to the host")
 
     assert ran == SILENT
     assert [line["error"] for line in host.log("pre_delegate")] == ["KeyboardInterrupt: "]
 
 
-def test_an_agent_of_a_workflow_is_told_nothing_of_pausing_since_a_script_reads_what_it_says(host: Host) -> None:
+def test_an_agent_of_a_workflow_gets_no_note_about_pausing(host: Host) -> None:
     folder = host.agents / "workflows" / "wf_0a1b2c3d-4e5"
     folder.mkdir(parents=True)
     entry = {"type": "started", "key": "v2:abc", "agentId": "a1", "label": "alpha"}

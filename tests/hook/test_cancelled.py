@@ -1,4 +1,4 @@
-"""Cancelled sub-agents of a host: whatever they report, their sessions end as abandoned, with all below them."""
+"""Cancelled sub-agents of a host: their sessions and all sessions below end as abandoned."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ ENDS: dict[str, tuple[Callable[[Host], dict[str, Any]], str]] = {
 
 @table(("payload", "end"), ENDS.values())
 @own_host
-def test_l17_whatever_end_its_run_has_a_cancelled_session_is_abandoned(
+def test_l17_a_cancelled_session_is_abandoned_however_its_run_ends(
     host: Host, payload: Callable[[Host], dict[str, Any]], end: str
 ) -> None:
     agent_id = host.work()
@@ -54,7 +54,7 @@ def test_l17_whatever_end_its_run_has_a_cancelled_session_is_abandoned(
     assert entries[-1]["phase"] == "abandoned"
 
 
-def test_what_is_below_a_cancelled_session_is_abandoned_too(host: Host) -> None:
+def test_a_session_below_a_cancelled_session_is_abandoned_too(host: Host) -> None:
     parent_id = host.work()
     child_id = host.work("toolu_2", "a2", agent_id="a1", agent_type="Explore")
     cancel(host, parent_id)
@@ -68,7 +68,7 @@ def test_what_is_below_a_cancelled_session_is_abandoned_too(host: Host) -> None:
     assert host.records()[parent_id]["phase"] == "abandoned"
 
 
-def test_l21_a_stop_that_comes_after_the_end_changes_nothing_of_the_outcome(host: Host) -> None:
+def test_l21_a_stop_after_the_end_does_not_change_the_outcome(host: Host) -> None:
     agent_id = host.work()
     cancel(host, agent_id)
     host.hear(host.ending(message="First."))
@@ -79,7 +79,7 @@ def test_l21_a_stop_that_comes_after_the_end_changes_nothing_of_the_outcome(host
     assert {key: again[key] for key in keys} == {key: ended[key] for key in keys}
 
 
-def test_e7_its_resume_line_begins_new_work_without_a_briefing(host: Host) -> None:
+def test_e7_the_resume_line_of_a_cancelled_session_begins_new_work_without_a_briefing(host: Host) -> None:
     agent_id = paused(host)
     cancel(host, agent_id)
 
@@ -91,7 +91,7 @@ def test_e7_its_resume_line_begins_new_work_without_a_briefing(host: Host) -> No
     assert len(host.records()[agent_id]["runs"]) == 1
 
 
-def test_e7_it_is_offered_to_nobody(host: Host) -> None:
+def test_e7_a_cancelled_session_is_offered_to_nobody(host: Host) -> None:
     agent_id = paused(host)
     other = host.event_payload("SessionStart", source="startup", session_id="another")
     assert agent_id in host.hear(other)["additionalContext"]
@@ -102,7 +102,7 @@ def test_e7_it_is_offered_to_nobody(host: Host) -> None:
     assert at.read(gaia_sessions.Sessions(str(host.root)), resuming.resumptions) == ([], {})
 
 
-def test_work_of_an_app_is_offered_to_nobody(host: Host) -> None:
+def test_a_session_of_an_app_is_offered_to_nobody(host: Host) -> None:
     agent_id = paused(host)
     other = host.event_payload("SessionStart", source="startup", session_id="another")
     assert agent_id in host.hear(other)["additionalContext"]
@@ -111,7 +111,7 @@ def test_work_of_an_app_is_offered_to_nobody(host: Host) -> None:
     assert at.read(gaia_sessions.Sessions(str(host.root)), resuming.resumptions) == ([], {})
 
 
-def test_the_direct_stop_answers_with_the_outcome_that_stands(host: Host) -> None:
+def test_a_direct_stop_of_a_cancelled_session_answers_abandoned(host: Host) -> None:
     agent_id = gaia_sessions.create_session(root=str(host.root))
     cancel(host, agent_id)
     answer = host.ask("subagent_stop", {"agent_id": agent_id, "outcome": "completed", "summary": "half of it"})
@@ -119,7 +119,7 @@ def test_the_direct_stop_answers_with_the_outcome_that_stands(host: Host) -> Non
     assert (host.record()["phase"], host.record()["summary"]) == ("abandoned", "half of it")
 
 
-def test_an_agent_that_is_woken_for_a_cancelled_session_stays_in_it_and_ends_as_abandoned(host: Host) -> None:
+def test_an_agent_woken_in_a_cancelled_session_stays_in_it_and_ends_abandoned(host: Host) -> None:
     agent_id = paused(host)
     cancel(host, agent_id)
     host.hear(host.starting("a1"))

@@ -1,4 +1,4 @@
-"""Captured lives of real sub-agents whose sessions are cancelled on the way: abandoned, their runs with their ends."""
+"""Captured lives whose sessions are cancelled midway: the sessions are abandoned, and the runs keep their ends."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ if TYPE_CHECKING:
 __all__ = ["lives"]  # a fixture
 
 RESUMED = ("resume", "message", "restart", "fork", "compact")
-"""In the names of captures in which work goes on that had rested: cancelled work does not."""
+"""Words in the names of captures in which work resumes; cancelled work does not resume."""
 
 UNREPORTED = ("late-hooks", "pre-missing-command")
-"""Captures in which a session begins with the report of its end, and so is final before anybody can cancel it."""
+"""Captures in which a session begins with its end, so it is final before a cancellation."""
 
 CHOSEN = [capture for capture in CAPTURES if not any(word in capture.stem for word in (*RESUMED, *UNREPORTED))]
 
 
 class CancelledLife(Life):
-    """A life in which somebody cancels each session without a parent as soon as it is there."""
+    """A life in which each session without a parent is cancelled as soon as it exists."""
 
     def tell(self, payload: dict[str, Any]) -> None:
         super().tell(payload)
@@ -34,7 +34,7 @@ class CancelledLife(Life):
 
 
 def runs_of(life: Life) -> list[list[str]]:
-    """What the records say of the ends of runs, and of no more."""
+    """The ends of the runs of each record."""
     return sorted([[run.get("end", "") for run in record["runs"]] for record in life.records()])
 
 

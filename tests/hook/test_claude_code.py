@@ -1,4 +1,4 @@
-"""Claude Code's payloads as normal events: every key known, everything else left out."""
+"""How payloads of Claude Code become events: known keys are taken, all others are left out."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NO_HOST = {"CLAUDE_PID": "0"}
 
 
 def only(payload: Any, config: Config = DEFAULTS) -> Any:
-    """The one event that ``payload`` is."""
+    """The only event of ``payload``."""
     [event] = read(payload, config)
     return event
 
@@ -47,7 +47,7 @@ def test_a_delegation_is_an_event_without_its_prompt(host: Host) -> None:
     }
 
 
-def test_a_delegation_by_a_sub_agent_into_the_background_says_so(host: Host) -> None:
+def test_a_delegation_event_names_the_delegating_agent_and_the_background_option(host: Host) -> None:
     asked = {"description": "Count", "prompt": "x", "run_in_background": False}
 
     event = only(host.delegation(tool_input=asked, agent_id="a0"))
@@ -57,19 +57,19 @@ def test_a_delegation_by_a_sub_agent_into_the_background_says_so(host: Host) -> 
 
 @table("value", ["yes", 1, None, []])
 @own_host
-def test_a_background_that_is_neither_true_nor_false_is_not_known(host: Host, value: object) -> None:
+def test_a_background_option_that_is_not_a_boolean_is_left_out(host: Host, value: object) -> None:
     event = only(host.delegation(tool_input={"run_in_background": value}))
 
     assert "background" not in event
 
 
 def stop_of(host: Host, **more: object) -> dict[str, object]:
-    """The event of a stop of ``a1``, and what is known of it."""
+    """The event of a stop of ``a1``, with these keys."""
     known = {"host": "claude-code", "host_session_id": host.SESSION, "host_agent_id": "a1", "agent_name": "Explore"}
     return {"kind": "stop", "at": AT, **known, "after_block": False, **more}
 
 
-def test_a_stop_is_an_event_with_the_delegation_that_the_host_noted(host: Host) -> None:
+def test_a_stop_event_names_the_delegation_that_the_host_noted(host: Host) -> None:
     host.knows("a1", "toolu_7")
 
     event = only(host.ending(message="So far.\n[gaia-sessions: approval agent-5] why"))
@@ -85,7 +85,7 @@ def test_a_stop_is_an_event_with_the_delegation_that_the_host_noted(host: Host) 
     )
 
 
-def test_a_stop_that_tells_nothing_more_is_an_event_all_the_same(host: Host) -> None:
+def test_a_stop_without_details_is_still_an_event(host: Host) -> None:
     payload = host.ending(message=None, transcript_path=None, agent_transcript_path=7, stop_hook_active="true")
 
     event = only(payload)
@@ -95,14 +95,14 @@ def test_a_stop_that_tells_nothing_more_is_an_event_all_the_same(host: Host) -> 
 
 @table("message", [7, ["Done."], {"text": "Done."}, True])
 @own_host
-def test_a_last_message_that_is_no_text_is_none(host: Host, message: Any) -> None:
+def test_a_last_message_that_is_not_text_is_left_out(host: Host, message: Any) -> None:
     event = only(host.ending(message=message))
 
     assert event["has_message"] is False
     assert "last_message" not in event
 
 
-def test_the_marker_is_read_even_where_messages_are_not_kept(host: Host) -> None:
+def test_the_marker_is_read_even_if_messages_are_not_stored(host: Host) -> None:
     config = Config({"keep_last_message": False})
 
     event = only(host.ending(message="[gaia-sessions: failed]"), config)
@@ -117,7 +117,7 @@ def test_the_marker_is_read_before_the_message_is_shortened(host: Host) -> None:
     assert (event["marker_phase"], len(event["last_message"])) == ("approval", 4_000)
 
 
-def test_a_note_of_the_host_that_is_torn_is_no_key(host: Host) -> None:
+def test_a_torn_meta_file_of_the_host_gives_no_delegation_id(host: Host) -> None:
     host.agents.mkdir(parents=True)
     (host.agents / "agent-a1.meta.json").write_bytes(b'{"toolUseId": "tool')
 
@@ -128,7 +128,7 @@ def test_a_note_of_the_host_that_is_torn_is_no_key(host: Host) -> None:
 
 @table("agent", ["../a1", "a/1", "a1.", "a 1", "ä1", "a1\n"])
 @own_host
-def test_an_agent_whose_id_cannot_be_the_name_of_a_file_has_no_note(host: Host, agent: str) -> None:
+def test_an_agent_id_that_is_no_file_name_gives_no_delegation_id(host: Host, agent: str) -> None:
     host.knows("a1", "toolu_1")
 
     event = only(host.ending(agent))
@@ -138,7 +138,7 @@ def test_an_agent_whose_id_cannot_be_the_name_of_a_file_has_no_note(host: Host, 
 
 @table("changes", [{}, {"agent_id": "a0"}, {"tool_input": {"run_in_background": True}}])
 @own_host
-def test_every_event_of_a_delegation_has_the_shape_in_which_events_wait(host: Host, changes: dict[str, Any]) -> None:
+def test_every_delegation_event_has_a_shape_that_the_inbox_accepts(host: Host, changes: dict[str, Any]) -> None:
     event = only(host.delegation(**changes))
 
     check_event(event, "")
@@ -146,7 +146,7 @@ def test_every_event_of_a_delegation_has_the_shape_in_which_events_wait(host: Ho
 
 @table("message", [None, "Done.", "[gaia-sessions: failed agent-1]"])
 @own_host
-def test_every_event_of_a_stop_has_the_shape_in_which_events_wait(host: Host, message: str | None) -> None:
+def test_every_stop_event_has_a_shape_that_the_inbox_accepts(host: Host, message: str | None) -> None:
     host.knows("a1", "toolu_1")
 
     check_event(only(host.ending(message=message)), "")

@@ -1,4 +1,4 @@
-"""The direct form of ``pre_delegate``: what the users' documents show, and nothing it was not asked for."""
+"""The direct form of ``pre_delegate``: checks, creation, and the examples of the users' documents."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def context_of(record: Any) -> dict[str, object]:
     }
 
 
-def test_the_documents_example_works_as_it_is_written(host: Host, waiting: str) -> None:
+def test_the_example_of_the_users_documents_works_as_written(host: Host, waiting: str) -> None:
     asked = '{"agent_name": "terraform-architect", "agent_id": "agent-123"}'
     line = f"echo '{asked}' | '{sys.executable}' '{SCRIPT}'"
 
@@ -64,7 +64,7 @@ def test_the_documents_example_works_as_it_is_written(host: Host, waiting: str) 
 
 @table(("command", "key"), [("approve", "approval"), ("deny", "denial")])
 @own_host
-def test_an_answer_is_part_of_the_context(host: Host, command: str, key: str) -> None:
+def test_the_resume_metadata_include_an_approval_or_a_denial(host: Host, command: str, key: str) -> None:
     waiting = paused(host)
     getattr(gaia_sessions.Sessions(str(host.root)), command)(waiting, "too dear")
 
@@ -107,7 +107,7 @@ def test_a_session_written_as_in_the_documents_is_resumable(host: Host) -> None:
 
 
 @table("asked", [{"agent_name": "x"}, {"agent_name": "x", "agent_id": None}, {}])
-def test_without_an_id_there_is_no_existing_session(host: Host, asked: dict[str, object]) -> None:
+def test_a_request_without_an_id_answers_no_existing_session(host: Host, asked: dict[str, object]) -> None:
     assert host.ask("pre_delegate", asked) == refused("pre_delegate", asked, "no_existing_session")
     assert not host.root.exists()
 
@@ -126,7 +126,7 @@ DETAILS = {
 
 @table(("detail", "changes"), DETAILS.items())
 @own_host
-def test_a_session_that_may_not_be_resumed_is_answered_with_the_reason_of_the_policy(
+def test_the_answer_gives_the_reason_why_a_session_cannot_be_resumed(
     host: Host, detail: str, changes: dict[str, Any]
 ) -> None:
     waiting = paused(host)
@@ -140,14 +140,14 @@ def test_a_session_that_may_not_be_resumed_is_answered_with_the_reason_of_the_po
     assert (host.root / waiting / "state.json").read_bytes() == before
 
 
-def test_the_limits_of_the_settings_hold_here_too(host: Host, waiting: str) -> None:
+def test_the_direct_form_uses_the_idle_and_error_limits_of_the_settings(host: Host, waiting: str) -> None:
     host.edit(waiting, last_updated=host.ago(minutes=31), error_count=3)
     settings = {"GAIA_SESSIONS_IDLE_MINUTES": "60", "GAIA_SESSIONS_MAX_ERRORS": "4"}
 
     assert host.ask("pre_delegate", {"agent_id": waiting}, settings)["reason"] == "session_resumable"
 
 
-def test_a_check_writes_nothing_but_its_line_in_the_log(host: Host, waiting: str) -> None:
+def test_a_check_changes_nothing_in_the_root(host: Host, waiting: str) -> None:
     before = host.tree(host.root)
 
     host.ask("pre_delegate", {"agent_id": waiting})
@@ -155,7 +155,7 @@ def test_a_check_writes_nothing_but_its_line_in_the_log(host: Host, waiting: str
     assert host.tree(host.root) == before
 
 
-def test_asked_to_create_it_creates_when_no_id_is_given(host: Host) -> None:
+def test_create_without_an_id_makes_a_session_with_a_generated_id(host: Host) -> None:
     asked = {"agent_name": "terraform-architect", "create": True, "metadata": {"ticket": "T-1"}}
 
     answer = host.ask("pre_delegate", asked)
@@ -167,7 +167,7 @@ def test_asked_to_create_it_creates_when_no_id_is_given(host: Host) -> None:
     assert host.timeless(record) == made
 
 
-def test_asked_to_create_it_takes_the_wanted_id_if_that_is_free(host: Host) -> None:
+def test_create_with_a_free_id_makes_a_session_with_that_id(host: Host) -> None:
     asked = {"agent_id": "agent-wanted", "create": True}
 
     answer = host.ask("pre_delegate", asked)
@@ -177,7 +177,7 @@ def test_asked_to_create_it_takes_the_wanted_id_if_that_is_free(host: Host) -> N
     assert host.record()["agent_name"] == "unknown"
 
 
-def test_asked_to_create_instead_of_a_final_session_it_makes_a_new_one(host: Host, waiting: str) -> None:
+def test_create_with_the_id_of_a_final_session_makes_a_new_session(host: Host, waiting: str) -> None:
     gaia_sessions.finalize_session(waiting, "failed", root=str(host.root))
     before = host.records()[waiting]
 
@@ -187,7 +187,7 @@ def test_asked_to_create_instead_of_a_final_session_it_makes_a_new_one(host: Hos
     assert host.records()[waiting] == before
 
 
-def test_asked_to_create_it_creates_nothing_when_there_is_something_to_resume(host: Host, waiting: str) -> None:
+def test_create_with_the_id_of_a_resumable_session_makes_no_session(host: Host, waiting: str) -> None:
     asked = {"agent_id": waiting, "create": True, "metadata": {"not": "kept"}}
 
     answer = host.ask("pre_delegate", asked)
@@ -214,18 +214,20 @@ WRONG = {
 
 
 @table(("error", "asked"), WRONG.items())
-def test_a_wrong_value_is_named_and_nothing_is_created(host: Host, error: str, asked: dict[str, object]) -> None:
+def test_a_request_with_a_wrong_value_is_refused_and_creates_nothing(
+    host: Host, error: str, asked: dict[str, object]
+) -> None:
     assert host.ask("pre_delegate", asked) == refused("pre_delegate", asked, "invalid_input", error=error)
     assert not host.root.exists()
 
 
-def test_the_name_of_the_hosts_event_in_a_text_does_not_make_it_a_hosts_call(host: Host) -> None:
+def test_a_text_hook_event_name_does_not_make_a_request_a_host_payload(host: Host) -> None:
     asked = {"agent_name": "hook_event_name"}
 
     assert host.ask("pre_delegate", asked)["original_context"] == asked
 
 
-def test_held_locks_do_not_keep_a_check_waiting(host: Host, waiting: str) -> None:
+def test_a_check_does_not_wait_for_a_held_lock(host: Host, waiting: str) -> None:
     with host.held(waiting):
         assert host.ask("pre_delegate", {"agent_id": waiting})["reason"] == "session_resumable"
 

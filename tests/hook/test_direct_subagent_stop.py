@@ -1,4 +1,4 @@
-"""The direct form of ``subagent_stop``: finalizes what it was told ended, by what it was told and nothing else."""
+"""The direct form of ``subagent_stop``: it finalizes a session by the stated outcome or exit code."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def session_in(host: Host, phase: str) -> str:
 
 @pytest.fixture
 def working(host: Host) -> str:
-    """A session whose work goes on."""
+    """A session in ``executing``."""
     return session_in(host, "executing")
 
 
@@ -58,7 +58,7 @@ ENDINGS = [
 @table("nested", [False, True])
 @table(("phase", "told", "outcome"), ENDINGS)
 @own_host
-def test_a_session_ends_as_it_was_told_also_in_approval_and_never_by_what_a_text_says(
+def test_a_stop_uses_the_stated_outcome_also_in_approval_and_ignores_texts(
     host: Host, phase: str, told: dict[str, object], outcome: str, *, nested: bool
 ) -> None:
     working = session_in(host, phase)
@@ -78,7 +78,7 @@ def test_a_session_ends_as_it_was_told_also_in_approval_and_never_by_what_a_text
     assert host.record()["phase"] == outcome
 
 
-def test_the_whole_record_of_an_end_with_a_summary_and_an_error(host: Host, working: str) -> None:
+def test_a_failed_stop_with_summary_and_error_writes_exactly_the_expected_record(host: Host, working: str) -> None:
     host.ask("subagent_stop", {"agent_id": working, "exit_code": 2, "summary": "Half of it", "error": "No access"})
 
     assert host.timeless(host.record()) == whole(
@@ -106,7 +106,7 @@ SAYS_NOTHING: list[dict[str, object]] = [
 @table("nested", [False, True])
 @table("told", SAYS_NOTHING)
 @own_host
-def test_a_stop_that_does_not_say_how_the_work_ended_leaves_a_session_in_approval_as_it_is(
+def test_a_stop_without_an_outcome_leaves_a_session_in_approval_unchanged(
     host: Host, told: dict[str, object], *, nested: bool
 ) -> None:
     pausing = session_in(host, "approval")
@@ -124,7 +124,7 @@ def test_a_stop_that_does_not_say_how_the_work_ended_leaves_a_session_in_approva
 
 @table("phase", ["initializing", "investigating", "planning", "executing", "validating"])
 @own_host
-def test_in_every_other_phase_a_stop_that_says_nothing_completes_the_session(host: Host, phase: str) -> None:
+def test_a_stop_without_an_outcome_completes_a_session_in_any_other_open_phase(host: Host, phase: str) -> None:
     agent_id = gaia_sessions.create_session(root=str(host.root))
     if phase != "initializing":
         gaia_sessions.update_state(agent_id, phase, root=str(host.root))
@@ -136,7 +136,7 @@ def test_in_every_other_phase_a_stop_that_says_nothing_completes_the_session(hos
 
 @table("told", [{"exit_code": 1}, {"outcome": "failed", "summary": "told later", "error": "again"}])
 @own_host
-def test_stopping_twice_is_a_success_that_changes_nothing(host: Host, told: dict[str, object]) -> None:
+def test_a_second_stop_succeeds_and_changes_nothing(host: Host, told: dict[str, object]) -> None:
     working = session_in(host, "executing")
     host.ask("subagent_stop", {"agent_id": working, "exit_code": 1, "summary": "first", "error": "first"})
     before = host.tree(host.root)
@@ -147,7 +147,7 @@ def test_stopping_twice_is_a_success_that_changes_nothing(host: Host, told: dict
     assert host.tree(host.root) == before
 
 
-def test_another_outcome_is_refused_and_changes_nothing(host: Host, working: str) -> None:
+def test_a_second_stop_with_another_outcome_is_refused_and_changes_nothing(host: Host, working: str) -> None:
     host.ask("subagent_stop", {"agent_id": working})
     before = host.tree(host.root)
 
@@ -155,18 +155,18 @@ def test_another_outcome_is_refused_and_changes_nothing(host: Host, working: str
 
     answer = host.ask("subagent_stop", asked)
 
-    error = "session 'agent-123' is completed and can no longer be changed"
+    error = "session 'agent-123' has ended (completed) and can no longer be changed"
     assert answer == refused("subagent_stop", asked, "error", error=error)
     assert host.tree(host.root) == before
 
 
 @table("asked", [{}, {"exit_code": 1}, {"agent_id": None}, {"task_info": {}}, {"task_id": "T001"}])
-def test_without_an_id_nothing_is_done_and_that_is_a_success(host: Host, asked: dict[str, object]) -> None:
+def test_a_stop_without_an_id_does_nothing_and_answers_no_agent_id(host: Host, asked: dict[str, object]) -> None:
     assert host.ask("subagent_stop", asked) == refused("subagent_stop", asked, "no_agent_id")
     assert not host.root.exists()
 
 
-def test_an_unknown_id_is_a_success_with_a_note(host: Host, working: str) -> None:
+def test_a_stop_with_an_unknown_id_changes_nothing_and_answers_not_found(host: Host, working: str) -> None:
     before = host.tree(host.root)
     asked = {"agent_id": "agent-404", "exit_code": 1}
 
@@ -189,7 +189,9 @@ WRONG: dict[str, dict[str, Any]] = {
 
 @pytest.mark.usefixtures("working")
 @table(("error", "asked"), WRONG.items())
-def test_a_wrong_value_is_named_and_nothing_changes(host: Host, error: str, asked: dict[str, object]) -> None:
+def test_a_stop_with_a_wrong_value_is_refused_and_changes_nothing(
+    host: Host, error: str, asked: dict[str, object]
+) -> None:
     before = host.tree(host.root)
 
     answer = host.ask("subagent_stop", asked)
@@ -199,7 +201,7 @@ def test_a_wrong_value_is_named_and_nothing_changes(host: Host, error: str, aske
     assert host.tree(host.root) == before
 
 
-def test_a_refusal_says_which_session_it_is_about_wherever_the_id_stood(host: Host, working: str) -> None:
+def test_a_refusal_names_the_session_whose_id_was_in_task_info(host: Host, working: str) -> None:
     asked = {"task_info": {"agent_id": working, "outcome": "done"}}
 
     answer = host.ask("subagent_stop", asked)
@@ -216,9 +218,7 @@ DAMAGES: list[Callable[[Path], object]] = [
 
 @table("damage", DAMAGES)
 @own_host
-def test_a_session_in_a_newer_schema_or_a_corrupt_one_is_kept_as_it_is(
-    host: Host, damage: Callable[[Path], object]
-) -> None:
+def test_a_stop_leaves_a_corrupt_or_newer_record_unchanged(host: Host, damage: Callable[[Path], object]) -> None:
     working = session_in(host, "executing")
     damage(host.root / working / "state.json")
     before = host.tree(host.root / working)

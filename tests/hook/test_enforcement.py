@@ -1,4 +1,4 @@
-"""The limits of sub-agents at the hook before each use of a tool, which is installed with ``--enforce``."""
+"""The limits of sub-agents in the hook before each tool call, with ``--enforce``."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ DOCUMENT = {
     "GAIA_SESSIONS_LIMITS_TOKENS": "64000",
     "GAIA_SESSIONS_LIMITS_SEARCHES": "10",
 }
-"""The numbers of the users' document on the life cycle of sub-agents."""
+"""The limits of the users' document on the life cycle of sub-agents."""
 
 
 REFUSAL = agent_limits.refusal
@@ -60,7 +60,7 @@ def use(host: Host, call: str, tool: str = "Bash", agent: str | None = "a1", **k
 
 
 def asked(host: Host, call: str, tool: str = "Bash", agent: str | None = "a1", **settings: str) -> str | None:
-    """The reason for which the use is denied, or what the agent is told besides; None for silence."""
+    """The reason why the tool call is denied, or the warning; None if the hook is silent."""
     told = host.hear(use(host, call, tool, agent), settings)
     if told is None:
         return None
@@ -72,7 +72,7 @@ def asked(host: Host, call: str, tool: str = "Bash", agent: str | None = "a1", *
 
 
 def wrote(host: Host, *rounds: tuple[str, int, bool], agent: str = "a1") -> None:
-    """The agent's transcript has these rounds: the call of each, the tokens of its message, whether it failed."""
+    """Writes a transcript with these rounds: call id, tokens, and whether the call failed."""
     lines: list[dict[str, Any]] = []
     for number, (call, tokens, failed) in enumerate(rounds):
         usage = {"input_tokens": tokens, "cache_read_input_tokens": 7, "output_tokens": 0}
@@ -89,7 +89,7 @@ def at() -> str:
     return f"{datetime.now(UTC) + timedelta(seconds=1):%Y-%m-%dT%H:%M:%S}.000Z"
 
 
-def test_a_round_that_is_written_while_the_hook_looks_counts(enforced: Host) -> None:
+def test_a_round_written_while_the_hook_reads_the_transcript_counts(enforced: Host) -> None:
     enforced.work()
     wrote(enforced, ("c0", 1, False))
     rounds = [("c0", 63_000, False), ("c1", 1_000, False)]
@@ -100,7 +100,7 @@ def test_a_round_that_is_written_while_the_hook_looks_counts(enforced: Host) -> 
     assert "(64,000 of 64,000 tokens)" in str(reason)
 
 
-def test_of_60_rounds_the_60th_is_refused_and_the_59th_is_not(enforced: Host) -> None:
+def test_the_60th_of_60_rounds_is_refused_and_the_59th_is_allowed(enforced: Host) -> None:
     enforced.work()
     wrote(enforced, *((f"c{number}", 1, False) for number in range(58)))
     assert asked(enforced, "next", **DOCUMENT) is None
@@ -110,7 +110,7 @@ def test_of_60_rounds_the_60th_is_refused_and_the_59th_is_not(enforced: Host) ->
     assert asked(enforced, "c58", **DOCUMENT) is None, "the round of the call itself has not ended"
 
 
-def test_after_clear_what_the_agent_did_before_counts_too(enforced: Host) -> None:
+def test_after_clear_rounds_from_before_it_still_count(enforced: Host) -> None:
     enforced.work()
     wrote(enforced, ("c0", 1, False), ("c1", 1, False))
     payload = {**use(enforced, "next"), "transcript_path": str(enforced.transcript.with_name("other.jsonl"))}
@@ -126,7 +126,7 @@ def test_after_clear_what_the_agent_did_before_counts_too(enforced: Host) -> Non
     assert enforced.hear(payload, four) is None, "a message that was taken along counts once"
 
 
-def test_of_64000_tokens_whoever_used_as_many_is_refused(enforced: Host) -> None:
+def test_an_agent_is_refused_at_64000_tokens_and_its_own_budget_overrides_the_setting(enforced: Host) -> None:
     agent_id = enforced.work()
     wrote(enforced, ("c1", 63_998, False), ("c2", 1, False))
     told = str(asked(enforced, "next", **DOCUMENT))
@@ -147,7 +147,7 @@ def test_of_64000_tokens_whoever_used_as_many_is_refused(enforced: Host) -> None
     [
         ([], {}, None, (None, False, "70,000 tokens", "70,000")),
         ([], {"GAIA_SESSIONS_LIMITS_TOKENS": "5000"}, None, (None, False, "70,000 tokens", "70,000")),
-        ([], {}, 1000, (None, False, "70,000 tokens", "70,000; nothing holds its agent to 1,000")),
+        ([], {}, 1000, (None, False, "70,000 tokens", "70,000; the limit of 1,000 is not enforced")),
         (["--enforce"], {}, None, (None, False, "70,000 tokens", "70,000")),
         (
             ["--enforce"],
@@ -163,7 +163,7 @@ def test_of_64000_tokens_whoever_used_as_many_is_refused(enforced: Host) -> None
         ),
     ],
 )
-def test_people_and_programs_are_told_the_budget_that_the_hooks_hold_and_no_other(
+def test_commands_show_only_the_budget_that_the_hooks_enforce(
     host: Host, words: list[str], settings: dict[str, str], own: int | None, shown: tuple[object, ...]
 ) -> None:
     host.words = words
@@ -182,7 +182,7 @@ def test_people_and_programs_are_told_the_budget_that_the_hooks_hold_and_no_othe
     assert line.get("max_tokens") == (own if words else None)
 
 
-def test_of_searches_ten_are_allowed_and_only_those_that_were_made_count(enforced: Host) -> None:
+def test_ten_searches_are_allowed_and_only_searches_that_were_made_count(enforced: Host) -> None:
     enforced.work()
     reason = "Search budget exceeded (11/10). Please synthesize findings from existing data instead of searching more."
     for number in range(10):
@@ -198,7 +198,7 @@ def test_of_searches_ten_are_allowed_and_only_those_that_were_made_count(enforce
     assert asked(enforced, "s15", "WebSearch", **{**DOCUMENT, "GAIA_SESSIONS_LIMITS_SEARCHES": "11"}) is None
 
 
-def test_a_run_that_lasts_for_too_long_is_told_to_end(enforced: Host) -> None:
+def test_a_run_beyond_its_time_limit_is_denied_its_tools(enforced: Host) -> None:
     agent_id = enforced.work()
     limit = {"GAIA_SESSIONS_LIMITS_SECONDS": "1m"}
     assert asked(enforced, "a", **limit) is None
@@ -208,16 +208,14 @@ def test_a_run_that_lasts_for_too_long_is_told_to_end(enforced: Host) -> None:
     assert reason.startswith("Sub-agent time limit reached (60 s).")
 
 
-def test_a_tool_that_is_blocked_or_not_allowed_is_denied_also_to_an_agent_of_which_nothing_is_known(
+def test_a_blocked_or_unlisted_tool_is_denied_even_to_an_unknown_agent(
     enforced: Host,
 ) -> None:
     (enforced.project / ".claude" / "gaia-sessions.toml").write_text('[limits.tools]\nExplore = ["Read"]\n')
-    reason = (
-        "Bash is not among the tools that the setting limits.tools gives Explore. Go on with what you may use: Read."
-    )
+    reason = "Bash is not among the tools that the setting limits.tools gives Explore. Use only these tools: Read."
     assert asked(enforced, "a") == reason
     assert asked(enforced, "a", "send_file_to_user") == (
-        "send_file_to_user is blocked for sub-agents. Go on with what you may use: Read."
+        "send_file_to_user is blocked for sub-agents. Use only these tools: Read."
     )
     assert asked(enforced, "a", "Read") is None
     assert asked(enforced, "a", agent=None) is None
@@ -226,14 +224,14 @@ def test_a_tool_that_is_blocked_or_not_allowed_is_denied_also_to_an_agent_of_whi
     assert asked(enforced, "a", GAIA_SESSIONS_IGNORE_AGENTS="explore") is None
 
 
-def test_below_a_session_with_a_list_of_tools_that_list_holds(enforced: Host) -> None:
+def test_the_tool_list_of_a_session_also_limits_the_agents_below_it(enforced: Host) -> None:
     store = gaia_sessions.Sessions(str(enforced.root))
     above = store.create(tools=["Read"])
     settings = {"GAIA_SESSION_ID": above}
     enforced.begin(settings=settings)
     enforced.hear(enforced.starting())
     assert asked(enforced, "a", "Read") is None
-    assert asked(enforced, "a") == (f"Bash is not among the tools of {above}. Go on with what you may use: Read.")
+    assert asked(enforced, "a") == (f"Bash is not among the tools of {above}. Use only these tools: Read.")
 
 
 def test_a_cancelled_agent_is_denied_every_tool_and_delegates_nothing(enforced: Host) -> None:
@@ -246,7 +244,7 @@ def test_a_cancelled_agent_is_denied_every_tool_and_delegates_nothing(enforced: 
     assert list(enforced.records()) == [agent_id]
 
 
-def test_where_the_guard_is_on_a_delegation_is_denied_and_creates_nothing(enforced: Host) -> None:
+def test_the_guard_denies_a_delegation_and_no_session_is_created(enforced: Host) -> None:
     payload = enforced.delegation(tool_input={"prompt": "Explain the code", "description": "d"})
     told = enforced.hear(payload, {"GAIA_SESSIONS_GUARD_MODE": "block"})
     assert told["permissionDecision"] == "deny"
@@ -256,22 +254,22 @@ def test_where_the_guard_is_on_a_delegation_is_denied_and_creates_nothing(enforc
     assert len(enforced.records()) == 1
 
 
-def test_where_the_guard_is_on_a_prompt_that_is_not_looked_through_is_denied(enforced: Host) -> None:
+def test_the_guard_denies_a_prompt_that_is_too_long_to_check(enforced: Host) -> None:
     prompt = "find x" + "\nfind it" * (MOST_CHARACTERS // 8)
     payload = enforced.delegation(tool_input={"prompt": prompt, "description": "d"})
     told = enforced.hear(payload, {"GAIA_SESSIONS_GUARD_MODE": "block"})
     assert told["permissionDecision"] == "deny"
-    assert f"a task may have {MOST_CHARACTERS} characters" in told["permissionDecisionReason"]
+    assert f"at most {MOST_CHARACTERS} can be checked" in told["permissionDecisionReason"]
     assert enforced.records() == {}
 
 
-def test_without_the_option_nothing_is_ever_denied(host: Host) -> None:
+def test_a_hook_without_enforce_denies_nothing(host: Host) -> None:
     agent_id = host.work()
     gaia_sessions.Sessions(str(host.root)).cancel(agent_id)
     assert asked(host, "a", GAIA_SESSIONS_LIMITS_BLOCKED_TOOLS="Bash", **DOCUMENT) is None
 
 
-def test_a_session_that_is_locked_allows_the_search(enforced: Host) -> None:
+def test_a_search_is_allowed_while_its_session_is_locked(enforced: Host) -> None:
     agent_id = enforced.work()
     one = {"GAIA_SESSIONS_LIMITS_SEARCHES": "1"}
     assert asked(enforced, "a", "WebSearch", **one) is None
@@ -282,13 +280,13 @@ def test_a_session_that_is_locked_allows_the_search(enforced: Host) -> None:
 
 
 def unsure(reason: str | None) -> bool:
-    """Whether a use was denied since nobody can say what the agent may do."""
+    """Whether the tool call was denied because the limits are unknown."""
     text = reason or ""
-    return text.startswith("Nobody can say what this agent may do: ") and text.endswith(agent_limits.USE_NO_MORE_TOOLS)
+    return text.startswith("The limits of this agent are unknown: ") and text.endswith(agent_limits.USE_NO_MORE_TOOLS)
 
 
 def refused_by_the_system(folder: Path) -> Callable[[pytest.MonkeyPatch], None]:
-    """The system refuses to open this folder, as it does to all but root."""
+    """The system refuses to open this folder."""
     below = Directory.below
 
     def refusing(directory: Directory, *names: str) -> Directory:
@@ -329,7 +327,7 @@ DAMAGES: dict[str, Callable[[Path], object]] = {
 
 @table("name", [*DAMAGES])
 @own_host
-def test_an_agent_whose_record_cannot_be_read_may_use_nothing(host: Host, name: str) -> None:
+def test_an_agent_with_an_unreadable_record_is_denied_every_tool(host: Host, name: str) -> None:
     host.words = ["--enforce"]
     agent_id = host.work()
     assert asked(host, "a", "Read") is None
@@ -346,7 +344,7 @@ def test_an_agent_whose_record_cannot_be_read_may_use_nothing(host: Host, name: 
 @table("name", [*DAMAGES])
 @table("whose", ["parent", "root"])
 @own_host
-def test_nor_may_one_below_a_session_that_cannot_be_read(host: Host, whose: str, name: str) -> None:
+def test_an_agent_below_an_unreadable_session_is_denied_every_tool(host: Host, whose: str, name: str) -> None:
     host.words = ["--enforce"]
     store = gaia_sessions.Sessions(str(host.root))
     root = store.create(agent_id="root", tools=["Read"])
@@ -358,7 +356,7 @@ def test_nor_may_one_below_a_session_that_cannot_be_read(host: Host, whose: str,
     assert unsure(asked(host, "b", "Read"))
 
 
-def test_a_list_in_a_record_of_a_later_version_holds_if_that_has_all_that_ours_have(enforced: Host) -> None:
+def test_the_tool_list_in_a_complete_record_of_a_later_schema_holds(enforced: Host) -> None:
     above = gaia_sessions.Sessions(str(enforced.root)).create(tools=["Read"])
     enforced.begin(settings={"GAIA_SESSION_ID": above})
     enforced.hear(enforced.starting())
@@ -367,7 +365,7 @@ def test_a_list_in_a_record_of_a_later_version_holds_if_that_has_all_that_ours_h
     assert f"Bash is not among the tools of {above}." in str(asked(enforced, "b"))
 
 
-def test_nor_may_one_below_more_sessions_than_a_hook_has_time_to_read(enforced: Host) -> None:
+def test_an_agent_below_too_many_sessions_to_read_is_denied_every_tool(enforced: Host) -> None:
     agent_id = enforced.work()
     record = enforced.record()
     above = [agent_id, *(f"above-{number}" for number in range(MOST_ABOVE + 1))]
@@ -378,7 +376,9 @@ def test_nor_may_one_below_more_sessions_than_a_hook_has_time_to_read(enforced: 
     assert unsure(asked(enforced, "a"))
 
 
-def test_what_the_system_refuses_to_open_may_have_a_list_in_it(enforced: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_agent_is_denied_if_the_system_refuses_to_open_its_session(
+    enforced: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
     agent_id = enforced.work()
     with monkeypatch.context() as patched:
         refused_by_the_system(enforced.root / agent_id)(patched)
@@ -386,7 +386,7 @@ def test_what_the_system_refuses_to_open_may_have_a_list_in_it(enforced: Host, m
     assert asked(enforced, "a") is None
 
 
-def test_of_a_session_that_is_gone_and_where_no_session_can_be_looked_for_the_settings_hold(enforced: Host) -> None:
+def test_the_tool_settings_hold_without_the_parent_session_and_without_a_root(enforced: Host) -> None:
     (enforced.project / ".claude" / "gaia-sessions.toml").write_text('[limits.tools]\nExplore = ["Read"]\n')
     store = gaia_sessions.Sessions(str(enforced.root))
     enforced.begin(settings={"GAIA_SESSION_ID": store.create(agent_id="parent", tools=["Grep"])})
@@ -412,7 +412,7 @@ NO_NAMES: list[object] = [
 
 @table("name", NO_NAMES)
 @own_host
-def test_a_name_that_no_tool_can_have_is_denied_to_every_sub_agent_as_tool_check_says(host: Host, name: object) -> None:
+def test_an_invalid_tool_name_is_denied_to_every_sub_agent_with_check_tools_reason(host: Host, name: object) -> None:
     host.words = ["--enforce"]
     store = gaia_sessions.Sessions(str(host.root))
     above = store.create(tools=["Read"])
@@ -429,7 +429,7 @@ def test_a_name_that_no_tool_can_have_is_denied_to_every_sub_agent_as_tool_check
 
     seen = name if isinstance(name, str) and (name.isprintable() or name in ("Bash\n", "\u202eBash")) else ""
     refusal = f"{store.check_tool(above, seen)['reason']}. "
-    limited, free = f"{refusal}Go on with what you may use: Read.", f"{refusal}Go on without it."
+    limited, free = f"{refusal}Use only these tools: Read.", f"{refusal}Work without it."
     assert [answer(agent) for agent in ("limited", "free", "unknown")] == [limited, free, free]
     settings.write_text("[limits]\nblocked_tools = ['Bash']\n", encoding="utf-8")
     assert [answer(agent) for agent in ("limited", "free", "unknown")] == [limited, free, free]
@@ -439,7 +439,7 @@ def test_a_name_that_no_tool_can_have_is_denied_to_every_sub_agent_as_tool_check
 
 
 @table("agent", [3, True, ["a1"], {"a": 1}, "a" * 513])
-def test_an_agent_whose_id_cannot_be_read_has_the_limits_of_its_type(enforced: Host, agent: object) -> None:
+def test_an_agent_with_an_invalid_id_has_the_limits_of_its_type(enforced: Host, agent: object) -> None:
     (enforced.project / ".claude" / "gaia-sessions.toml").write_text('[limits.tools]\nExplore = ["Read"]\n')
     told = enforced.hear({**use(enforced, "a"), "agent_id": agent})
     assert "gives Explore" in told["permissionDecisionReason"]
@@ -453,13 +453,13 @@ def test_an_agent_whose_id_cannot_be_read_has_the_limits_of_its_type(enforced: H
     ("text", "told"),
     [
         ('[limits.tools]\nExplore = 5\nPlan = ["Bash"]\n', "gives Explore. Use no more tools."),
-        ('[limits.tools]\nExplore = ["Read"]\nPlan = 5\n', "gives Explore. Go on with what you may use: Read."),
-        ('limits.rounds = -1\nlimits.blocked_tools = ["Bash"]\n', "Bash is blocked for sub-agents. Go on"),
-        ("[limits", "Grep is blocked for sub-agents. Go on"),
-        ("[[limits]]\nblocked_tools = ['Bash']", "Grep is blocked for sub-agents. Go on"),
+        ('[limits.tools]\nExplore = ["Read"]\nPlan = 5\n', "gives Explore. Use only these tools: Read."),
+        ('limits.rounds = -1\nlimits.blocked_tools = ["Bash"]\n', "Bash is blocked for sub-agents. Work without it."),
+        ("[limits", "Grep is blocked for sub-agents. Work without it."),
+        ("[[limits]]\nblocked_tools = ['Bash']", "Grep is blocked for sub-agents. Work without it."),
     ],
 )
-def test_a_setting_that_means_nothing_lifts_no_other_limit(enforced: Host, text: str, told: str) -> None:
+def test_an_invalid_setting_lifts_no_other_limit(enforced: Host, text: str, told: str) -> None:
     (enforced.project / ".claude" / "gaia-sessions.toml").write_text(text, encoding="utf-8")
     variable = {"GAIA_SESSIONS_LIMITS_BLOCKED_TOOLS": "Grep"} if told.startswith("Grep") else {}
     tool = "Grep" if variable else "Bash"
@@ -478,9 +478,7 @@ TRANSCRIPTS: dict[str, tuple[Callable[[Path], object], bool]] = {
 
 @table("name", [*TRANSCRIPTS])
 @own_host
-def test_what_is_counted_by_a_transcript_is_denied_while_that_is_there_and_cannot_be_read(
-    host: Host, name: str
-) -> None:
+def test_an_unreadable_transcript_denies_tools_under_a_round_or_token_limit(host: Host, name: str) -> None:
     host.words = ["--enforce"]
     change, is_allowed = TRANSCRIPTS[name]
     host.work()
@@ -497,7 +495,7 @@ def test_what_is_counted_by_a_transcript_is_denied_while_that_is_there_and_canno
     [(errno.ENOSPC, True), (errno.EDQUOT, True), (errno.EACCES, False), (errno.EROFS, False), (errno.EIO, False)],
 )
 @own_host
-def test_a_search_that_cannot_be_counted_is_denied_unless_that_passes_by_itself(
+def test_a_search_that_cannot_be_counted_is_denied_unless_the_disk_is_full(
     host: Host,
     number: int,
     is_allowed: bool,  # noqa: FBT001
@@ -516,7 +514,7 @@ def test_a_search_that_cannot_be_counted_is_denied_unless_that_passes_by_itself(
         assert str(asked(host, "b", **DOCUMENT)).startswith("told: "), "who is only warned may go on"
 
 
-def test_a_record_without_room_counts_no_search(enforced: Host) -> None:
+def test_a_search_is_denied_if_its_record_has_no_room_for_it(enforced: Host) -> None:
     agent_id = enforced.work()
     enforced.edit(agent_id, metadata={"filled": "x" * ((1 << 20) - 3_000)})
     assert unsure(asked(enforced, "a", "WebSearch", GAIA_SESSIONS_LIMITS_SEARCHES="1"))
@@ -524,7 +522,7 @@ def test_a_record_without_room_counts_no_search(enforced: Host) -> None:
 
 
 @table("value", ['"\\u0000"', '"\\ud800"', "[" * 100 + "]" * 100, "1e999", '{"a":1,"a":2}', f'"{"x" * (9 << 20)}"'])
-def test_nothing_that_an_agent_gives_to_a_tool_lifts_its_limits(enforced: Host, value: str) -> None:
+def test_no_tool_input_lifts_the_limits_of_an_agent(enforced: Host, value: str) -> None:
     data = json.dumps(use(enforced, "a"), separators=(",", ":")).encode()
     told = data.replace(b'{"command":"ls"}', f'{{"command":{value}}}'.encode())
     assert told != data
@@ -534,12 +532,12 @@ def test_nothing_that_an_agent_gives_to_a_tool_lifts_its_limits(enforced: Host, 
 
 
 def unreadable(payload: dict[str, Any], **keys: str) -> bytes:
-    """``payload`` with what no JSON of ours may have at the end of these texts of its tool's input."""
+    """``payload`` with a NUL character at the end of these texts of its tool input."""
     told = {**payload, "tool_input": {**payload["tool_input"], **{key: f"{text} \0" for key, text in keys.items()}}}
     return json.dumps(told, separators=(",", ":")).encode()
 
 
-def test_an_agent_that_gives_its_tools_what_cannot_be_read_has_the_limits_of_those_above_it(enforced: Host) -> None:
+def test_an_agent_with_an_unreadable_tool_input_has_the_tools_of_its_parent(enforced: Host) -> None:
     above = gaia_sessions.Sessions(str(enforced.root)).create(tools=["Read"])
     enforced.begin(settings={"GAIA_SESSION_ID": above})
     ran = enforced.run("every_event", unreadable(use(enforced, "a"), command="ls"))
@@ -547,7 +545,7 @@ def test_an_agent_that_gives_its_tools_what_cannot_be_read_has_the_limits_of_tho
 
 
 @table("agent", [None, "a1"])
-def test_where_the_guard_is_on_a_task_that_cannot_be_read_is_denied(enforced: Host, agent: str | None) -> None:
+def test_the_guard_denies_a_task_that_cannot_be_read(enforced: Host, agent: str | None) -> None:
     payload = {key: value for key, value in enforced.delegation().items() if key not in ("tool_input", "tool_use_id")}
     payload |= {} if agent is None else {"agent_id": agent, "agent_type": "Explore"}
     payload |= {"tool_input": enforced.delegation()["tool_input"], "tool_use_id": "t"}
@@ -560,7 +558,7 @@ def test_where_the_guard_is_on_a_task_that_cannot_be_read_is_denied(enforced: Ho
     assert enforced.run("every_event", other, {"GAIA_SESSIONS_GUARD_MODE": "block"}).out == b""
 
 
-def test_an_agent_that_delegates_to_one_that_is_left_out_has_its_own_limits(enforced: Host) -> None:
+def test_an_agent_that_delegates_to_an_ignored_agent_keeps_its_own_limits(enforced: Host) -> None:
     agent_id = enforced.work()
     payload = {**enforced.delegation("toolu_2"), "agent_id": "a1", "agent_type": "Explore"}
     payload["tool_input"] = {**payload["tool_input"], "subagent_type": "other"}
@@ -570,7 +568,7 @@ def test_an_agent_that_delegates_to_one_that_is_left_out_has_its_own_limits(enfo
     assert enforced.hear(payload, settings)["permissionDecision"] == "deny"
 
 
-def test_work_that_the_agent_calls_ended_is_limited_while_it_uses_tools(enforced: Host) -> None:
+def test_the_token_limit_holds_for_tools_used_after_the_session_completed(enforced: Host) -> None:
     agent_id = enforced.work()
     wrote(enforced, ("c0", 64_000, False))
     gaia_sessions.Sessions(str(enforced.root)).update(agent_id, "completed")
@@ -579,7 +577,7 @@ def test_work_that_the_agent_calls_ended_is_limited_while_it_uses_tools(enforced
     assert "token limit reached" in str(asked(enforced, "next", **DOCUMENT))
 
 
-def test_the_type_of_an_agent_is_the_one_that_its_host_says(enforced: Host) -> None:
+def test_the_limits_follow_the_agent_type_that_the_host_reports(enforced: Host) -> None:
     enforced.work()
     settings = '[limits.tools]\nExplore = ["Read"]\nPlan = ["Bash"]\n'
     (enforced.project / ".claude" / "gaia-sessions.toml").write_text(settings, encoding="utf-8")
@@ -588,7 +586,7 @@ def test_the_type_of_an_agent_is_the_one_that_its_host_says(enforced: Host) -> N
     assert "gives Plan" in told["permissionDecisionReason"]
 
 
-def test_an_agent_that_goes_on_in_a_new_session_has_the_tools_of_the_one_before(enforced: Host) -> None:
+def test_a_session_that_continues_another_has_the_tools_of_the_earlier_session(enforced: Host) -> None:
     sessions = gaia_sessions.Sessions(str(enforced.root))
     top = sessions.create(tools=["Read", "Grep"])
     earlier = sessions.create(parent_id=top)
@@ -603,9 +601,7 @@ def test_an_agent_that_goes_on_in_a_new_session_has_the_tools_of_the_one_before(
 
 @table("name", [*DAMAGES])
 @own_host
-def test_an_agent_that_goes_on_where_nobody_can_say_what_limited_it_is_recorded_and_has_no_tools(
-    host: Host, name: str
-) -> None:
+def test_a_session_that_continues_one_with_unreadable_limits_gets_no_tools(host: Host, name: str) -> None:
     host.words = ["--enforce"]
     store = gaia_sessions.Sessions(str(host.root))
     store.create(agent_id="root", tools=["Read"])
@@ -635,13 +631,13 @@ def test_an_agent_that_goes_on_where_nobody_can_say_what_limited_it_is_recorded_
     assert "Read is not among the tools of " in str(asked(host, "b", "Read"))
 
 
-def test_the_line_by_which_work_is_resumed_is_no_part_of_the_task(enforced: Host) -> None:
+def test_the_guard_ignores_the_resume_line_of_a_prompt(enforced: Host) -> None:
     payload = enforced.delegation("toolu_2")
     payload["tool_input"]["prompt"] = "[gaia-sessions: resume review-1]\nFind the review notes"
     assert enforced.hear(payload, {"GAIA_SESSIONS_GUARD_MODE": "block"}) is None
 
 
-def test_an_agent_that_reaches_most_of_its_budget_by_a_delegation_is_warned_at_its_next_tool(enforced: Host) -> None:
+def test_an_agent_that_nears_its_budget_at_a_delegation_is_warned_at_its_next_tool(enforced: Host) -> None:
     agent_id = enforced.work()
     wrote(enforced, ("c0", 60_000, False))
     payload = {**enforced.delegation("toolu_2"), "agent_id": "a1", "agent_type": "Explore"}
@@ -655,14 +651,14 @@ def test_an_agent_that_reaches_most_of_its_budget_by_a_delegation_is_warned_at_i
 
 
 @table("told", [b"", b"{", b"[]"])
-def test_what_cannot_be_read_is_allowed(enforced: Host, told: bytes) -> None:
+def test_an_unreadable_payload_is_allowed(enforced: Host, told: bytes) -> None:
     ran = enforced.run("every_event", told)
     assert (ran.code, ran.out) == (0, b"")
 
 
 @table("before", ["agent_type\0", "\ud800", "\ufeff"])
-def test_what_an_agent_may_not_be_told_apart_by_denies_it(enforced: Host, before: str) -> None:
-    """What stands before the tool cannot be read, so nobody knows whose limits hold."""
+def test_a_sub_agent_whose_type_is_unreadable_is_denied_its_tool(enforced: Host, before: str) -> None:
+    """The text before the tool name is unreadable, so nobody knows which limits apply."""
     payload = {"agent_type": before, **enforced.event_payload("PreToolUse", agent_id="a1", tool_name="Bash")}
     told = json.dumps(payload).encode() if before != "\ufeff" else b"\xef\xbb\xbf" + json.dumps(payload).encode()
     ran = enforced.run("every_event", told)
@@ -672,7 +668,7 @@ def test_what_an_agent_may_not_be_told_apart_by_denies_it(enforced: Host, before
 
 
 class EnforcedLife(Life):
-    """A life with ``--enforce``, in which the files of agents are whole from the start, and written after it."""
+    """A life with ``--enforce``. The files of agents are complete from the start and newer than it."""
 
     def lines(self, capture: Path) -> list[Line]:
         self.words = ["--enforce"]
@@ -690,7 +686,7 @@ class EnforcedLife(Life):
 
 
 def _as_written(line: str) -> str:
-    """A line of a transcript, which a capture may have with spaces, as its client writes it, and later than now."""
+    """A captured transcript line in the form of its client, with a time later than now."""
     entry = json.loads(line)
     entry |= {"timestamp": at()} if "timestamp" in entry else {}
     return json.dumps(entry, separators=(",", ":"), ensure_ascii=False) + "\n"
@@ -698,7 +694,7 @@ def _as_written(line: str) -> str:
 
 @pytest.mark.parametrize("settings", [{}, DOCUMENT], ids=["default", "document"])
 @of_captures(*CAPTURES)
-def test_of_an_agent_that_was_captured_no_tool_is_denied(
+def test_no_tool_of_a_captured_agent_is_denied(
     capture: Path, settings: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looked_at: list[tuple[int, int]] = []
@@ -718,7 +714,7 @@ def test_of_an_agent_that_was_captured_no_tool_is_denied(
         assert looked_at == ([(1, 3378), (0, 4940), (1, 3378)] if settings else [])
 
 
-def test_the_shell_passes_over_the_main_agent_and_hands_on_whatever_a_sub_agent_sends(tmp_path: Path) -> None:
+def test_the_shell_command_drops_main_agent_payloads_and_passes_sub_agent_payloads_unchanged(tmp_path: Path) -> None:
     kept = tmp_path / "kept"
     wanted = WantedEntry("PreToolUse", None, of_agents=True)
     command = new_handler(SETTINGS, ["sh", "-c", f"cat > {kept}"], wanted)["command"]

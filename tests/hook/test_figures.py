@@ -1,4 +1,4 @@
-"""What an agent cost: as its host reported it, to the token, and the sum over its transcript."""
+"""The tokens of an agent: the usage that the host reported, and the sum of its transcript."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ HOSTS = Path(__file__).parents[1] / "data" / "hosts"
 VERSIONS = ["claude-code-2.1.197", "claude-code-2.1.330"]
 
 REQUESTS = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_creation_tokens", "total_tokens", "tool_uses")
-"""The figures of several requests, in the order in which the numbers below stand."""
+"""The figures of several requests, in the order of the numbers below."""
 
 ALPHA = dict(zip(REQUESTS, (3006, 306, 9006, 66, 12384, 2), strict=True))
 BETA = dict(zip(REQUESTS, (2900, 1100, 6900, 940, 11840, 1), strict=True))
-"""The sums of three and of two requests, as the scripted API told them."""
+"""The sums of three and of two requests of the scripted API."""
 
 
 def lived(version: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, times: int = 1) -> Any:
-    """The sessions by their purpose after a capture, and its payloads; what they tell of happened long ago."""
+    """The sessions by purpose after a capture with old dates, and its payloads."""
     text = (HOSTS / version / f"{name}.jsonl").read_text(encoding="utf-8")
     capture = tmp_path / f"{name}.jsonl"
     capture.write_text(re.sub(r"2026-11-2\dT", "2020-11-22T", text), encoding="utf-8")
@@ -49,7 +49,7 @@ def lived(version: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 def response_of(payloads: list[Any], purpose: str) -> Any:
-    """What the delegation with this description returned."""
+    """The response of the delegation with this description."""
     [found] = [
         payload["tool_response"]
         for payload in payloads
@@ -59,7 +59,7 @@ def response_of(payloads: list[Any], purpose: str) -> Any:
 
 
 def notified_figures(payloads: list[Any]) -> list[int]:
-    """The tokens, the uses of tools and the duration of the last notification."""
+    """The tokens, tool uses and duration in the last notification."""
     prompt = [payload["prompt"] for payload in payloads if "<task-notification>" in payload.get("prompt", "")][-1]
     names = ("subagent_tokens", "tool_uses", "duration_ms")
     return [int(re.findall(rf"<{name}>(\d+)<", prompt)[-1]) for name in names]
@@ -67,7 +67,7 @@ def notified_figures(payloads: list[Any]) -> list[int]:
 
 @pytest.mark.parametrize("times", [1, 2], ids=["in order", "doubled"])
 @pytest.mark.parametrize("version", VERSIONS)
-def test_a_run_has_the_figures_of_its_return_to_the_token_and_the_sum_of_its_transcript(
+def test_a_run_records_the_reported_usage_and_the_sum_of_its_transcript(
     version: str, times: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     records, payloads = lived(version, "usage", tmp_path, monkeypatch, times=times)
@@ -92,7 +92,7 @@ def test_a_run_has_the_figures_of_its_return_to_the_token_and_the_sum_of_its_tra
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_a_workflow_has_the_figures_of_its_notification_and_each_agent_its_own(
+def test_a_workflow_records_the_usage_of_its_notification_and_each_agent_its_own(
     version: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     records, payloads = lived(version, "workflow", tmp_path, monkeypatch)
@@ -115,7 +115,7 @@ def test_a_workflow_has_the_figures_of_its_notification_and_each_agent_its_own(
 def test_a_run_names_the_worktree_that_its_host_made_for_it(
     version: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By the return of an agent in the foreground, and by the notification of one in the background."""
+    """From the return of a foreground agent, and from the notification of a background agent."""
     records, _ = lived(version, "worktree-changed", tmp_path, monkeypatch)
 
     for record in records.values():
@@ -145,7 +145,7 @@ def moment(seconds: float = 0) -> str:
 
 
 def consumed_by(host: Host) -> list[Any]:
-    """What each session used, the one that was created first first."""
+    """The usage of each session, oldest first."""
     records = sorted(host.records().values(), key=lambda record: str(record["created_at"]))
     return [record.get("usage") for record in records]
 
@@ -154,7 +154,7 @@ def used(inputs: int, outputs: int, tools: int = 0) -> dict[str, int]:
     return {"input_tokens": inputs, "output_tokens": outputs, "total_tokens": inputs + outputs, "tool_uses": tools}
 
 
-def test_a_message_counts_once_by_its_last_line_and_its_tools_one_by_one(host: Host, transcript: Path) -> None:
+def test_a_message_counts_once_by_its_last_line_and_each_tool_call_once(host: Host, transcript: Path) -> None:
     lines = [message(1, moment(), output=1), message(1, moment(), output=7, tool="t1"), message(1, moment(), output=7)]
     transcript.write_text("".join([*lines, message(2, moment(), tool="t2"), message(2, moment(), tool="t2")]))
     host.hear(host.ending())
@@ -163,7 +163,7 @@ def test_a_message_counts_once_by_its_last_line_and_its_tools_one_by_one(host: H
     assert consumed_by(host) == [used(20, 8, 2)]
 
 
-def test_the_last_message_that_comes_after_the_stop_is_counted_at_the_return(host: Host, transcript: Path) -> None:
+def test_a_last_message_that_is_written_after_the_stop_counts_at_the_return(host: Host, transcript: Path) -> None:
     lines = message(1, moment()) + message(2, moment())
     transcript.write_text(lines[: lines.index("\n") + 40], encoding="utf-8")
     host.hear(host.ending())
@@ -174,26 +174,26 @@ def test_the_last_message_that_comes_after_the_stop_is_counted_at_the_return(hos
     assert consumed_by(host) == [used(20, 2)]
 
 
-def test_an_agent_that_was_woken_counts_in_each_session_what_it_used_there(host: Host, transcript: Path) -> None:
+def test_each_session_of_a_woken_agent_counts_only_its_own_usage(host: Host, transcript: Path) -> None:
     transcript.write_text(message(1, moment()), encoding="utf-8")
     host.hear(host.ending())
     host.hear(host.returning())
     host.hear(host.starting())
-    time.sleep(0.002)  # a transcript knows milliseconds: one that began before the start is of the run before
+    time.sleep(0.002)  # transcripts have milliseconds; a message before the start belongs to the run before
     with transcript.open("a", encoding="utf-8") as file:
         file.write(message(2, moment(), output=5))
     host.hear(host.ending())
     host.hear(host.notifying(tool_use_id="toolu_message"))
-    host.hear(host.returning())  # told again, late
+    host.hear(host.returning())  # a late copy
 
     assert consumed_by(host) == [used(10, 1), used(10, 5)]
     total = Sessions(str(host.root)).usage_by_agent()["total"]
     assert (total["sessions"], total.get("tokens")) == (2, 26)
 
 
-def test_what_a_hook_had_no_time_for_reconcile_counts_once(host: Host, transcript: Path) -> None:
+def test_reconcile_counts_once_what_no_hook_has_counted(host: Host, transcript: Path) -> None:
     transcript.write_text(message(1, moment()), encoding="utf-8")
-    host.hear(host.ending())  # and the client is killed
+    host.hear(host.ending())  # then the client is killed
     sessions = Sessions(str(host.root))
     [agent_id] = host.records()
 
@@ -205,9 +205,7 @@ def test_what_a_hook_had_no_time_for_reconcile_counts_once(host: Host, transcrip
 
 
 @pytest.mark.parametrize("how", ["a resume line", "a message to its agent"])
-def test_what_a_run_used_that_crashed_is_counted_when_its_work_goes_on_and_stays(
-    host: Host, transcript: Path, how: str
-) -> None:
+def test_the_usage_of_a_crashed_run_is_counted_when_its_session_resumes(host: Host, transcript: Path, how: str) -> None:
     transcript.write_text(message(1, moment()) + message(2, moment()), encoding="utf-8")
     [agent_id] = host.records()
     [run] = host.records()[agent_id]["runs"]
@@ -233,7 +231,7 @@ def test_what_a_run_used_that_crashed_is_counted_when_its_work_goes_on_and_stays
     assert Sessions(str(host.root)).reconcile()["counted"] == []
 
 
-def test_reading_is_given_up_when_the_time_is_over(talks: Path) -> None:
+def test_counting_a_transcript_stops_when_the_time_is_over(talks: Path) -> None:
     path = talks / "a.jsonl"
     path.write_text(message(1, moment()) * 3, encoding="utf-8")
     asked = iter([False, False, True])
@@ -243,7 +241,7 @@ def test_reading_is_given_up_when_the_time_is_over(talks: Path) -> None:
     assert consumption(run, None, None, lambda: False) == {"consumed": used(10, 1), "model": "m-1"}
 
 
-def test_a_transcript_that_grows_while_it_is_read_is_read_as_far_as_it_was_there(talks: Path) -> None:
+def test_a_transcript_that_grows_while_it_is_read_counts_to_its_first_length(talks: Path) -> None:
     path = talks / "a.jsonl"
     path.write_text(message(1, moment()), encoding="utf-8")
     reads = 0
@@ -259,7 +257,7 @@ def test_a_transcript_that_grows_while_it_is_read_is_read_as_far_as_it_was_there
     assert consumption(run, None, None, is_late_and_writes_on) == {"consumed": used(10, 1), "model": "m-1"}
 
 
-def test_a_request_that_is_too_long_to_be_read_leaves_the_sum_unknown(talks: Path) -> None:
+def test_a_transcript_line_that_is_too_long_leaves_the_sum_unknown(talks: Path) -> None:
     path = talks / "a.jsonl"
     path.write_text(message(1, "") + message(2, "")[:-2] + " " * (2 << 20) + "}\n", encoding="utf-8")
 
@@ -277,7 +275,7 @@ NO_FIGURES: dict[str, Any] = {
 
 
 @table("content", NO_FIGURES.values())
-def test_a_transcript_without_figures_counts_for_nothing(content: bytes, talks: Path) -> None:
+def test_a_transcript_without_figures_gives_no_usage(content: bytes, talks: Path) -> None:
     path = talks / "a.jsonl"
     path.write_bytes(content)
 
@@ -285,7 +283,7 @@ def test_a_transcript_without_figures_counts_for_nothing(content: bytes, talks: 
 
 
 @table("figure", [-1, True, 1.5, "7", None, 1 << 60, [1]])
-def test_what_is_no_figure_is_left_out_of_the_sum(figure: object, talks: Path) -> None:
+def test_an_invalid_figure_is_left_out_of_the_sum(figure: object, talks: Path) -> None:
     path = talks / "a.jsonl"
     path.write_text(message(1, "", output=figure), encoding="utf-8")
 
@@ -294,7 +292,7 @@ def test_what_is_no_figure_is_left_out_of_the_sum(figure: object, talks: Path) -
 
 
 @table("name", ["codex", "gemini-cli", "qwen-code", "nobody", None])
-def test_no_transcript_is_read_of_a_host_whose_files_are_not_known(name: str | None, talks: Path) -> None:
+def test_a_transcript_of_a_host_with_an_unknown_format_is_not_counted(name: str | None, talks: Path) -> None:
     path = talks / "a.jsonl"
     path.write_text(message(1, moment()), encoding="utf-8")
     run: Any = {"transcript_path": str(path), **({"host": name} if name else {})}
@@ -312,7 +310,7 @@ NOTIFIED: dict[str, tuple[str, dict[str, object]]] = {
 
 
 @table(("text", "figures"), NOTIFIED.values())
-def test_figures_are_read_from_a_notification_and_not_from_what_the_agent_said(
+def test_figures_come_from_the_notification_and_not_from_the_agents_words(
     text: str, figures: dict[str, object]
 ) -> None:
     assert figures_of_notification(text) == ({"usage": figures} if figures else {})

@@ -1,4 +1,4 @@
-"""Whoever looks sees sessions as the next writer will leave them: what waits in the inbox counts, and stays there."""
+"""Readers see sessions as the next writer will leave them: waiting events count, and stay in the inbox."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ def previewed(host: Host, agent_id: str) -> Any:
 
 
 def left(host: Host, agent_id: str) -> Any:
-    """What the next writer leaves of the session."""
+    """The record that the next writer leaves."""
     gaia_sessions.create_session(agent_id="next-writer", root=str(host.root))
     return host.records()[agent_id]
 
 
-def test_an_agent_whose_start_still_waits_is_listed_as_at_work(host: Host) -> None:
+def test_an_agent_whose_start_waits_in_the_inbox_is_listed_as_at_work(host: Host) -> None:
     host.begin()
     before = host.tree(host.root)
     assert [event["kind"] for event in host.deferred()] == ["start"]
@@ -75,7 +75,7 @@ def test_a_preview_is_the_record_that_the_next_writer_leaves(host: Host) -> None
     assert (planned["phase"], host.waiting()) == ("approval", [])
 
 
-def test_a_conversation_that_begins_is_offered_work_whose_pause_still_waits(host: Host) -> None:
+def test_a_new_conversation_is_offered_work_whose_pause_waits_in_the_inbox(host: Host) -> None:
     agent_id = host.delegate()
     with host.held(agent_id):
         host.stop(message=ASKS)
@@ -99,7 +99,7 @@ def test_several_sessions_are_previewed_together(host: Host) -> None:
 
 
 class Counted(FileStore):
-    """Counts how often the inbox is looked at, and what is read of it."""
+    """Counts how often the inbox is listed and how many events are read."""
 
     def __init__(self, root: str) -> None:
         super().__init__(root)
@@ -134,7 +134,7 @@ def test_a_list_looks_at_the_inbox_once_and_reads_each_event_once(host: Host, se
 
 
 class Overtaken(FileStore):
-    """Somebody applies what waits, and then does something else, after it was seen to wait."""
+    """Between the listing and the reading of the inbox, another process applies the events."""
 
     def deferred(self, names: Any = None) -> Any:
         apply_deferred(FileStore(self.root), datetime.now(UTC), Config({}))
@@ -156,19 +156,19 @@ def paused(host: Host) -> str:
     return stopped_while_held(host, ASKS)
 
 
-def test_what_is_applied_while_somebody_lists_is_listed_all_the_same(host: Host, paused: str) -> None:
+def test_a_list_includes_an_event_that_is_applied_while_it_reads(host: Host, paused: str) -> None:
     found: dict[str, Any] = dict(foreseen(Overtaken(str(host.root)), datetime.now(UTC), Config({})).scan())
     assert {agent_id: record["phase"] for agent_id, record in found.items()} == {paused: "approval"}
 
 
-def test_what_is_deleted_while_somebody_lists_is_not_there(host: Host, paused: str) -> None:
+def test_a_list_omits_a_session_that_is_deleted_while_it_reads(host: Host, paused: str) -> None:
     sessions = foreseen(Deleting(str(host.root)), datetime.now(UTC), Config({}))
     assert list(sessions.scan()) == []
     with pytest.raises(SessionNotFound):
         sessions.read(paused)
 
 
-def test_a_dry_run_of_a_cleanup_judges_what_the_real_one_will(host: Host, paused: str) -> None:
+def test_a_dry_run_of_a_cleanup_reports_what_the_cleanup_does(host: Host, paused: str) -> None:
     host.edit(paused, last_updated=format_time(datetime.now(UTC) - timedelta(hours=30)))
     told = gaia_sessions.cleanup_sessions(dry_run=True, root=str(host.root))
     done = gaia_sessions.cleanup_sessions(root=str(host.root))
@@ -177,7 +177,7 @@ def test_a_dry_run_of_a_cleanup_judges_what_the_real_one_will(host: Host, paused
 
 
 class Watched(Life):
-    """Before each line somebody looks, and the next writer does what was foreseen, on a copy of the root."""
+    """Before each line, the preview is compared with a real write on a copy of the root."""
 
     looks = 0
 
@@ -199,7 +199,7 @@ class Watched(Life):
 
 
 class WatchedAsValues(Life):
-    """Before each line a dry run of all that a plan is given to, on records that cannot be changed in place."""
+    """Before each line, all operations on plans run on records that cannot be changed in place."""
 
     def tell(self, payload: dict[str, Any]) -> None:
         now = datetime.now(UTC) + timedelta(days=30)
@@ -211,8 +211,10 @@ class WatchedAsValues(Life):
 
 
 @of_captures(*CAPTURES)
-def test_whatever_plans_takes_records_as_values(capture: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """So a plan hands out the records that it keeps, and copies none."""
+def test_no_operation_on_a_plan_changes_a_record_in_place(
+    capture: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So a plan can hand out its records without copies."""
     monkeypatch.setattr("gaia_sessions.store.planned.Plan", FrozenPlan)
     life = WatchedAsValues(tmp_path / capture.parent.name / capture.stem, monkeypatch)
     life.live(life.lines(capture))
@@ -220,7 +222,7 @@ def test_whatever_plans_takes_records_as_values(capture: Path, tmp_path: Path, m
 
 
 @of_captures(*CAPTURES)
-def test_at_every_moment_of_a_real_life_a_preview_is_what_the_next_writer_leaves(
+def test_before_every_captured_event_the_preview_is_what_the_next_writer_leaves(
     capture: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     life = Watched(tmp_path / capture.parent.name / capture.stem, monkeypatch)
@@ -230,7 +232,7 @@ def test_at_every_moment_of_a_real_life_a_preview_is_what_the_next_writer_leaves
 
 
 def two(host: Host) -> str:
-    """One agent works in the background; another delegation never started, which the main agent's stop would say."""
+    """One agent works in the background; another delegation never started, and the main stop that says so waits."""
     host.work("toolu_b", "b1")
     host.hear(host.launching("toolu_b", "b1"))
     before = set(host.records())
@@ -243,14 +245,14 @@ def two(host: Host) -> str:
     return never_started
 
 
-def test_a_preview_of_one_session_is_what_the_next_writer_leaves_of_it(host: Host) -> None:
+def test_a_preview_of_one_session_is_the_record_that_the_next_writer_leaves(host: Host) -> None:
     agent_id = two(host)
     planned = previewed(host, agent_id)
     assert (planned["phase"], listed(host)[agent_id]["phase"]) == ("abandoned", "abandoned")
     assert planned == left(host, agent_id)
 
 
-def test_a_list_of_one_kind_of_agent_says_the_same_as_the_whole_list(host: Host) -> None:
+def test_a_list_of_one_agent_type_also_applies_waiting_events(host: Host) -> None:
     agent_id = two(host)
     planned = listed(host, active_only=True, agent_name="Plan")
     assert left(host, agent_id)["phase"] == "abandoned"
@@ -259,7 +261,7 @@ def test_a_list_of_one_kind_of_agent_says_the_same_as_the_whole_list(host: Host)
 
 @pytest.fixture
 def reopened(host: Host) -> str:
-    """It ended; another hook made the agent go on, which now asks for an approval: that news waits."""
+    """A completed session whose agent went on because of another hook, and asks for approval in a waiting stop."""
     agent_id = host.work()
     host.stop()
     assert host.record()["phase"] == "completed"
@@ -269,20 +271,20 @@ def reopened(host: Host) -> str:
     return agent_id
 
 
-def test_what_waits_for_an_approval_is_listed_as_open(host: Host, reopened: str) -> None:
+def test_a_session_that_a_waiting_stop_reopens_is_listed_as_open(host: Host, reopened: str) -> None:
     assert previewed(host, reopened)["phase"] == "approval"
     assert gaia_sessions.should_resume(reopened, root=str(host.root))
     assert list(listed(host, active_only=True)) == [reopened]
 
 
-def test_a_conversation_that_begins_is_offered_it(host: Host, reopened: str) -> None:
+def test_a_new_conversation_is_offered_a_session_that_a_waiting_stop_reopens(host: Host, reopened: str) -> None:
     with host.held(reopened):
         told = host.hear(host.event_payload("SessionStart", source="startup"))
     assert told is not None
     assert f"[gaia-sessions: resume {reopened}]" in told["additionalContext"]
 
 
-def test_an_agent_that_was_woken_is_listed_as_at_work(host: Host) -> None:
+def test_an_agent_whose_waking_still_waits_is_listed_as_at_work(host: Host) -> None:
     agent_id = host.work()
     host.stop()
     with host.held(agent_id):
@@ -294,7 +296,7 @@ def test_an_agent_that_was_woken_is_listed_as_at_work(host: Host) -> None:
     assert (waited, planned) == (waited, real)
 
 
-def test_a_stop_that_only_the_waiting_start_makes_fit_is_foreseen(host: Host) -> None:
+def test_a_preview_joins_a_waiting_stop_through_its_waiting_start(host: Host) -> None:
     host.begin()
     [agent_id] = host.records()
     elsewhere = host.folder / "host" / "another.jsonl"
@@ -310,7 +312,7 @@ def test_a_stop_that_only_the_waiting_start_makes_fit_is_foreseen(host: Host) ->
     assert planned == left(host, agent_id)
 
 
-def test_news_of_a_dropped_run_changes_nothing_in_a_preview_either(tmp_path: Path) -> None:
+def test_a_late_event_of_a_dropped_run_changes_neither_preview_nor_record(tmp_path: Path) -> None:
     now = datetime.now(UTC)
     store = FileStore(str(tmp_path / "s"), durable=False)
     run: Any = {"run": 60, "host_session_id": "c", "started_at": format_time(now)}
@@ -330,7 +332,7 @@ def test_news_of_a_dropped_run_changes_nothing_in_a_preview_either(tmp_path: Pat
 
 @pytest.fixture
 def dense(host: Host) -> str:
-    """The id of a session whose record is as long as it may be only as long as nobody writes it again, indented."""
+    """The id of a session whose record would be too long if it were written again with indentation."""
     agent_id = host.delegate()
     file = host.root / agent_id / "state.json"
     deep = json.loads("[" * 50 + ",".join("1" * 15_000) + "]" * 50)
@@ -338,15 +340,14 @@ def dense(host: Host) -> str:
     with host.held(agent_id):
         host.stop(message=ASKS)
     file.write_text(json.dumps(record, separators=(",", ":")), encoding="utf-8")
-    gaia_sessions.create_session(agent_id="other", root=str(host.root))  # the event cannot be applied, and waits on
+    # This write cannot apply the event, which stays in the inbox.
+    gaia_sessions.create_session(agent_id="other", root=str(host.root))
     assert file.stat().st_size < 1 << 20
     assert len(host.waiting()) == 1
     return agent_id
 
 
-def test_a_record_that_cannot_be_rehearsed_is_answered_and_neither_hides_another_nor_ends_a_dry_run(
-    host: Host, dense: str
-) -> None:
+def test_a_session_that_cannot_be_previewed_breaks_no_list_and_no_dry_run(host: Host, dense: str) -> None:
     root = str(host.root)
 
     assert set(listed(host)) == {dense, "other"}
@@ -356,7 +357,7 @@ def test_a_record_that_cannot_be_rehearsed_is_answered_and_neither_hides_another
 
 
 @pytest.mark.usefixtures("dense")
-def test_a_conversation_that_begins_is_offered_the_others(host: Host) -> None:
+def test_a_session_that_cannot_be_previewed_does_not_hide_others_from_a_conversation(host: Host) -> None:
     gaia_sessions.update_state("other", "planning", root=str(host.root))
     host.edit("other", runs=[{"run": 1, "host": "claude-code", "end": "stopped", "ended_at": host.ago()}])
     told = host.hear(host.event_payload("SessionStart", source="startup"))
@@ -365,10 +366,8 @@ def test_a_conversation_that_begins_is_offered_the_others(host: Host) -> None:
 
 
 @table("kind", ["main_stop", "session_end"])
-def test_a_session_that_has_ended_is_changed_neither_in_a_plan_without_an_index_nor_in_the_store(
-    tmp_path: Path, kind: str
-) -> None:
-    """An index leads to open sessions alone; without one, a look for them finds all."""
+def test_without_an_index_neither_preview_nor_writer_changes_an_ended_session(tmp_path: Path, kind: str) -> None:
+    """An index finds only open sessions; without an index, the search finds all sessions."""
     now, store = datetime.now(UTC), FileStore(f"{tmp_path}/{kind}", durable=False)
     run: Any = {"run": 1, "host_session_id": "c", "tool_use_id": "t", "claimed_at": format_time(now)}
     ended: Any = {**new_record("s-1", "Explore", "-", {}, now), "phase": "failed", "runs": [run]}
@@ -383,7 +382,7 @@ def test_a_session_that_has_ended_is_changed_neither_in_a_plan_without_an_index_
     assert planned["s-1"] == ended
 
 
-def test_in_a_hook_no_more_is_foreseen_when_it_is_late(host: Host) -> None:
+def test_a_late_hook_lists_sessions_without_waiting_events(host: Host) -> None:
     now, store = datetime.now(UTC), FileStore(str(host.root), durable=False)
     for number in range(20):
         run: Any = {"run": 1, "host_session_id": "c", "claimed_at": format_time(now), "tool_use_id": f"t{number}"}
@@ -402,7 +401,7 @@ def test_in_a_hook_no_more_is_foreseen_when_it_is_late(host: Host) -> None:
     assert (len(found), {record["phase"] for record in found.values()}) == (20, {"initializing"})  # type: ignore[index]
 
 
-def test_the_children_of_a_session_have_the_events_applied_that_concern_them(host: Host) -> None:
+def test_previewed_children_of_a_session_have_their_waiting_events_applied(host: Host) -> None:
     now, store = datetime.now(UTC), FileStore(str(host.root), durable=False)
     for number in range(20):
         store.create({**new_record(f"s-{number:02}", "Explore", "-", {}, now), "parent_id": f"s-{number % 2:02}"})
@@ -416,7 +415,9 @@ def test_the_children_of_a_session_have_the_events_applied_that_concern_them(hos
     ]
 
 
-def test_many_ends_of_one_conversation_read_its_sessions_once(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_waiting_ends_of_one_conversation_scan_its_sessions_once(
+    host: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for number in range(3):
         host.work(f"toolu_{number}", f"a{number}")
     store, now = FileStore(str(host.root), durable=False), datetime.now(UTC)
@@ -436,17 +437,17 @@ def test_many_ends_of_one_conversation_read_its_sessions_once(host: Host, monkey
     assert (len(found), len([asked for asked in scans if asked.get("host_session_id")])) == (3, 1)
 
 
-# Sessions that only a waiting event begins
+# Sessions that a waiting event begins
 
 
 def held_delegation(host: Host) -> None:
-    """Somebody else is at the delegation, so it waits."""
+    """The delegation waits because its lock is held."""
     with host.key_held("toolu_1"):
         host.hear(host.delegation())
 
 
 def agent_named_late(host: Host) -> None:
-    """The journal of a workflow names its agent after the start was reported."""
+    """The journal of a workflow names the agent only after its start was reported."""
     folder = host.agents / "workflows" / "wf_0a1b2c3d-4e5"
     folder.mkdir(parents=True)
     host.hear(host.starting())
@@ -455,7 +456,7 @@ def agent_named_late(host: Host) -> None:
 
 
 def many_at_once(host: Host) -> None:
-    """Two delegations wait, of the same moment."""
+    """Two delegations of the same moment wait."""
     now = datetime.now(UTC)
     with host.key_held("toolu_1"), host.key_held("toolu_2"), pytest.MonkeyPatch.context() as patched:
         patched.setattr("gaia_sessions.hook.run.utc_now", lambda: now)
@@ -465,7 +466,7 @@ def many_at_once(host: Host) -> None:
 
 @table("wait", [held_delegation, agent_named_late, many_at_once])
 @own_host
-def test_a_session_that_a_waiting_event_begins_has_one_id_whoever_looks(
+def test_a_session_that_a_waiting_event_begins_keeps_one_id(
     host: Host, wait: Callable[[Host], None], gaia: Callable[..., str]
 ) -> None:
     wait(host)
@@ -482,7 +483,7 @@ def test_a_session_that_a_waiting_event_begins_has_one_id_whoever_looks(
     assert (set(host.records()), host.waiting()) == (set(seen), [])
 
 
-def test_an_agent_that_the_journal_of_its_workflow_names_late_is_at_work_for_whoever_looks(host: Host) -> None:
+def test_a_workflow_agent_that_its_journal_names_late_is_listed_as_at_work(host: Host) -> None:
     agent_named_late(host)
 
     [line] = listed(host).values()
@@ -494,7 +495,7 @@ def test_an_agent_that_the_journal_of_its_workflow_names_late_is_at_work_for_who
     assert planned == left(host, line["agent_id"])
 
 
-def test_a_journal_that_was_not_written_since_a_start_is_not_read_again(host: Host) -> None:
+def test_a_workflow_journal_older_than_the_waiting_start_is_not_read(host: Host) -> None:
     agent_named_late(host)
     journal = host.agents / "workflows/wf_0a1b2c3d-4e5/journal.jsonl"
     written = journal.stat().st_mtime
@@ -506,7 +507,7 @@ def test_a_journal_that_was_not_written_since_a_start_is_not_read_again(host: Ho
     assert len(listed(host)) == 1
 
 
-def test_what_only_a_waiting_event_begins_is_found_by_a_part_of_its_id_and_can_be_cancelled(
+def test_a_session_of_a_waiting_event_can_be_shown_by_partial_id_and_cancelled(
     host: Host, gaia: Callable[..., str]
 ) -> None:
     agent_named_late(host)

@@ -1,4 +1,4 @@
-"""Payloads of other hosts, sent to the hooks themselves: what is recorded, what is answered, what is passed over."""
+"""Payloads of unsupported hosts, and tools that start no agent: the hooks record nothing and stay silent."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 BASE = {"session_id": "s", "transcript_path": "/t", "cwd": "/p"}
 
-# What hosts that nobody has seen running are documented to send to the hooks in Claude Code's settings.
+# The documented payloads of hosts that were never tested, for hooks in the settings of Claude Code.
 UNSUPPORTED: dict[str, dict[str, object]] = {
     "Cursor": {**BASE, "cursor_version": "2", "hook_event_name": "PreToolUse"},
     "VS Code": {"sessionId": "s", "hookEventName": "PreToolUse"},
@@ -24,7 +24,7 @@ UNSUPPORTED: dict[str, dict[str, object]] = {
 @table("hook", ["every_event", "pre_delegate"])
 @table("payload", UNSUPPORTED.values())
 @own_host
-def test_a_host_without_support_is_met_with_silence_and_leaves_no_record(
+def test_a_payload_of_an_unsupported_host_gets_silence_and_no_record(
     host: Host, hook: str, payload: dict[str, object]
 ) -> None:
     asked = {"prompt": "Count the quokkas", "description": "Count", "subagent_type": "x"}
@@ -36,13 +36,13 @@ def test_a_host_without_support_is_met_with_silence_and_leaves_no_record(
     assert (line["decision"], "host" in line) == ("not_ours", False)
 
 
-def test_what_cannot_be_read_of_a_host_without_support_is_met_with_silence(host: Host) -> None:
+def test_an_unreadable_payload_of_an_unsupported_host_gets_silence(host: Host) -> None:
     assert host.run("pre_delegate", b'{"hookEventName": "PreToolUse", ') == (0, b"", b"")
 
 
 @table("name", hosts.HOSTS)
 @own_host
-def test_a_tool_that_starts_no_agent_is_met_with_silence(host: Host, name: str) -> None:
+def test_a_tool_that_starts_no_agent_gets_silence_and_no_record(host: Host, name: str) -> None:
     payload = {**BASE, "tool_name": "Bash", "tool_input": {"command": "ls"}, "tool_use_id": "t"}
     for event in hosts.host_named(name).events_by_hook["pre_delegate"]:
         ran = host.run("every_event", {**payload, "hook_event_name": event})

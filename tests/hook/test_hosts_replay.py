@@ -1,7 +1,6 @@
-"""Whole lives of real sub-agents of other hosts: every capture told to the one hook, in order, doubled, and mixed up.
+"""Captured lives of sub-agents of other hosts, replayed in order, doubled, and in other orders.
 
-The environment is the one that each host gave its hooks, and nothing says which host it is: that must be told from
-the payload and the environment, as it must be when somebody wires the hook by hand.
+No option names the host: the hook must recognize it by the payload and the captured environment.
 """
 
 from __future__ import annotations
@@ -62,20 +61,20 @@ def name_of(host: str, capture: Path) -> str:
     return f"{host if capture.parent.name in FOLDERS.values() else capture.parent.name}-{capture.stem}"
 
 
-# What is not in here is one delegation of an agent that did its work.
+# A capture that is not listed has one delegation whose agent completed its work.
 ENDS: dict[str, list[End]] = {
     "codex-close-agent": [KILLED],
     "codex-interrupt-agent": [INTERRUPTED],
-    "codex-multi-agent-v2": [WITH_HOST],  # its stop can be joined only where the agent's own transcript still is
+    "codex-multi-agent-v2": [WITH_HOST],  # its stop can be joined only while the agent's transcript exists
     "codex-parallel": [DONE, WITH_HOST],  # nobody waited for the second
     "codex-pre-deny": [DENIED],
-    "codex-send-input": [DONE, DONE],  # it woke after its end: new work
+    "codex-send-input": [DONE, DONE],  # it woke after its end, which is new work
     "codex-sigint": [WITH_HOST],
     "codex-sub-error": [FAILED],
     "gemini-cli-parallel": [DONE, DONE],
-    "gemini-cli-parallel-same": [DONE],  # nothing tells two equal ones at once apart
+    "gemini-cli-parallel-same": [DONE],  # two equal delegations at once cannot be told apart
     "gemini-cli-pre-deny": [DENIED],
-    "gemini-cli-pre-updated-input": [DENIED],  # it returned with a prompt that another hook wrote: not to be joined
+    "gemini-cli-pre-updated-input": [DENIED],  # it returned with the prompt of another hook, so it cannot be joined
     "gemini-cli-same-again": [DONE, DONE],
     "gemini-cli-sub-error": [FAILED],
     "qwen-code-parallel": [DONE, DONE],
@@ -88,8 +87,8 @@ ENDS: dict[str, list[End]] = {
     "qwen-code-0.24.4-nested": [DONE, DONE],
     "qwen-code-0.24.4-parallel": [DONE, DONE],
     "qwen-code-0.24.4-pre-deny": [DENIED],
-    "qwen-code-0.24.4-send-message": [DONE, DONE],  # it woke after its end: new work
-    "qwen-code-0.24.4-sigint": [NOT_ENDED],  # nothing more was told; its process says that it is lost
+    "qwen-code-0.24.4-send-message": [DONE, DONE],  # it woke after its end, which is new work
+    "qwen-code-0.24.4-sigint": [NOT_ENDED],  # no further event; its process shows that it is lost
     "qwen-code-0.24.4-sub-error": [FAILED],
     "qwen-code-0.24.4-task-stop": [KILLED],
 }
@@ -97,7 +96,7 @@ DEFERRED = {"codex-multi-agent-v2": ["stop"], "gemini-cli-pre-updated-input": ["
 
 
 class OtherLife(Life):
-    """A fresh project of another host, whose hooks get the environment of the capture."""
+    """A new project of another host; the hooks get the environment of the capture."""
 
     def told(self, capture: Path) -> list[dict[str, Any]]:
         text = capture.read_text(encoding="utf-8").replace("/project", f"{self.folder}/project")
@@ -131,7 +130,7 @@ _once: dict[Path, OtherLife] = {}
 
 
 def told_once(capture: Path, fresh: Fresh) -> OtherLife:
-    """The life of the capture in order, told once in this process for all that only look at what it left."""
+    """The life of the capture in order, replayed once for all tests that only read its result."""
     if capture not in _once:
         life = fresh()
         _once[capture] = life.play(life.told(capture))
@@ -154,7 +153,7 @@ FILES = [file for _, file in CAPTURES]
 
 
 @of_captures(*FILES, at_once=FILES[::4])
-def test_news_told_twice_changes_nothing(capture: Path, fresh: Fresh) -> None:
+def test_an_event_that_arrives_twice_changes_nothing(capture: Path, fresh: Fresh) -> None:
     twice = fresh()
 
     twice.play([line for line in twice.told(capture) for _ in range(2)])
@@ -163,11 +162,11 @@ def test_news_told_twice_changes_nothing(capture: Path, fresh: Fresh) -> None:
 
 
 BESIDE = ({"PostToolUse", "SubagentStart"}, {"PostToolUse", "UserPromptSubmit"}, {"PostToolUse", "SubagentStop"})
-"""Hooks that Codex runs at the same time, of an agent and of the tool that spawned it."""
+"""Pairs of hooks that Codex runs at the same time: one of an agent, one of the tool that spawned it."""
 
 
 @table("capture", [file for host, file in CAPTURES if host == "codex"])
-def test_news_that_come_side_by_side_may_come_in_any_order(capture: Path, fresh: Fresh) -> None:
+def test_parallel_events_may_arrive_in_any_order(capture: Path, fresh: Fresh) -> None:
     once = told_once(capture, fresh)
     lines = once.told(capture)
     spawned = [number for number, line in enumerate(lines) if is_spawn(line)]
@@ -191,13 +190,13 @@ QWEN_CAPTURES = [file for _, file in CAPTURES if file.parent.name == LATEST_QWEN
 
 
 def heard_of_agents(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """What the settings of Qwen Code let the hook hear, in the captured order."""
+    """The events that the settings of Qwen Code send to the hook, in the captured order."""
     heard = [line for line in lines if line["event"] in HEARD_OF_QWEN]
     return [line for line in heard if line["stdin"].get("tool_name", "agent") == "agent"]
 
 
 def is_awaited(first: dict[str, Any], second: dict[str, Any]) -> bool:
-    """Whether the host waits for the hooks of the first before anything can bring about the second."""
+    """Whether the host waits for the hooks of the first event before the second can happen."""
     of_agents = all(line["event"] in {"SubagentStart", "SubagentStop"} for line in (first, second))
     of_one_agent = of_agents and first["stdin"]["agent_id"] == second["stdin"]["agent_id"]
     return of_one_agent or (first["event"], second["event"]) == ("PreToolUse", "Stop")
@@ -213,7 +212,7 @@ def reports(life: OtherLife) -> list[tuple[str, str, str]]:
 
 
 @of_captures(*QWEN_CAPTURES, at_once=QWEN_CAPTURES[::4])
-def test_news_of_qwen_code_may_overtake_each_other(capture: Path, fresh: Fresh) -> None:
+def test_events_of_qwen_code_may_overtake_each_other(capture: Path, fresh: Fresh) -> None:
     once = fresh()
     lines = heard_of_agents(once.told(capture))
     once.play(lines)
@@ -229,8 +228,8 @@ def test_news_of_qwen_code_may_overtake_each_other(capture: Path, fresh: Fresh) 
 
 
 @table("capture", QWEN_CAPTURES)
-def test_the_end_of_an_agent_of_qwen_code_is_known_without_its_own_events(capture: Path, fresh: Fresh) -> None:
-    """As with the settings that an earlier version of ours wrote; a message that wakes an agent is not heard then."""
+def test_the_end_of_a_qwen_code_agent_is_known_without_subagent_events(capture: Path, fresh: Fresh) -> None:
+    """As with the settings of an earlier version, which do not send the message that wakes an agent."""
     life = fresh()
 
     life.play([line for line in life.told(capture) if not line["event"].startswith("Subagent")])
@@ -239,7 +238,7 @@ def test_the_end_of_an_agent_of_qwen_code_is_known_without_its_own_events(captur
     assert (life.errors, life.ends(), life.waiting()) == ([], heard, [])
 
 
-def test_the_words_of_an_agent_of_qwen_code_count_though_its_end_was_told_before(fresh: Fresh) -> None:
+def test_the_last_message_of_a_qwen_code_agent_counts_even_after_its_end(fresh: Fresh) -> None:
     life = fresh()
     lines = heard_of_agents(life.told(HOSTS / LATEST_QWEN / "tools.jsonl"))
     [stop] = [line for line in lines if line["event"] == "SubagentStop"]
@@ -260,7 +259,7 @@ def test_the_words_of_an_agent_of_qwen_code_count_though_its_end_was_told_before
     )
 
 
-def test_an_agent_of_qwen_code_that_another_one_started_is_below_it(fresh: Fresh) -> None:
+def test_a_qwen_code_agent_has_the_agent_that_started_it_as_parent(fresh: Fresh) -> None:
     life = fresh()
     life.play(life.told(HOSTS / LATEST_QWEN / "nested.jsonl"))
     [parent, child] = sorted(life.records(), key=lambda record: record["created_at"])
@@ -268,7 +267,7 @@ def test_an_agent_of_qwen_code_that_another_one_started_is_below_it(fresh: Fresh
     assert "parent_id" not in parent
 
 
-def test_a_stop_that_comes_before_its_agent_was_told_of_waits_for_it(fresh: Fresh) -> None:
+def test_a_stop_that_comes_before_its_agent_is_known_waits(fresh: Fresh) -> None:
     life = fresh()
     lines = life.told(HOSTS / FOLDERS["codex"] / "single.jsonl")
     [spawn] = [number for number, line in enumerate(lines) if is_spawn(line)]
@@ -280,7 +279,7 @@ def test_a_stop_that_comes_before_its_agent_was_told_of_waits_for_it(fresh: Fres
     assert (life.ends(), life.waiting()) == ([DONE], [])
 
 
-def test_the_report_is_kept_and_its_last_line_read(fresh: Fresh) -> None:
+def test_the_report_of_an_agent_is_stored_and_its_marker_is_read(fresh: Fresh) -> None:
     for host, capture in [item for item in CAPTURES if item[1].stem == "single"]:
         life = fresh()
         text = capture.read_text(encoding="utf-8").replace(
@@ -295,7 +294,7 @@ def test_the_report_is_kept_and_its_last_line_read(fresh: Fresh) -> None:
         assert run["last_message"] == "Report of alpha: 42.\n[gaia-sessions: approval] may I?"
 
 
-def test_a_delegation_that_its_conversation_cut_off_was_begun_and_may_be_resumed(fresh: Fresh) -> None:
+def test_a_delegation_cut_off_by_the_end_of_its_conversation_counts_as_started(fresh: Fresh) -> None:
     life = fresh()
     lines = life.told(HOSTS / FOLDERS["gemini-cli"] / "single.jsonl")
 
@@ -306,7 +305,7 @@ def test_a_delegation_that_its_conversation_cut_off_was_begun_and_may_be_resumed
     assert record["runs"][0]["started_at"] == record["runs"][0]["claimed_at"]
 
 
-def test_an_agent_of_codex_that_woke_is_known_by_its_process_and_its_transcript(
+def test_the_run_of_a_woken_codex_agent_has_its_process_and_transcript(
     fresh: Fresh, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
@@ -328,10 +327,10 @@ KILLED_AT_WORK = [(host, HOSTS / FOLDERS[host] / "single.jsonl") for host in ("g
 
 
 @table(("host", "capture"), KILLED_AT_WORK)
-def test_work_whose_host_was_killed_is_lost_and_may_be_resumed(
+def test_work_of_a_killed_host_is_lost_and_can_be_resumed(
     host: str, capture: Path, fresh: Fresh, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nobody told of the start: the delegation is all there is, and that it was never refused."""
+    """The start was not reported; only the delegation is known, and that it was not refused."""
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as child:
         monkeypatch.setattr("gaia_sessions.system.processes.nearest_ancestor", lambda _: child.pid)
         life = fresh()
@@ -357,7 +356,7 @@ def asked_to_resume(capture: dict[str, Any], agent_id: str, session_id: str) -> 
 
 
 @table(("host", "capture"), KILLED_AT_WORK)
-def test_who_resumed_a_session_long_ago_is_still_at_work_for_everybody_else(
+def test_only_a_new_claim_of_the_same_conversation_replaces_an_old_claim(
     host: str, capture: Path, fresh: Fresh, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("gaia_sessions.system.processes.nearest_ancestor", lambda _: os.getpid())
@@ -386,7 +385,7 @@ def test_who_resumed_a_session_long_ago_is_still_at_work_for_everybody_else(
 
 
 def with_path(life: OtherLife) -> list[dict[str, Any]]:
-    """The news of an agent of Codex that has a path, with the file that its client writes about it."""
+    """The events of a Codex agent with a path, and the file that its client writes about it."""
     lines = life.told(HOSTS / FOLDERS["codex"] / "multi-agent-v2.jsonl")
     transcript = Path.home() / ".codex" / "sessions" / "2026" / "rollout.jsonl"
     transcript.parent.mkdir(parents=True, exist_ok=True)
@@ -399,7 +398,7 @@ def with_path(life: OtherLife) -> list[dict[str, Any]]:
     return lines
 
 
-def test_an_agent_of_codex_that_has_a_path_is_joined_by_it(fresh: Fresh) -> None:
+def test_a_codex_agent_that_has_a_path_is_joined_by_its_path(fresh: Fresh) -> None:
     life = fresh()
 
     life.play(with_path(life))
@@ -408,7 +407,7 @@ def test_an_agent_of_codex_that_has_a_path_is_joined_by_it(fresh: Fresh) -> None
 
 
 def interrupted(lines: list[dict[str, Any]], target: str = "/root/alpha") -> dict[str, Any]:
-    """What Codex tells once an agent was interrupted; of the agent itself nothing more comes."""
+    """The event of Codex after an agent was interrupted; the agent itself sends nothing more."""
     waited = next(line for line in lines if line["event"] == "PostToolUse" and "wait_agent" in str(line["stdin"]))
     told = {"tool_name": "collaborationinterrupt_agent", "tool_input": {"target": target}, "tool_use_id": "i"}
     return {**waited, "stdin": {**waited["stdin"], **told, "tool_response": '{"previous_status":"running"}'}}
@@ -416,7 +415,7 @@ def interrupted(lines: list[dict[str, Any]], target: str = "/root/alpha") -> dic
 
 @table("target", ["/root/alpha", "alpha"])
 @table("times", [1, 2])
-def test_an_agent_of_codex_that_was_interrupted_may_be_resumed(target: str, times: int, fresh: Fresh) -> None:
+def test_an_interrupted_codex_agent_can_be_resumed(target: str, times: int, fresh: Fresh) -> None:
     life = fresh()
     lines = with_path(life)
     begun = [line for line in lines if line["event"] not in {"SubagentStop", "SessionEnd"}]
@@ -435,7 +434,7 @@ def test_an_agent_of_codex_that_was_interrupted_may_be_resumed(target: str, time
     assert (decided["should_resume"], life.waiting(), life.errors) == (True, [], [])
 
 
-def test_an_interrupted_agent_of_codex_that_goes_on_does_so_in_its_own_session(fresh: Fresh) -> None:
+def test_an_interrupted_codex_agent_that_is_woken_stays_in_its_session(fresh: Fresh) -> None:
     life = fresh()
     lines = with_path(life)
     start, stop = ([line for line in lines if line["event"] == f"Subagent{name}"] for name in ("Start", "Stop"))
@@ -449,7 +448,7 @@ def test_an_interrupted_agent_of_codex_that_goes_on_does_so_in_its_own_session(f
     assert life.ends() == [DONE]
 
 
-def test_the_answer_of_an_agent_of_codex_counts_more_than_that_it_was_to_be_interrupted(fresh: Fresh) -> None:
+def test_a_stop_of_a_codex_agent_overrides_its_interruption(fresh: Fresh) -> None:
     life = fresh()
     lines = with_path(life)
     stopped = next(number for number, line in enumerate(lines) if line["event"] == "SubagentStop")
@@ -459,7 +458,7 @@ def test_the_answer_of_an_agent_of_codex_counts_more_than_that_it_was_to_be_inte
     assert life.ends() == [DONE]
 
 
-def test_who_waits_for_several_agents_of_codex_gets_one_answer(fresh: Fresh) -> None:
+def test_a_wait_for_several_codex_agents_gets_one_reply_with_all_resume_lines(fresh: Fresh) -> None:
     life = fresh()
     lines = life.told(HOSTS / FOLDERS["codex"] / "parallel.jsonl")
     [second] = [line for line in lines if line["event"] == "SubagentStart"][1:]
@@ -494,7 +493,7 @@ def qwen(event: str, session: str = "s", **changes: object) -> dict[str, Any]:
     }
 
 
-def test_a_host_that_uses_an_id_again_means_another_delegation_once_the_first_returned(fresh: Fresh) -> None:
+def test_a_reused_id_is_a_new_delegation_once_the_first_has_returned(fresh: Fresh) -> None:
     life = fresh().play([qwen(event) for event in ("PreToolUse", "PreToolUse", "PostToolUse", "PostToolUse")])
     assert [record["phase"] for record in life.records()] == ["completed"]
     again = fresh().play([qwen(event) for event in ("PreToolUse", "PostToolUse") * 2])

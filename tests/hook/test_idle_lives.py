@@ -1,4 +1,4 @@
-"""Lives longer than the idle limit: no event came while the agent worked, but it wrote to its transcript."""
+"""Work that lasts longer than the idle limit without an event, while the agent writes to its transcript."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z")
 
 
 def work_for_long(host: Host, minutes_since_write: float) -> tuple[str, str]:
-    """Work that was last heard of when it began, 45 minutes ago; its id, and when its agent last wrote."""
+    """Work that began 45 minutes ago, without an event since; returns its id and the time of the last write."""
     agent_id = host.work()
     state = host.root / agent_id / "state.json"
     text = state.read_text(encoding="utf-8")
@@ -44,7 +44,7 @@ def work_for_long(host: Host, minutes_since_write: float) -> tuple[str, str]:
 
 
 def answers(host: Host, agent_id: str) -> dict[str, Any]:
-    """What each of those says who are asked whether the work may be resumed."""
+    """The answer of every resume check."""
     root = str(host.root)
     sessions = Sessions(root)
     [line] = gaia_sessions.list_sessions(root=root)
@@ -68,7 +68,7 @@ def answers(host: Host, agent_id: str) -> dict[str, Any]:
 
 @table("minutes", [RECENT, LONG_AGO])
 @own_host
-def test_work_whose_client_was_killed_is_judged_by_its_last_write_whoever_is_asked(host: Host, minutes: int) -> None:
+def test_every_resume_check_uses_the_last_transcript_write_of_a_killed_client(host: Host, minutes: int) -> None:
     with host.client() as client:
         agent_id, written = work_for_long(host, minutes)
         client.kill()
@@ -80,13 +80,13 @@ def test_work_whose_client_was_killed_is_judged_by_its_last_write_whoever_is_ask
     until = format_time(parse_time(written) + timedelta(minutes=30))
     assert decided["until"] == (until if minutes == RECENT else None)
     told = host.hear(host.resuming(agent_id, session_id="another"))
-    begins = "You go on with work" if minutes == RECENT else "This is new work that continues an earlier session"
+    begins = "You resume work" if minutes == RECENT else "This is new work that continues an earlier session"
     assert begins in told["updatedInput"]["prompt"]
 
 
 @table("is_gone", [False, True])
 @own_host
-def test_its_last_write_is_shown_as_its_last_activity_and_gives_its_place_in_the_list(
+def test_the_last_transcript_write_is_shown_as_activity_and_sorts_the_list(
     host: Host, gaia: Callable[..., str], *, is_gone: bool
 ) -> None:
     root = str(host.root)
@@ -105,7 +105,7 @@ def test_its_last_write_is_shown_as_its_last_activity_and_gives_its_place_in_the
     assert re.search(r"\nactive +.*, 5 minutes ago", shown)
 
 
-def test_what_a_conversation_is_told_of_the_time_that_is_left_counts_from_the_last_write(host: Host) -> None:
+def test_a_conversation_is_told_a_deadline_counted_from_the_last_transcript_write(host: Host) -> None:
     with host.client() as client:
         _, written = work_for_long(host, RECENT)
         client.kill()
@@ -114,11 +114,11 @@ def test_what_a_conversation_is_told_of_the_time_that_is_left_counts_from_the_la
     assert f"until {until:%Y-%m-%d %H:%M} UTC" in told["additionalContext"]
 
 
-def test_cleanup_does_not_remove_what_was_written_lately(host: Host) -> None:
+def test_cleanup_does_not_remove_a_session_with_a_recent_transcript_write(host: Host) -> None:
     with host.client() as client:
         agent_id, _ = work_for_long(host, RECENT)
         client.kill()
-    host.edit(agent_id, error_count=9)  # so that the policy would let it go
+    host.edit(agent_id, error_count=9)  # so that only the recent write protects it
     root = str(host.root)
     assert gaia_sessions.cleanup_sessions(0.1, dry_run=True, root=root)["removed"] == []
     assert gaia_sessions.cleanup_sessions(0.05, dry_run=True, root=root)["removed"] == [agent_id]
@@ -146,7 +146,7 @@ CONCLUDED: list[tuple[Callable[[Host], None], str]] = [
 
 @table(("conclude", "end"), CONCLUDED)
 @own_host
-def test_an_end_that_is_concluded_from_the_host_writes_when_the_agent_last_wrote(
+def test_an_end_concluded_from_the_host_records_the_last_transcript_write_as_activity(
     host: Host, conclude: Callable[[Host], object], end: str
 ) -> None:
     with host.client() as client:
@@ -166,10 +166,10 @@ def test_an_end_that_is_concluded_from_the_host_writes_when_the_agent_last_wrote
 
 @table(("conclude", "end"), CONCLUDED)
 @own_host
-def test_an_end_that_is_concluded_from_the_host_takes_back_no_activity_since_the_last_write(
+def test_an_end_concluded_from_the_host_keeps_activity_after_the_last_transcript_write(
     host: Host, conclude: Callable[[Host], object], end: str
 ) -> None:
-    """A command that runs for long reports a phase, or the agent writes to another file since ``/clear``."""
+    """For example a long command reports a phase, or the agent writes to another file after ``/clear``."""
     with host.client() as client:
         agent_id, _ = work_for_long(host, LONG_AGO)
         reported = format_time(datetime.now(UTC) - timedelta(minutes=RECENT))
@@ -188,20 +188,20 @@ REPORTED: list[tuple[Callable[[Host], object], str, str]] = [
     (lambda host: host.stop(), "stopped", "completed"),
     (lambda host: host.stop(message="Enough.\n[gaia-sessions: approval] may I"), "stopped", "approval"),
     (lambda host: host.hear(host.dying()), "failed", "investigating"),
-    (lambda host: host.hear(host.returning()), "returned", "investigating"),  # the limit of its turns
+    (lambda host: host.hear(host.returning()), "returned", "investigating"),  # it reached its turn limit
     (lambda host: host.hear(host.killing()), "killed", "abandoned"),
     (
         lambda host: host.hear(host.notifying("killed", summary='Agent "Job" was stopped by user')),
         "killed",
         "investigating",
     ),
-    (lambda host: host.hear(host.pausing()), "killed", "investigating"),  # Esc, and the turn ended
+    (lambda host: host.hear(host.pausing()), "killed", "investigating"),  # the user pressed Esc, and the turn ended
 ]
 
 
 @table(("end_work", "end", "phase"), REPORTED)
 @own_host
-def test_an_end_that_is_reported_is_activity_itself(
+def test_a_reported_end_counts_as_activity(
     host: Host, end_work: Callable[[Host], object], end: str, phase: str
 ) -> None:
     with host.client():
@@ -216,7 +216,7 @@ def test_an_end_that_is_reported_is_activity_itself(
 
 @table("end", ["lost", "ended_with_host"])
 @own_host
-def test_work_that_was_carried_out_when_its_host_ended_is_abandoned_as_it_was_last_active(host: Host, end: str) -> None:
+def test_executing_work_of_an_ended_host_is_abandoned_at_its_last_activity(host: Host, end: str) -> None:
     with host.client() as client:
         agent_id, written = work_for_long(host, RECENT)
         host.edit(agent_id, phase="executing", resume_ready=False)
@@ -229,8 +229,8 @@ def test_work_that_was_carried_out_when_its_host_ended_is_abandoned_as_it_was_la
     assert (record["phase"], record["runs"][0]["end"], record["last_updated"]) == ("abandoned", end, written)
 
 
-def test_an_agent_that_outlives_its_conversation_is_as_active_as_its_transcript(host: Host) -> None:
-    """It works on in another process, and nothing is heard of it before that process is gone, too."""
+def test_transcript_writes_after_the_end_of_the_conversation_still_count_as_activity(host: Host) -> None:
+    """It works in another process and sends no event until that process ends too."""
     agent_id, _ = work_for_long(host, 35)
     host.hear(host.event_payload("SessionEnd", reason="prompt_input_exit"))
     assert not gaia_sessions.should_resume(agent_id, root=str(host.root))

@@ -1,7 +1,6 @@
-"""What a hook loads: never a third party, no costly part of the standard library, and few modules of ours.
+"""What a hook loads: no third-party module, only the standard modules listed here, and few of our modules.
 
-Every call is a fresh interpreter and pays for every import. ``tests/test_instructions.py`` counts what that costs; here
-stands what each way through a hook may load. What the interpreter itself brings along is found out by asking it.
+Every call starts a new interpreter, so every import costs time. ``tests/test_instructions.py`` counts that cost.
 """
 
 from __future__ import annotations
@@ -30,30 +29,30 @@ HOOKS = ["pre_delegate", "subagent_stop", "every_event"]
 STANDARD = frozenset(
     ["__future__", "_datetime", "_json", "encodings.ascii", "errno", "fcntl", "gc", "itertools", "select"]
 )
-"""What a hook may load of the standard library beside what any interpreter loads. Everything else is a decision."""
+"""The standard modules that a hook may load, beside the modules of a bare interpreter."""
 
 OPENSSL = frozenset(["_blake2", "_hashlib", "hashlib"])
-"""What a digest of a prompt takes, for hosts that give a delegation no id."""
+"""The modules for a digest of a prompt, for hosts that give a delegation no id."""
 
 ROOMS = frozenset(["errors", "jsonio", "session", "system", "config", "store", "ingest", "api", "hosts", "hook"])
-"""The packages that a hook may load; the others are for people who wait."""
+"""The packages that a hook may load."""
 
-# At most so many modules of ours are loaded, package files among them.
+# The largest number of our modules that a call may load, with package files.
 MOST_FOR_NOTHING = 16
 MOST_FOR_SILENCE = 26
 MOST_FOR_DIRECT = 46
 MOST_FOR_EVENT = 59
 MOST_FOR_COUNTING = 6
-"""So many more where there is a transcript to count, and what it cost is reported."""
+"""More modules if the call counts a transcript and records its usage."""
 MOST_FOR_RESUMING = 6
-"""So many more where an agent goes on, which is told what was said so far."""
+"""More modules if an agent resumes and is briefed."""
 
 MOST_FOR_ASKING = 1
-"""So many more where the main agent is told what to ask the user."""
+"""More modules if the main agent is told what to ask the user."""
 
 
 class Loaded(NamedTuple):
-    """What a hook loads and a bare interpreter does not: modules of ours without the package's name, and others."""
+    """The modules that a hook loads and a bare interpreter does not: ours, without the package name, and others."""
 
     ours: set[str]
     others: set[str]
@@ -63,7 +62,7 @@ class Loaded(NamedTuple):
 
 
 def imported(*command: str | Path, payload: str = "", environment: Mapping[str, str] | None = None) -> frozenset[str]:
-    """Every module that a fresh interpreter imports for ``command``, by its own account."""
+    """Every module that a new interpreter reports as imported for ``command``."""
     done = subprocess.run(
         [sys.executable, "-X", "importtime", *command],
         input=payload,
@@ -77,13 +76,13 @@ def imported(*command: str | Path, payload: str = "", environment: Mapping[str, 
 
 
 bare = cache(lambda: imported("-c", "pass"))
-"""What any interpreter imports."""
+"""The modules that any interpreter imports."""
 
 
 def loaded(
     host: Host, hook: str, payload: object, *arguments: str, most: int, more: frozenset[str] = frozenset()
 ) -> Loaded:
-    """What ``hook`` loads for ``payload``: at ``most`` so many modules of ours, and of others what any hook may."""
+    """The modules that ``hook`` loads for ``payload``: at most ``most`` of ours, and only allowed others."""
     text = payload if isinstance(payload, str) else json.dumps(payload)
     names = imported(SCRIPTS / f"{hook}.py", *arguments, payload=text, environment=host.environment()) - bare()
     ours = {name for name in names if name.partition(".")[0] == "gaia_sessions"}
@@ -96,16 +95,16 @@ def loaded(
 
 
 def is_quiet(found: Loaded) -> bool:
-    """Whether no session can have been read or written."""
+    """Whether the call loaded nothing that reads or writes sessions."""
     return not found.rooms() & {"ingest", "api"} and "store.file_store" not in found.ours
 
 
-def test_the_standard_library_has_every_module_that_may_be_loaded_of_it() -> None:
+def test_every_allowed_standard_module_is_in_the_standard_library() -> None:
     assert {name.partition(".")[0] for name in STANDARD | OPENSSL} <= sys.stdlib_module_names
 
 
 @table("hook", HOOKS)
-def test_empty_input_loads_next_to_nothing(host: Host, hook: str) -> None:
+def test_empty_input_loads_few_modules_and_no_store(host: Host, hook: str) -> None:
     found = loaded(host, hook, "", most=MOST_FOR_NOTHING)
 
     assert not found.rooms() & {"store", "ingest", "api"}
@@ -122,13 +121,13 @@ SILENT: dict[str, tuple[str, Prepare]] = {
 
 @table(("hook", "prepare"), SILENT.values())
 @own_host
-def test_what_concerns_no_agent_opens_no_store(host: Host, hook: str, prepare: Prepare) -> None:
+def test_a_payload_that_concerns_no_agent_loads_no_store(host: Host, hook: str, prepare: Prepare) -> None:
     found = loaded(host, hook, prepare(host), most=MOST_FOR_SILENCE)
 
     assert is_quiet(found)
 
 
-def test_a_direct_stop_without_an_id_looks_at_no_session(host: Host) -> None:
+def test_a_direct_stop_without_an_id_loads_neither_ingest_nor_api(host: Host) -> None:
     found = loaded(host, "subagent_stop", {}, most=MOST_FOR_DIRECT)
 
     assert not found.rooms() & {"ingest", "api"}
@@ -160,7 +159,7 @@ def test_a_direct_request_loads_few_modules(host: Host, hook: str, prepare: Prep
     assert [record["phase"] for record in host.records().values()] == phases
 
 
-# What the one hook is sent about an agent at work, and what it decides.
+# Payloads about an agent at work, and the decision of the hook.
 EVENTS: dict[str, tuple[Prepare, str]] = {
     "a delegation": (lambda host: host.delegation("toolu_2"), "created"),
     "a start that has to wait": (lambda host: host.starting("a2"), "deferred"),
@@ -191,7 +190,7 @@ def test_an_event_of_an_agent_loads_few_modules(host: Host, prepare: Prepare, de
     assert host.log("hook")[-1]["decision"] == decision
 
 
-def test_a_transcript_is_counted_with_few_more_modules(host: Host) -> None:
+def test_counting_a_transcript_loads_few_more_modules(host: Host) -> None:
     host.work()
     stop = host.ending()
     told = {"id": "m", "model": "m-1", "usage": {"output_tokens": 5}}
@@ -205,7 +204,7 @@ def test_a_transcript_is_counted_with_few_more_modules(host: Host) -> None:
     assert record["usage"]["output_tokens"] == 5
 
 
-def test_applying_a_start_that_waits_loads_few_modules(host: Host) -> None:
+def test_applying_a_start_from_the_inbox_loads_few_modules(host: Host) -> None:
     host.begin()
 
     loaded(host, "every_event", host.event_payload("SessionStart", source="startup"), most=MOST_FOR_EVENT)
@@ -282,8 +281,8 @@ WAITING: list[tuple[str, Callable[[Host, ExitStack], Any], int, str]] = [
 ]
 
 
-def test_what_waits_for_a_held_lock_is_kept_for_later_with_few_modules(host: Host) -> None:
-    """All wait at the same time, each for the lock of a project of its own."""
+def test_an_event_deferred_because_of_a_held_lock_loads_few_modules(host: Host) -> None:
+    """All calls wait at the same time, each for the lock of its own project."""
     hosts = [Host(host.folder / str(number)) for number in range(len(WAITING))]
     with ExitStack() as stack, ThreadPoolExecutor() as pool:
         payloads = [prepare(one, stack) for one, (_, prepare, *_) in zip(hosts, WAITING, strict=True)]
@@ -306,7 +305,7 @@ def test_a_request_for_permission_loads_few_modules(host: Host) -> None:
     assert host.log("hook")[-1]["decision"] == "noted"
 
 
-# What each other host sends to begin a delegation, beside what all of them send, and what else is loaded for it.
+# The keys with which each other host begins a delegation, and the modules that this needs.
 DELEGATIONS: dict[str, tuple[dict[str, object], frozenset[str]]] = {
     "codex": ({"tool_name": "spawn_agent", "tool_input": {"message": "Do it"}}, frozenset()),
     "qwen-code": ({"tool_name": "agent", "tool_input": {"prompt": "Do it"}}, frozenset()),
@@ -323,7 +322,7 @@ DELEGATIONS: dict[str, tuple[dict[str, object], frozenset[str]]] = {
 
 @table("name", DELEGATIONS)
 @own_host
-def test_a_delegation_of_another_host_loads_the_module_of_no_other(host: Host, name: str) -> None:
+def test_a_delegation_loads_only_the_module_of_its_own_host(host: Host, name: str) -> None:
     payload, more = DELEGATIONS[name]
 
     found = loaded(

@@ -1,4 +1,4 @@
-"""The ladder both hooks climb: switches, settings, roots, and what it leaves behind when it was not its turn."""
+"""What every hook does first: switches, settings, arguments and roots; also ``--test``, ``--help`` and time limits."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ HOOKS = ["pre_delegate", "subagent_stop"]
 
 
 def payload(host: Host, hook: str) -> dict[str, Any]:
-    """What the host would send to ``hook``."""
+    """The payload of the host for ``hook``."""
     host.knows("a1", "toolu_1")
     return host.delegation() if hook == "pre_delegate" else host.ending()
 
 
 def switched_off(host: Host, away_from_home: Path, place: str) -> dict[str, str]:
-    """The hooks are switched off, in each of the places where that can be said; the environment to run in."""
+    """Disables the hooks in this place; returns the environment for the call."""
     if place == "environment":
         return {"GAIA_SESSIONS_HOOKS": "off"}
     file = host.project / ".claude" / "gaia-sessions.toml"
@@ -48,13 +48,13 @@ def switched_off(host: Host, away_from_home: Path, place: str) -> dict[str, str]
     return {}
 
 
-PLACES = ["environment", "project file", "user file"]  # the last one holds for all rows that follow
+PLACES = ["environment", "project file", "user file"]  # the last one also holds for all rows after it
 
 
 @table("place", PLACES)
 @table("hook", HOOKS)
 @own_host
-def test_switched_off_a_hook_does_nothing_but_say_so_to_whoever_asks_directly(
+def test_a_disabled_hook_does_nothing_and_answers_direct_requests_with_disabled(
     host: Host, hook: str, away_from_home: Path, place: str
 ) -> None:
     off = switched_off(host, away_from_home, place)
@@ -76,7 +76,7 @@ def test_switched_off_a_hook_does_nothing_but_say_so_to_whoever_asks_directly(
 
 @table("hook", HOOKS)
 @own_host
-def test_switched_off_not_even_an_unknown_setting_makes_a_hook_touch_anything(host: Host, hook: str) -> None:
+def test_a_disabled_hook_touches_nothing_even_with_an_unknown_setting(host: Host, hook: str) -> None:
     told = payload(host, hook)
     before = host.tree(host.folder)
 
@@ -88,7 +88,7 @@ def test_switched_off_not_even_an_unknown_setting_makes_a_hook_touch_anything(ho
 @table("ignored", ["Explore", "explore", "Plan, EXPLORE"])
 @table("hook", HOOKS)
 @own_host
-def test_of_an_ignored_agent_nothing_is_taken_in(host: Host, hook: str, ignored: str) -> None:
+def test_an_ignored_agent_is_not_recorded(host: Host, hook: str, ignored: str) -> None:
     told = payload(host, hook)
     before = host.tree(host.folder)
 
@@ -96,7 +96,7 @@ def test_of_an_ignored_agent_nothing_is_taken_in(host: Host, hook: str, ignored:
     assert host.tree(host.folder) == before
 
 
-def test_other_agents_than_the_ignored_ones_are_taken_in(host: Host) -> None:
+def test_agents_that_are_not_ignored_are_recorded(host: Host) -> None:
     (host.project / ".claude" / "gaia-sessions.toml").write_text(
         '[hooks]\nignore_agents = ["Explore"]\n', encoding="utf-8"
     )
@@ -122,7 +122,7 @@ def test_the_environment_beats_the_project_file_which_beats_the_user_file(host: 
 THOUSANDS = f"{{file}}: 8,000 unknown settings: {', '.join(f'k{number}' for number in range(10))} and 7,990 more"
 FAULTS = {
     "an unknown variable": ({"GAIA_SESSIONS_HOOK": "off"}, "", "unknown setting GAIA_SESSIONS_HOOK"),
-    "a bad value": ({"GAIA_SESSIONS_MAX_ERRORS": "many"}, "", "GAIA_SESSIONS_MAX_ERRORS = 'many'"),
+    "a bad value": ({"GAIA_SESSIONS_MAX_ERRORS": "many"}, "", "GAIA_SESSIONS_MAX_ERRORS = 'many' is not valid"),
     "an unknown key": ({}, "[hooks]\nenable = false\n", "{file}: unknown setting hooks.enable"),
     "a torn file": (
         {},
@@ -136,7 +136,7 @@ FAULTS = {
 
 @table(("settings", "file", "words"), FAULTS.values())
 @own_host
-def test_a_setting_that_means_nothing_is_passed_over_with_a_word_in_the_log(
+def test_an_invalid_setting_is_skipped_and_named_in_the_log(
     host: Host, settings: dict[str, str], file: str, words: str
 ) -> None:
     path = host.project / ".claude" / "gaia-sessions.toml"
@@ -169,7 +169,7 @@ def test_hooks_and_python_find_the_same_sessions_from_every_folder_of_a_project(
     assert not list(host.project.glob("modules/**/.claude"))
 
 
-def test_the_projects_folder_as_the_host_names_it_beats_the_working_directory(host: Host) -> None:
+def test_the_project_folder_that_the_host_names_beats_the_working_directory(host: Host) -> None:
     elsewhere = host.folder / "worktree"
     (elsewhere / ".claude" / "session").mkdir(parents=True)
     line = f"cd {shlex.quote(str(elsewhere))}; exec {sys.executable} {SCRIPTS}/pre_delegate.py"
@@ -180,7 +180,7 @@ def test_the_projects_folder_as_the_host_names_it_beats_the_working_directory(ho
     assert list((elsewhere / ".claude" / "session").iterdir()) == []
 
 
-def test_a_working_directory_that_is_gone_does_not_matter_when_the_host_names_the_project(host: Host) -> None:
+def test_a_hook_works_in_a_removed_working_directory_if_the_host_names_the_project(host: Host) -> None:
     gone = shlex.quote(str(host.folder / "gone"))
     line = f"mkdir {gone}; cd {gone}; rmdir {gone}; exec {sys.executable} {SCRIPTS}/pre_delegate.py"
 
@@ -189,7 +189,7 @@ def test_a_working_directory_that_is_gone_does_not_matter_when_the_host_names_th
     assert host.record()["agent_name"] == "Explore"
 
 
-def test_a_root_that_is_no_whole_path_is_refused_and_nothing_is_made(host: Host) -> None:
+def test_a_relative_root_is_refused_and_nothing_is_created(host: Host) -> None:
     before = host.tree(host.folder)
 
     asked = {"agent_id": "agent-1"}
@@ -202,7 +202,7 @@ def test_a_root_that_is_no_whole_path_is_refused_and_nothing_is_made(host: Host)
     assert host.tree(host.folder) == before
 
 
-def test_a_root_that_cannot_be_used_is_silence_to_a_host_and_an_error_to_everybody_else(host: Host) -> None:
+def test_an_unusable_root_gives_hosts_silence_and_direct_requests_an_error(host: Host) -> None:
     root = host.folder / "root"
     root.write_text("a plain file", encoding="utf-8")
     settings = {"GAIA_SESSIONS_ROOT": str(root)}
@@ -216,7 +216,7 @@ def test_a_root_that_cannot_be_used_is_silence_to_a_host_and_an_error_to_everybo
 
 @table("umask", [0o000, 0o022, 0o777])
 @own_host
-def test_all_that_hooks_make_is_private_whatever_the_umask(host: Host, umask: int) -> None:
+def test_all_files_that_hooks_create_are_private_under_any_umask(host: Host, umask: int) -> None:
     host.start("pre_delegate", host.delegation(), umask=umask)
     host.knows("a1", "toolu_1")
     host.start("subagent_stop", host.ending(), umask=umask)
@@ -227,7 +227,7 @@ def test_all_that_hooks_make_is_private_whatever_the_umask(host: Host, umask: in
     assert modes == {path: "0o700" if path.is_dir() else "0o600" for path in made}
 
 
-def test_a_root_that_only_a_log_was_written_to_is_private_too_and_kept_out_of_version_control(host: Host) -> None:
+def test_a_root_with_only_a_log_is_private_and_ignored_by_git(host: Host) -> None:
     root = host.folder / "root"
 
     host.ask("pre_delegate", {"agent_name": "x"}, {"GAIA_SESSIONS_ROOT": str(root)})
@@ -241,7 +241,7 @@ def test_a_root_that_only_a_log_was_written_to_is_private_too_and_kept_out_of_ve
 
 
 @table("hook", HOOKS)
-def test_its_own_test_passes_and_leaves_nothing_in_the_project(host: Host, hook: str) -> None:
+def test_the_self_test_passes_and_leaves_nothing_in_the_project(host: Host, hook: str) -> None:
     before = host.tree(host.project)
 
     done = subprocess.run(
@@ -261,7 +261,7 @@ def test_its_own_test_passes_and_leaves_nothing_in_the_project(host: Host, hook:
 
 
 @table("words", ["--host codex", "--enforce", "--host=codex --root /nowhere"])
-def test_its_own_test_runs_behind_whatever_it_was_wired_with(host: Host, words: str) -> None:
+def test_the_self_test_runs_after_all_installed_options(host: Host, words: str) -> None:
     code, out, err = wired(host, "every_event", *words.split(), "--test")
 
     assert (code, err) == (0, b"")
@@ -269,7 +269,7 @@ def test_its_own_test_runs_behind_whatever_it_was_wired_with(host: Host, words: 
     assert b"is not an option" not in out
 
 
-def test_its_own_test_names_what_it_does_not_know(host: Host) -> None:
+def test_the_self_test_names_an_unknown_option(host: Host) -> None:
     code, out, err = wired(host, "every_event", "--trackt\x1bools", "--test")
 
     assert (code, err) == (0, b"")
@@ -277,8 +277,8 @@ def test_its_own_test_names_what_it_does_not_know(host: Host) -> None:
     assert out.splitlines()[-1].endswith(b" passed, 0 failed")
 
 
-def test_its_own_test_fails_with_a_code_where_a_step_fails(host: Host, tmp_path: Path) -> None:
-    """A script beside it that answers nothing."""
+def test_the_self_test_exits_with_code_1_if_a_step_fails(host: Host, tmp_path: Path) -> None:
+    """The script beside it answers with an empty object."""
     (tmp_path / "pre_delegate.py").write_text("print('{}')\n", "utf-8")
     source = "import sys; from gaia_sessions.hook.run import main; sys.exit(main('pre_delegate', sys.argv[1:]))"
     (tmp_path / "tried.py").write_text(source, "utf-8")
@@ -290,11 +290,11 @@ def test_its_own_test_fails_with_a_code_where_a_step_fails(host: Host, tmp_path:
     )
 
     assert done.returncode == 1
-    assert done.stdout.splitlines()[0] == b"FAILED: without an id there is nothing to resume"
+    assert done.stdout.splitlines()[0] == b"FAILED: without an ID there is nothing to resume"
 
 
 @table("hook", HOOKS)
-def test_help_shows_how_it_is_used(host: Host, hook: str) -> None:
+def test_help_prints_the_usage_line(host: Host, hook: str) -> None:
     ran = wired(host, hook, "--help")
 
     usage = "reads one JSON object on standard input; --test tries the whole flow in a temporary root\n"
@@ -302,7 +302,7 @@ def test_help_shows_how_it_is_used(host: Host, hook: str) -> None:
 
 
 def wired(host: Host, hook: str, *words: str, told: object = None) -> Ran:
-    """What the script leaves behind that a host starts with ``words`` behind it."""
+    """Starts the script with these words as its arguments."""
     host.words = [*words]
     return host.start(hook, told)
 
@@ -327,7 +327,7 @@ WIRED: dict[str, tuple[list[str], dict[str, Any]]] = {
 @table("host", [None, "codex"])
 @table("root", [None, "/some/where"])
 @table("given", [True, False])
-def test_what_is_written_of_a_hook_is_what_it_reads(host: str | None, root: str | None, *, given: bool) -> None:
+def test_hook_arguments_are_read_back_as_they_were_written(host: str | None, root: str | None, *, given: bool) -> None:
     told: dict[str, Any] = {"host": host, "root": root, "reports": given, "enforce": given}
 
     assert read_arguments(argument_words(**told)) == {**told, "test": False, "help": False, "ignored": []}
@@ -336,7 +336,7 @@ def test_what_is_written_of_a_hook_is_what_it_reads(host: str | None, root: str 
 @table(("words", "told"), WIRED.values())
 @table("hook", [*HOOKS, "every_event"])
 @own_host
-def test_however_it_is_wired_a_host_hears_nothing_and_the_log_has_what_was_not_understood(
+def test_a_hook_is_silent_with_any_arguments_and_logs_the_ignored_ones(
     host: Host, hook: str, words: list[str], told: dict[str, Any]
 ) -> None:
     host.words = words
@@ -349,7 +349,7 @@ def test_however_it_is_wired_a_host_hears_nothing_and_the_log_has_what_was_not_u
 @table("hook", [*HOOKS, "every_event"])
 @table("words", [["--root", "{}"], ["--root={}"]])
 @own_host
-def test_the_root_it_was_wired_with_is_where_it_writes(host: Host, hook: str, words: list[str]) -> None:
+def test_a_hook_writes_to_the_root_of_its_root_option(host: Host, hook: str, words: list[str]) -> None:
     elsewhere = host.folder / "elsewhere"
     given = [word.format(elsewhere) for word in words]
     assert wired(host, hook, *given, told=host.delegation()) == SILENT
@@ -358,7 +358,7 @@ def test_the_root_it_was_wired_with_is_where_it_writes(host: Host, hook: str, wo
     assert host.records() == {}
 
 
-def test_a_line_of_the_log_says_in_our_words_what_the_host_told(host: Host) -> None:
+def test_a_log_line_names_the_host_the_conversation_and_the_event_kinds(host: Host) -> None:
     host.run("every_event", host.delegation())
     host.run("every_event", host.delegation(tool_name="Read"))
 
@@ -371,7 +371,7 @@ def test_a_line_of_the_log_says_in_our_words_what_the_host_told(host: Host) -> N
 
 
 @table("hook", [*HOOKS, "every_event"])
-def test_a_script_can_be_started_by_its_name_and_read_at_a_glance(hook: str) -> None:
+def test_each_script_is_executable_and_has_at_most_25_lines(hook: str) -> None:
     script = SCRIPTS / f"{hook}.py"
 
     assert script.stat().st_mode & 0o111 == 0o111
@@ -379,8 +379,8 @@ def test_a_script_can_be_started_by_its_name_and_read_at_a_glance(hook: str) -> 
     assert len(script.read_text("utf-8").splitlines()) <= 25
 
 
-def test_the_scripts_differ_in_nothing_but_their_hook_and_where_an_installed_one_stands() -> None:
-    """Each must work when it is copied alone, so none can import another."""
+def test_the_scripts_differ_only_in_their_hook_and_the_installed_location() -> None:
+    """Each script must work when it is copied alone, so none can import another."""
     every, *others = ((SCRIPTS / f"{hook}.py").read_text("utf-8") for hook in ("every_event", *HOOKS[:2]))
     begin, end = every.index("elif"), every.index("if __name__")
     shared = (every[:begin] + every[end:]).replace('main("hook"', "main(NAME").split("\n", 2)
@@ -390,7 +390,7 @@ def test_the_scripts_differ_in_nothing_but_their_hook_and_where_an_installed_one
 
 
 @table("hook", HOOKS)
-def test_without_the_package_a_host_notices_nothing_and_a_test_says_so(host: Host, tmp_path: Path, hook: str) -> None:
+def test_without_the_package_a_hook_is_silent_and_its_self_test_says_so(host: Host, tmp_path: Path, hook: str) -> None:
     lonely = tmp_path / "share" / "hooks"
     lonely.mkdir(parents=True, exist_ok=True)
     (lonely / f"{hook}.py").write_bytes((SCRIPTS / f"{hook}.py").read_bytes())
@@ -406,7 +406,7 @@ def test_without_the_package_a_host_notices_nothing_and_a_test_says_so(host: Hos
     assert tried.stderr == f"{missing}; run it with the Python that has gaia-sessions installed\n"
 
 
-def test_an_answer_that_nobody_reads_is_given_up_in_time_and_the_host_finds_the_beginning_of_a_line(host: Host) -> None:
+def test_a_hook_gives_up_in_time_on_an_answer_that_nobody_reads(host: Host) -> None:
     paused = host.delegate()
     host.stop(message=ASKS)
     long = f"[gaia-sessions: resume {paused}]\n" + "Look at everything once more.\n" * 10_000
@@ -438,7 +438,7 @@ def test_an_answer_that_nobody_reads_is_given_up_in_time_and_the_host_finds_the_
     assert (line["decision"], line["session"], line["told"]) == ("claimed", paused, False)
 
 
-def test_a_lock_is_waited_for_no_longer_than_the_call_has_left(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_hook_waits_for_a_lock_no_longer_than_its_remaining_time(monkeypatch: pytest.MonkeyPatch) -> None:
     waited: list[float] = []
     monkeypatch.setattr(locks, "sleep_and_retry", lambda _folder, _name, seconds: waited.append(seconds))
     limits = hook.TimeLimits()

@@ -1,7 +1,6 @@
-"""Whole lives of real sub-agents: every capture told to the one hook, in order, doubled, and with lines swapped.
+"""Captured lives of real sub-agents, replayed in order, doubled, and with parallel events swapped.
 
-The lines swapped are neighbours that the host runs in parallel, so that their order is a race. Told here in
-one process, since what is asked is what becomes of the records; ``test_replay`` starts the real scripts.
+All calls run in this process; ``test_replay`` starts the real scripts.
 """
 
 from __future__ import annotations
@@ -34,14 +33,14 @@ if TYPE_CHECKING:
 
 CAPTURES = sorted((Path(__file__).parents[1] / "data" / "hosts").glob("claude-code-*/*.jsonl"))
 NEWEST = ("claude-code-2.1.330", "claude-code-2.1.332")
-"""The older has all scenarios, the newer those of which only it has something to tell."""
+"""The older version has all scenarios, the newer only those that differ there."""
 
 OF_NEWEST = [capture for capture in CAPTURES if capture.parent.name in NEWEST]
 SAMPLE = [capture for place, capture in enumerate(OF_NEWEST) if place % 4 == 0 or capture.stem in {"parallel", "usage"}]
 
 
 def of_captures(*chosen: Path, at_once: Collection[Path] = SAMPLE) -> Callable[[Test], Any]:
-    """The test of one ``capture`` walks all that are chosen, those ``at_once`` in the quick run, the others as slow."""
+    """Runs the test for each chosen ``capture``: those ``at_once`` in the quick run, the others marked slow."""
     parts = [[capture for capture in chosen if (capture in at_once) is is_quick] for is_quick in (True, False)]
 
     def decorate(test: Test) -> Any:
@@ -78,11 +77,11 @@ STATES: dict[End, str] = {
     FAILED: "error",
     RETURNED: "cut short",
     WITH_HOST: "interrupted",
-    NOT_ENDED: "working",  # its process is that of the test
+    NOT_ENDED: "working",  # its process is the process of the test
 }
-"""What a person is told of each end."""
+"""The state that a person sees for each end."""
 
-# What is not in here are delegations of agents that did their work: their number, each of them done.
+# In a capture that is not listed, every delegation completed its work.
 ENDS: dict[str, list[End]] = {
     "agent-denied-by-rule": [DENIED],
     "background-error": [FAILED],
@@ -91,7 +90,7 @@ ENDS: dict[str, list[End]] = {
     "background-sigterm": [WITH_HOST],
     "background-sigkill": [NOT_ENDED],
     "background-stopped": [KILLED],
-    "background-waits-for-command": [DONE],  # its agent is woken, and goes on in the same run
+    "background-waits-for-command": [DONE],  # its agent is woken in the same run
     "background-waits-for-command-foreground": [DONE],
     "background-waits-for-command-print": [WITH_HOST],
     "background-waits-for-command-tui": [DONE],
@@ -143,17 +142,17 @@ ENDS: dict[str, list[End]] = {
     "workflow-sigkill": [DONE, NOT_ENDED, NOT_ENDED],
     "worktree-sigkill": [NOT_ENDED],
 }
-# After a signal the older version still tells that the agent was interrupted; the newer only ends the session.
+# After a signal, the older version reports an interrupted agent; the newer version only ends the session.
 SIGNALLED = {"sigterm", "tui-hup"}
 SIGNAL_ENDS = {"claude-code-2.1.197": [INTERRUPTED], "claude-code-2.1.330": [WITH_HOST]}
 
 
 UNAWAITED = {"PermissionRequest"}
-"""What the host does not wait for: beside any other news of the same agent."""
+"""Events that the host does not wait for; they may come beside any other event of the same agent."""
 
 
 class Line:
-    """One line of a capture: what the hook is told, and the agent and delegation it is about."""
+    """One line of a capture: the payload, its agent and its delegation."""
 
     def __init__(self, payload: dict[str, Any], meta: object, files: dict[Path, str]) -> None:
         self.payload = payload
@@ -168,7 +167,7 @@ class Line:
     def is_beside(self, other: Line) -> bool:
         """Whether the host runs the hooks of both at the same time."""
         pair = {self.event, other.event}
-        if pair == {"StopFailure", "UserPromptSubmit"}:  # the end of a workflow, and that of its last agent
+        if pair == {"StopFailure", "UserPromptSubmit"}:  # the end of a workflow and the end of its last agent
             return True
         if pair == {"SubagentStart", "PostToolUse"}:
             return (self.launched or other.launched) or "SendMessage" in (self.tool, other.tool)
@@ -181,7 +180,7 @@ class Line:
 
     @property
     def is_of_workflow(self) -> bool:
-        """Whether the client keeps the note of its agent with a workflow: it names no delegation."""
+        """Whether the agent belongs to a workflow; then the note of the client names no delegation."""
         return any("/subagents/workflows/" in str(file) for file in self.files)
 
     @property
@@ -190,7 +189,7 @@ class Line:
 
 
 class Life:
-    """A fresh project in which the hook is told of ``lines``, and what is there afterwards."""
+    """A new project in which the hook receives ``lines``, and its result."""
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.folder = folder
@@ -236,15 +235,15 @@ class Life:
                 file.parent.mkdir(parents=True, exist_ok=True)
                 file.write_text(self.with_moment_of_interruption(line, file, text), encoding="utf-8")
             self.tell(line.payload)
-            if line.agent in notes:  # written right after the hooks of its start
+            if line.agent in notes:  # the host writes it right after the start hooks
                 self.note(line, notes[line.agent])
-        apply_deferred(FileStore(str(self.root)), utc_now(), Config({}))  # as whoever writes next does
+        apply_deferred(FileStore(str(self.root)), utc_now(), Config({}))  # as the next writer does
         return self
 
     def with_moment_of_interruption(self, told: Line, file: Path, text: str) -> str:
-        """The text as if the agent were interrupted before the first prompt that finds it so, and not when captured.
+        """The text with the interruption moved from the captured time to now.
 
-        The hook compares that moment with the start of the run, which is now.
+        The hook compares the time of the interruption with the start of the run, which is now.
         """
         if _INTERRUPTED not in text:
             return text
@@ -264,7 +263,7 @@ class Life:
         call = HookCall(HOOK, self.words)
         try:
             call.run()
-        except Exception as error:  # noqa: BLE001  # the ladder's own catch-all, seen through
+        except Exception as error:  # noqa: BLE001  # what the hook itself would catch and hide
             self.errors.append((payload["hook_event_name"], repr(error)))
         if "error" in call.line:
             self.errors.append((payload["hook_event_name"], call.line["error"]))
@@ -282,7 +281,7 @@ class Life:
         return sorted(line["state"] for line in Sessions(str(self.root)).list() if "state" in line)
 
     def timeless(self) -> list[object]:
-        """The records without what no two tellings have in common."""
+        """The records without times, ids and paths."""
         records = self.records()
         purposes = {record["agent_id"]: record["purpose"] for record in records}
         return sorted((_timeless(record, purposes) for record in records), key=repr)
@@ -296,15 +295,14 @@ STOPPING_MARKS = ("__key__", "__interrupt__")
 
 
 def agent_files(kept: dict[str, str]) -> dict[Path, str]:
-    """What the client had written of its agents when somebody typed again: an interruption is written at once."""
+    """The files of the agents when the user typed again; an interruption is written at once."""
     return {Path(path): text for path, text in kept.items() if "/subagents/agent-" in path}
 
 
 def host_files(line: dict[str, Any], kept: dict[str, str]) -> dict[Path, str]:
-    """What the client had written when it called the hook: all transcripts and workflows, when it said one was over.
+    """The files of the client at the time of the hook: everything at the end of an agent, else only workflows.
 
-    Until then only its workflows: of each file the capture has how many lines there were, and 0 for one without a line
-    end.
+    The capture has the number of lines of each file, and 0 for a file without a line end.
     """
     over = {"tool_name": "Agent", "hook_event_name": "PostToolUse"}.items() <= line["stdin"].items()
     if over or "<task-notification>" in line["stdin"].get("prompt", ""):
@@ -336,7 +334,7 @@ def expected(capture: Path, agents: int) -> list[End]:
 
 
 def sessions_due(lines: list[Line]) -> int:
-    """How many sessions there must be: a delegation each, and one for each time a finished agent is woken."""
+    """The expected number of sessions: one for each delegation and each waking of a finished agent."""
     asked = [line for line in lines if line.event == "PreToolUse" and line.tool in {"Agent", "Task"}]
     delegations = {(line.session, line.payload["tool_use_id"]) for line in asked}
     woken, rests = 0, set()
@@ -350,7 +348,7 @@ def sessions_due(lines: list[Line]) -> int:
 
 
 def state_due(record: Any) -> str:
-    """What a person is told of it: a limit is waited for until its reset, a time of day or a date in the capture."""
+    """The state that a person sees. A usage limit is ``limited`` until its reset, which the capture names."""
     is_ahead = "paused_until" in record and parse_time(record["paused_until"]) > utc_now()
     return "limited" if is_ahead else STATES[record["phase"], record["runs"][-1].get("end", ""), record["error_count"]]
 
@@ -359,7 +357,7 @@ _once: dict[Path, Life] = {}
 
 
 def told_once(capture: Path, lives: Any) -> Life:
-    """The life of the capture in order, told once in this process for all that only look at what it left."""
+    """The life of the capture in order, replayed once for all tests that only read its result."""
     if capture not in _once:
         life = lives()
         _once[capture] = life.live(life.lines(capture))
@@ -378,7 +376,7 @@ def test_every_agent_that_started_is_one_session_with_its_true_end(capture: Path
 
 
 @of_captures(*CAPTURES)
-def test_news_told_twice_changes_nothing(capture: Path, lives: Any) -> None:
+def test_an_event_that_arrives_twice_changes_nothing(capture: Path, lives: Any) -> None:
     twice = lives()
 
     twice.live([line for line in twice.lines(capture) for _ in range(2)])
@@ -387,7 +385,7 @@ def test_news_told_twice_changes_nothing(capture: Path, lives: Any) -> None:
 
 
 @of_captures(*CAPTURES)
-def test_news_that_come_side_by_side_may_come_in_any_order(capture: Path, lives: Any) -> None:
+def test_parallel_events_may_arrive_in_any_order(capture: Path, lives: Any) -> None:
     once = told_once(capture, lives)
     lines = once.lines(capture)
     for place in [place for place, (one, other) in enumerate(itertools.pairwise(lines)) if one.is_beside(other)]:
@@ -402,16 +400,16 @@ def test_news_that_come_side_by_side_may_come_in_any_order(capture: Path, lives:
 
 
 def _compared(record: Any, capture: Path) -> Any:
-    """The record; of an agent that was at work before the hooks, its stop does not say which process runs it."""
+    """The record. In ``late-hooks``, the stop does not say which process runs the agent."""
     if capture.stem != "late-hooks":
         return record
     return {**record, "runs": [{key: run[key] for key in run if key != "host_process"} for run in record["runs"]]}
 
 
 def _notes(lines: list[Line]) -> dict[Any, object]:
-    """What the host noted of each agent. Of one killed before any later hook looked the capture has no note.
+    """The note of the host about each agent.
 
-    It was on the disk all the same, in every such run; there is one at most in a capture.
+    An agent that was killed early has a note on disk but none in the capture; a capture has at most one such agent.
     """
     notes: dict[Any, object] = {line.agent: line.meta for line in lines if line.agent and isinstance(line.meta, dict)}
     known = {meta["toolUseId"] for meta in notes.values()}  # type: ignore[index]

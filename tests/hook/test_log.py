@@ -1,4 +1,4 @@
-"""The log: where it is, that it is private and bounded, and that nothing about it can fail a hook."""
+"""The log of the hooks: its place, its mode, its maximum size, and that it never makes a hook fail."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PLACES = {
 
 
 @table(("root", "folder"), PLACES.items())
-def test_a_project_keeps_its_logs_beside_its_sessions_and_any_other_root_keeps_its_own(
+def test_logs_are_beside_the_root_of_a_project_and_inside_any_other_root(
     tmp_path: Path, root: str, folder: str
 ) -> None:
     tmp_path /= root.replace("/", "-")
@@ -35,7 +35,7 @@ def test_a_project_keeps_its_logs_beside_its_sessions_and_any_other_root_keeps_i
     assert [str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*.log")] == [f"{folder}/pre_delegate.log"]
 
 
-def test_a_line_makes_no_project_of_a_folder_that_is_none(tmp_path: Path) -> None:
+def test_a_log_line_creates_no_project_folder(tmp_path: Path) -> None:
     hook_log.append_line(str(tmp_path / ".claude" / "session"), "hook", {"decision": "not_ours"})
 
     assert list(tmp_path.iterdir()) == []
@@ -52,7 +52,7 @@ def session(logs: Path) -> str:
     return str(logs.with_name("session"))
 
 
-def test_a_log_folder_of_our_making_is_private_and_kept_out_of_version_control(session: str, logs: Path) -> None:
+def test_a_new_log_folder_is_private_and_ignored_by_git(session: str, logs: Path) -> None:
     hook_log.append_line(session, "pre_delegate", {"decision": "created"})
 
     assert {entry.name: entry.read_bytes() for entry in logs.iterdir()} == {
@@ -64,7 +64,7 @@ def test_a_log_folder_of_our_making_is_private_and_kept_out_of_version_control(s
     assert not Path(session).exists()
 
 
-def test_a_log_folder_that_was_there_is_left_as_it_is(session: str, logs: Path) -> None:
+def test_an_existing_log_folder_keeps_its_mode_and_gets_no_gitignore(session: str, logs: Path) -> None:
     logs.mkdir(parents=True, mode=0o755)
 
     hook_log.append_line(session, "pre_delegate", {"decision": "created"})
@@ -73,7 +73,7 @@ def test_a_log_folder_that_was_there_is_left_as_it_is(session: str, logs: Path) 
     assert logs.stat().st_mode & 0o777 == 0o755
 
 
-def test_the_log_can_be_read_by_its_owner_when_the_umask_hides_everything(session: str, logs: Path) -> None:
+def test_the_owner_can_read_the_log_even_with_umask_777(session: str, logs: Path) -> None:
     before = os.umask(0o077)
     try:
         logs.parent.mkdir(parents=True, exist_ok=True)
@@ -86,7 +86,7 @@ def test_the_log_can_be_read_by_its_owner_when_the_umask_hides_everything(sessio
     assert modes == ["0o700", "0o600"]
 
 
-def test_lines_are_added_one_per_call_each_a_json_object(session: str, logs: Path) -> None:
+def test_each_call_adds_one_line_with_one_json_object(session: str, logs: Path) -> None:
     lines: list[dict[str, object]] = [{"error": "two\nlines\x1b[31m\x9b"}, {"session": None}, {"ms": 1.5}]
     for line in lines:
         hook_log.append_line(session, "subagent_stop", line)
@@ -97,7 +97,7 @@ def test_lines_are_added_one_per_call_each_a_json_object(session: str, logs: Pat
     assert b"\x9b" not in written[0]
 
 
-def test_a_full_log_becomes_the_one_old_file(session: str, logs: Path) -> None:
+def test_a_full_log_replaces_the_only_old_log(session: str, logs: Path) -> None:
     logs.mkdir(parents=True)
     current, old = logs / "pre_delegate.log", logs / "pre_delegate.log.old"
     current.write_bytes(b"x" * (hook_log.MAX_LOG_BYTES - 1))
@@ -123,7 +123,7 @@ def test_a_line_that_cannot_be_written_is_lost_without_an_error(session: str, lo
     assert logs.read_text(encoding="utf-8") == "in the way"
 
 
-def test_a_line_that_is_no_json_is_lost_without_an_error(session: str, logs: Path) -> None:
+def test_a_line_that_cannot_be_encoded_is_lost_without_an_error(session: str, logs: Path) -> None:
     hook_log.append_line(session, "pre_delegate", {"half": "\ud800"})
     hook_log.append_line(session, "pre_delegate", {"decision": "created"})
 
@@ -141,7 +141,7 @@ def test_a_log_that_is_a_link_is_not_followed(session: str, logs: Path, tmp_path
     assert victim.read_text(encoding="utf-8") == "mine"
 
 
-def test_each_decision_that_the_document_explains_is_one_that_a_hook_takes() -> None:
+def test_every_decision_that_the_hooks_page_explains_is_in_the_code() -> None:
     _, _, log = (CHECKOUT / "docs" / "hooks.md").read_text(encoding="utf-8").partition("## The log\n")
     rows = re.findall(r"^- (.*?): ", log.partition("\n## ")[0], re.MULTILINE)
     programs = [path for room in ("ingest", "hook") for path in (CHECKOUT / "gaia_sessions" / room).rglob("*.py")]

@@ -1,7 +1,6 @@
-"""The end of a conversation or a workflow with 1,500 agents at work, told to the real program.
+"""The end of a conversation or a workflow with 1,500 agents at work, in the real program.
 
-``Host.start`` gives a call three seconds and as much again for a slow machine. How many runs a call changes in that
-time depends on the disk; that none is lost does not.
+How many runs one call changes in its three seconds depends on the disk. No run may be lost.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ KINDS = ("conversation", "killed workflow", "completed workflow")
 
 
 def at_work(host: Host, kind: str, agents: int) -> dict[str, Any]:
-    """So many agents at work for ``host``, and the payload by which it says that they are no longer."""
+    """Puts so many agents to work; returns the payload that ends them."""
     store, at = FileStore(str(host.root), durable=False), utc_now() - timedelta(minutes=1)
     base = {"at": format_time(at), "host": "claude-code", "host_session_id": host.SESSION}
 
@@ -82,7 +81,7 @@ def check_everything_ended(host: Host, kind: str, agents: int) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_call_ends_in_its_time_and_the_next_one_goes_on(host: Host, kind: str) -> None:
+def test_each_call_ends_in_time_and_the_next_call_changes_more_runs(host: Host, kind: str) -> None:
     payload = at_work(host, kind, AGENTS)
 
     assert host.start("every_event", payload).code == 0
@@ -102,7 +101,7 @@ def test_every_call_ends_in_its_time_and_the_next_one_goes_on(host: Host, kind: 
 
 
 @pytest.mark.slow
-def test_what_a_reader_is_told_meanwhile_is_what_holds_in_the_end(host: Host) -> None:
+def test_readers_see_the_final_state_before_all_runs_are_changed(host: Host) -> None:
     payload = at_work(host, "conversation", AGENTS)
     kill_once_it_waits(host, payload, seconds=0.2)
     some = next(agent_id for agent_id, record in host.records().items() if "ended_at" not in record["runs"][-1])
@@ -136,7 +135,7 @@ def test_a_call_that_its_host_kills_half_way_loses_nothing(host: Host, kind: str
 
 
 def kill_once_it_waits(host: Host, payload: dict[str, Any], seconds: float) -> None:
-    """Starts the hook, and kills it so many seconds after it has put what it was told into the inbox."""
+    """Starts the hook and kills it so many seconds after it has stored its event in the inbox."""
     command = [sys.executable, str(SCRIPTS / "every_event.py")]
     with subprocess.Popen(command, stdin=subprocess.PIPE, cwd=host.project, env=host.environment()) as hook:
         assert hook.stdin is not None

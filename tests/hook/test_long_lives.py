@@ -1,4 +1,4 @@
-"""A session that is woken again and again: its record stays small, and every end of it is told."""
+"""A session that is woken many times: its record stays small, and its journal has every end."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def host(host: Host, monkeypatch: pytest.MonkeyPatch) -> Host:
-    """One whose process is there."""
+    """A host whose process is alive."""
     monkeypatch.setenv("GAIA_SESSIONS_DURABILITY", "fast")
     host.client_pid = os.getppid()
     return host
 
 
 def tell(host: Host, payload: dict[str, Any]) -> str:
-    """What was done with it."""
+    """The decision of the hook."""
     ran = host.run("every_event", payload)
     assert (ran.code, ran.err) == (0, b"")
     end = (host.logs / "hook.log").read_bytes()[-4096:]
@@ -34,7 +34,7 @@ def tell(host: Host, payload: dict[str, Any]) -> str:
 
 
 def claim(host: Host, key: str = "toolu_1", prompt: str = "p") -> Any:
-    """A delegation begins; what it is answered."""
+    """Begins a delegation; returns the answer."""
     asked = {"description": "d", "prompt": prompt, "subagent_type": "Explore"}
     return host.hear(host.delegation(key, tool_input=asked))
 
@@ -55,12 +55,12 @@ def state(host: Host) -> Path:
 
 
 def words(number: int) -> str:
-    """A last message of which more is said than is kept."""
+    """A last message that is longer than what is stored."""
     return f"{number} begins here. {'x' * 5000} and ends {number}.\n[gaia-sessions: approval] step {number}"
 
 
 def wake(host: Host, times: int) -> None:
-    """The agent works and asks for an approval; then it is woken so many times, and asks every time."""
+    """The agent asks for approval, and again after each of so many wakings."""
     claim(host)
     start(host)
     stop(host, words(1))
@@ -70,7 +70,7 @@ def wake(host: Host, times: int) -> None:
 
 
 @pytest.mark.parametrize("times", [60, pytest.param(1000, marks=pytest.mark.slow)])
-def test_a_session_woken_often_has_one_small_record_every_end_and_the_last_run_right(host: Host, times: int) -> None:
+def test_a_session_woken_often_has_a_small_record_and_a_complete_journal(host: Host, times: int) -> None:
     wake(host, times)
 
     record = host.record()
@@ -94,7 +94,7 @@ def test_a_session_woken_often_has_one_small_record_every_end_and_the_last_run_r
     assert (host.record()["phase"], host.record()["runs"][-1]["run"]) == ("completed", times + 2)
 
 
-def test_late_news_of_a_run_that_was_dropped_says_nothing_about_those_that_are_left(host: Host) -> None:
+def test_a_late_event_of_a_dropped_run_does_not_change_the_stored_runs(host: Host) -> None:
     wake(host, 60)
     start(host)
     before, known = host.record(), len(host.journal(host.record()["agent_id"]))
@@ -121,7 +121,7 @@ def test_a_late_stop_of_a_dropped_agent_does_not_end_the_run_of_another(host: Ho
     assert (host.record()["runs"][-1]["run"], host.record()["runs_dropped"]) == (62, 12)
     before = host.record()
     for note in host.transcript.with_suffix("").rglob("*.meta.json"):
-        note.unlink()  # so that nothing but the agent's id says which run is meant
+        note.unlink()  # so that only the agent's id identifies the run
 
     marked = f"too late\n[gaia-sessions: failed {agent_id}] what an agent of a dropped run says"
     stop(host, marked, "b5")
@@ -131,7 +131,7 @@ def test_a_late_stop_of_a_dropped_agent_does_not_end_the_run_of_another(host: Ho
     assert len(list(host.root.glob("[!.]*/state.json"))) == 1
 
 
-def test_what_paused_is_briefed_whole_when_it_is_claimed_and_claimed_again(host: Host) -> None:
+def test_each_claim_of_a_paused_session_gets_the_whole_briefing(host: Host) -> None:
     claim(host)
     start(host)
     stop(host, words(1))
@@ -140,11 +140,11 @@ def test_what_paused_is_briefed_whole_when_it_is_claimed_and_claimed_again(host:
     for key in ("toolu_2", "toolu_3"):
         told = claim(host, key, request)
         assert "x" * 3000 in told["updatedInput"]["prompt"]
-        host.hear(host.event_payload("Stop"))  # the turn ended before it started
+        host.hear(host.event_payload("Stop"))  # the turn ended before the agent started
     assert [run.get("end") for run in host.record()["runs"]] == ["stopped", "denied", "denied"]
 
 
-def test_a_record_of_before_with_too_many_runs_is_read_and_trimmed_by_the_next_write(host: Host) -> None:
+def test_an_old_record_with_too_many_runs_is_trimmed_by_the_next_write(host: Host) -> None:
     wake(host, 2)
     record = host.record()
     many = [{**record["runs"][0], "run": number, "last_message": words(number)[-4000:]} for number in range(1, 121)]

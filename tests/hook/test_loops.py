@@ -1,4 +1,4 @@
-"""Loops of sub-agents at the hook before each use of a tool, with ``--enforce`` and ``limits.repeats``."""
+"""Loops of sub-agents in the hook before each tool call, with ``--enforce`` and ``limits.repeats``."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def wrote(host: Host, *lines: Line) -> Path:
     return written(host.agents / "agent-a1.jsonl", told(), *lines)
 
 
-def test_the_fourth_identical_call_is_told_the_fifth_is_refused_and_so_is_each_after_it(enforced: Host) -> None:
+def test_the_fourth_identical_call_is_warned_and_each_later_call_is_refused(enforced: Host) -> None:
     enforced.work()
     answers: list[str | None] = []
     lines: list[Line] = []
@@ -66,7 +66,7 @@ def test_the_fourth_identical_call_is_told_the_fifth_is_refused_and_so_is_each_a
     ("settings", "words"), [({}, ["--enforce"]), ({"GAIA_SESSIONS_LIMITS_REPEATS": "off"}, ["--enforce"]), (DENY, [])]
 )
 @own_host
-def test_without_the_setting_or_the_option_nothing_is_refused(
+def test_without_the_setting_or_the_option_no_loop_is_refused(
     host: Host, settings: dict[str, str], words: list[str]
 ) -> None:
     host.words = words
@@ -75,7 +75,7 @@ def test_without_the_setting_or_the_option_nothing_is_refused(
     assert asked(host, "own", **settings) is None
 
 
-def test_it_holds_beside_other_limits_and_each_is_told(enforced: Host) -> None:
+def test_the_loop_limit_and_other_limits_each_give_their_own_message(enforced: Host) -> None:
     agent_id = enforced.work()
     both = {**DENY, "GAIA_SESSIONS_LIMITS_ROUNDS": "4", "GAIA_SESSIONS_LIMITS_TOKENS": "100"}
     wrote(enforced, *rounds(4), OWN)
@@ -88,7 +88,7 @@ def test_it_holds_beside_other_limits_and_each_is_told(enforced: Host) -> None:
     assert "You have used 90 of your 100 tokens" in str(asked(enforced, "other", "Read", **beside))
 
 
-def test_a_search_that_goes_on_with_a_loop_is_not_counted(enforced: Host) -> None:
+def test_a_search_that_is_refused_as_a_loop_is_not_counted(enforced: Host) -> None:
     enforced.work()
     wrote(enforced, *rounds(4, tool="WebSearch"), asks("own", None, "WebSearch"))
     assert asked(enforced, "own", "WebSearch", GAIA_SESSIONS_LIMITS_SEARCHES="3", **DENY) is not None
@@ -103,7 +103,7 @@ LATE: dict[str, tuple[list[Line], list[Line]]] = {
 
 @table("name", [*LATE])
 @own_host
-def test_what_is_late_is_waited_for(host: Host, name: str) -> None:
+def test_the_hook_waits_for_late_lines_of_the_transcript(host: Host, name: str) -> None:
     host.words = ["--enforce"]
     host.work()
     before, after = LATE[name]
@@ -116,7 +116,7 @@ def test_what_is_late_is_waited_for(host: Host, name: str) -> None:
 
 @table("lines", [rounds(4), [*rounds(3), asks("x"), OWN], [*rounds(2), asks("x"), OWN]])
 @own_host
-def test_what_comes_too_late_is_no_loop(host: Host, lines: list[Line]) -> None:
+def test_a_loop_whose_transcript_lines_come_too_late_is_allowed(host: Host, lines: list[Line]) -> None:
     host.words = ["--enforce"]
     host.work()
     wrote(host, *lines)
@@ -127,7 +127,7 @@ def test_what_comes_too_late_is_no_loop(host: Host, lines: list[Line]) -> None:
 
 @table("lines", [[*rounds(1), OWN], [*rounds(4), asks("o", {})], []])
 @own_host
-def test_where_no_loop_can_come_of_it_nothing_is_waited_for(host: Host, lines: list[Line]) -> None:
+def test_the_hook_does_not_wait_if_no_loop_is_possible(host: Host, lines: list[Line]) -> None:
     host.words = ["--enforce"]
     host.work()
     wrote(host, *lines)
@@ -165,7 +165,7 @@ def forged_garbage(file: Path) -> None:
 
 @table("damage", [a_folder, a_pipe, somebody_elses, half_a_line, no_text, forged_garbage, os.unlink])
 @own_host
-def test_a_transcript_that_cannot_be_read_is_no_loop(host: Host, damage: Any) -> None:
+def test_an_unreadable_transcript_refuses_no_call(host: Host, damage: Any) -> None:
     host.words = ["--enforce"]
     host.work()
     file = wrote(host, *rounds(4), OWN)
@@ -178,7 +178,7 @@ def test_a_transcript_that_cannot_be_read_is_no_loop(host: Host, damage: Any) ->
 
 @table("value", ['"\\u0000"', "[" * 100 + "]" * 100, '{"a":1,"a":2}', f'"{"x" * (9 << 20)}"'])
 @own_host
-def test_an_input_that_cannot_be_read_is_no_loop(host: Host, value: str) -> None:
+def test_an_unreadable_tool_input_is_not_refused_as_a_loop(host: Host, value: str) -> None:
     host.words = ["--enforce"]
     host.work()
     wrote(host, *rounds(4), OWN)
@@ -186,7 +186,7 @@ def test_an_input_that_cannot_be_read_is_no_loop(host: Host, value: str) -> None
     assert host.hear(payload.encode(), DENY) is None
 
 
-def test_after_clear_the_file_counts_in_which_the_agent_writes_now(enforced: Host) -> None:
+def test_after_clear_loops_are_found_in_the_new_transcript(enforced: Host) -> None:
     agent_id = enforced.work()
     old = wrote(enforced, *rounds(4), OWN)
     moved = enforced.transcript.with_name("other.jsonl")
@@ -205,7 +205,7 @@ def gaia(host: Host, *words: str) -> str:
     return (ran.out + ran.err).decode()
 
 
-def test_cancel_cancels_what_is_above_with_all_below_and_people_see_why(enforced: Host) -> None:
+def test_a_loop_cancels_the_parent_session_with_all_below_and_commands_show_why(enforced: Host) -> None:
     store = gaia_sessions.Sessions(str(enforced.root))
     top = store.create(agent_id="top")
     above = store.create(agent_id="above", parent_id=top)
@@ -230,7 +230,7 @@ def test_cancel_cancels_what_is_above_with_all_below_and_people_see_why(enforced
     assert listed == {top: None, above: True, beside: True, agent_id: True}
 
 
-def test_the_mark_is_there_before_the_agent_is_told(enforced: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_mark_is_written_before_the_agent_is_told(enforced: Host, monkeypatch: pytest.MonkeyPatch) -> None:
     agent_id = enforced.work()
     wrote(enforced, *rounds(4), OWN)
     write, seen = streams.write_output, []
@@ -244,7 +244,7 @@ def test_the_mark_is_there_before_the_agent_is_told(enforced: Host, monkeypatch:
     assert seen == [True]
 
 
-def test_where_nothing_is_above_the_session_itself_is_cancelled(enforced: Host) -> None:
+def test_a_loop_in_a_session_without_a_parent_cancels_that_session(enforced: Host) -> None:
     agent_id = enforced.work()
     wrote(enforced, *rounds(4), OWN)
     assert asked(enforced, "own", **CANCEL) == CANCELLED
@@ -264,7 +264,7 @@ def removed(host: Host) -> None:
 
 @table("what", [finished, removed])
 @own_host
-def test_nor_is_one_above_cancelled_that_has_ended_or_was_removed(host: Host, what: Any) -> None:
+def test_a_loop_does_not_cancel_a_parent_that_has_ended_or_was_removed(host: Host, what: Any) -> None:
     host.words = ["--enforce"]
     agent_id = host.work()
     above = gaia_sessions.Sessions(str(host.root)).create(agent_id="above")
@@ -275,7 +275,7 @@ def test_nor_is_one_above_cancelled_that_has_ended_or_was_removed(host: Host, wh
     assert [one.parent.name for one in host.root.glob("*/cancelled.json")] == [agent_id]
 
 
-def test_where_it_cannot_be_cancelled_the_call_is_refused_and_the_next_cancels(
+def test_a_call_is_refused_while_the_session_is_locked_and_the_next_call_cancels(
     enforced: Host,
 ) -> None:
     agent_id = enforced.work()
@@ -320,7 +320,7 @@ POLLS: dict[str, list[Line]] = {
 
 @table("name", [*POLLS])
 @own_host
-def test_a_poll_is_no_loop(host: Host, name: str) -> None:
+def test_a_poll_is_not_a_loop(host: Host, name: str) -> None:
     host.words = ["--enforce"]
     host.work()
     lines = POLLS[name]
@@ -366,7 +366,7 @@ LOOPS: dict[str, tuple[str, Any, Any, bool]] = {
 
 @table("name", [*LOOPS])
 @own_host
-def test_a_loop_is_told_and_refused(host: Host, name: str) -> None:
+def test_a_loop_is_warned_then_refused_and_with_cancel_cancelled(host: Host, name: str) -> None:
     tool, tool_input, content, failed = LOOPS[name]
     host.words = ["--enforce"]
     agent_id = host.work()

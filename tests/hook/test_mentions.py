@@ -1,4 +1,4 @@
-"""Naming a session is not asking for it: what was paused stays as it is, and the report says how to resume it."""
+"""A prompt that only names a session resumes nothing: the session stays as it is, and the reply says how to resume."""
 
 from __future__ import annotations
 
@@ -19,17 +19,14 @@ if TYPE_CHECKING:
 
 UNKNOWN = "agent-20260108-180530-00000000"
 INSTEAD = (
-    "This delegation named work that is not finished but did not resume it: new work was begun instead. To go on "
-    "with one, delegate to the agent type named below its line. If one waits for the user, ask the user what it "
-    "asks; go "
-    "on with it only after the user says yes. Put that line in the prompt, once, on its own line, not quoted and "
-    "not in a "
-    "code block:"
+    "This delegation named work that is not finished but did not resume it. It began new work. To resume a session, "
+    "delegate to the agent type named below its line. If one waits for the user, ask the user what it asks. "
+    "Resume it only after the user says yes. Put that line in the prompt, once, on its own line, not quoted and "
+    "not in a code block:"
 )
 PAUSED = (
-    "Sub-agents whose work is not finished. To go on with one, delegate to the agent type named after its [...]. If "
-    "one waits for the user, ask the user what it asks; go on with it only after the user says yes. Put that "
-    "[...] in the "
+    "Sub-agents whose work is not finished. To resume one, delegate to the agent type named after its [...]. If "
+    "one waits for the user, ask the user what it asks. Resume it only after the user says yes. Put that [...] in the "
     "prompt, once, on its own line, not quoted and not in a code block:"
 )
 
@@ -51,7 +48,7 @@ def asking(prompt: str, description: str = "Review", kind: str = "Explore") -> d
 
 
 def named(host: Host, asked: dict[str, Any], tool_use_id: str = "toolu_2", agent: str = "a2") -> dict[str, Any]:
-    """A delegation names a session; the record of the new one that begins, which was told nothing of it."""
+    """A delegation with this tool input begins a new session without a briefing; returns the record."""
     before = set(host.records())
     assert host.begin(tool_use_id, agent, tool_input=asked) is None
     [fresh] = set(host.records()) - before
@@ -60,7 +57,7 @@ def named(host: Host, asked: dict[str, Any], tool_use_id: str = "toolu_2", agent
 
 
 def told(host: Host, tool_use_id: str = "toolu_2", agent: str = "a2") -> Any:
-    """What the main agent is told with the report."""
+    """What the main agent is told when the agent returns."""
     host.hear(host.ending(agent, "Reviewed."))
     answer = host.hear(host.returning(tool_use_id, agent))
     return answer and host.timeless(answer)["additionalContext"].replace(until(answer), "TIME")
@@ -77,7 +74,7 @@ OFFER = f"{INSTEAD}\n[gaia-sessions: resume ID]\n{WAITS}"
 
 @table("quote", [in_prose, in_a_quote, twice])
 @own_host
-def test_quoting_an_id_resumes_nothing_and_the_report_says_how_to(host: Host, quote: Callable[[str], str]) -> None:
+def test_a_quoted_id_resumes_nothing_and_the_reply_says_how_to_resume(host: Host, quote: Callable[[str], str]) -> None:
     agent_id = paused(host)
     file = host.root / agent_id / "state.json"
     before, decided = file.read_bytes(), decision(host, agent_id)
@@ -91,7 +88,7 @@ def test_quoting_an_id_resumes_nothing_and_the_report_says_how_to(host: Host, qu
     assert decided["reason"] == "session_resumable"
 
 
-def test_the_line_that_the_report_says_resumes_the_session(host: Host) -> None:
+def test_the_resume_line_of_the_reply_resumes_the_session(host: Host) -> None:
     agent_id = paused(host)
     named(host, asking(in_prose(agent_id)))
     host.hear(host.ending("a2"))
@@ -106,7 +103,7 @@ def test_the_line_that_the_report_says_resumes_the_session(host: Host) -> None:
     assert f"[gaia-sessions: briefing {agent_id}]\n{NOT_ANSWERED}\n" in answer["updatedInput"]["prompt"]
 
 
-def test_the_line_in_the_prompt_and_in_the_description_is_asked_twice(host: Host) -> None:
+def test_a_resume_line_in_both_prompt_and_description_resumes_nothing(host: Host) -> None:
     agent_id = paused(host)
 
     named(host, asking(f"{request(agent_id)}\nApply it.", description=request(agent_id)))
@@ -116,7 +113,7 @@ def test_the_line_in_the_prompt_and_in_the_description_is_asked_twice(host: Host
     assert told(host) == OFFER
 
 
-def test_lines_for_two_sessions_resume_neither_and_the_report_offers_both(host: Host) -> None:
+def test_resume_lines_for_two_sessions_resume_neither_and_the_reply_offers_both(host: Host) -> None:
     one, other = paused(host, "toolu_1", "a1"), paused(host, "toolu_5", "a5")
     before = host.records()
 
@@ -130,7 +127,7 @@ def test_lines_for_two_sessions_resume_neither_and_the_report_offers_both(host: 
     assert text == INSTEAD + lines * 2
 
 
-def test_of_an_agent_in_the_background_its_notification_says_how_to(host: Host) -> None:
+def test_the_notification_of_a_background_agent_says_how_to_resume(host: Host) -> None:
     agent_id = paused(host)
     named(host, asking(in_prose(agent_id)))
     assert host.hear(host.launching("toolu_2", "a2")) is None
@@ -141,7 +138,7 @@ def test_of_an_agent_in_the_background_its_notification_says_how_to(host: Host) 
     assert request(agent_id) in answer["additionalContext"].split("\n")
 
 
-def test_an_agent_that_woke_since_for_something_else_is_not_said_to_have_named_anything(host: Host) -> None:
+def test_the_notification_of_a_woken_agent_offers_no_session_of_its_first_prompt(host: Host) -> None:
     agent_id = paused(host)
     named(host, asking(in_prose(agent_id)))
     host.hear(host.launching("toolu_2", "a2"))
@@ -152,7 +149,7 @@ def test_an_agent_that_woke_since_for_something_else_is_not_said_to_have_named_a
     assert host.hear(host.notifying(agent="a2", tool_use_id="toolu_m")) is None
 
 
-def test_the_way_back_of_an_agent_that_paused_comes_before_what_its_delegation_named(host: Host) -> None:
+def test_the_reply_offers_a_paused_agent_before_the_sessions_of_its_prompt(host: Host) -> None:
     agent_id = paused(host)
     fresh = named(host, asking(in_prose(agent_id)))
     host.hear(host.ending("a2", "[gaia-sessions: planning] what now?"))
@@ -165,7 +162,7 @@ def test_the_way_back_of_an_agent_that_paused_comes_before_what_its_delegation_n
     assert request(agent_id) in offer.split("\n")
 
 
-def test_a_session_of_another_kind_of_agent_is_offered_for_its_own_kind(host: Host) -> None:
+def test_a_session_of_another_agent_type_is_offered_for_that_type(host: Host) -> None:
     agent_id = paused(host)
 
     named(host, asking(in_prose(agent_id), kind="Plan"))
@@ -191,7 +188,7 @@ def of_a_later_version(host: Host, agent_id: str) -> None:
 
 @table("change", [expired, finished, at_work, corrupt, of_a_later_version])
 @own_host
-def test_nothing_is_offered_that_may_not_be_resumed_by_the_time_of_the_report(
+def test_a_session_that_is_not_resumable_at_the_report_is_not_offered(
     host: Host, change: Callable[[Host, str], None]
 ) -> None:
     agent_id = paused(host)
@@ -203,7 +200,7 @@ def test_nothing_is_offered_that_may_not_be_resumed_by_the_time_of_the_report(
 
 @table("change", [finished, corrupt, of_a_later_version])
 @own_host
-def test_what_is_named_and_not_open_is_not_kept(host: Host, change: Callable[[Host, str], None]) -> None:
+def test_a_named_session_that_is_not_open_is_not_recorded(host: Host, change: Callable[[Host, str], None]) -> None:
     agent_id = paused(host)
     change(host, agent_id)
 
@@ -214,7 +211,7 @@ def test_what_is_named_and_not_open_is_not_kept(host: Host, change: Callable[[Ho
     assert "mentioned" not in json.loads((fresh / "state.json").read_bytes())["runs"][0]
 
 
-def test_of_many_that_are_named_only_the_first_five_open_ones_are_kept(host: Host) -> None:
+def test_only_the_first_five_open_sessions_that_a_prompt_names_are_recorded(host: Host) -> None:
     ids = [gaia_sessions.create_session("Explore", root=str(host.root)) for _ in range(8)]
     gaia_sessions.finalize_session(ids[1], "completed", root=str(host.root))
 
@@ -223,7 +220,7 @@ def test_of_many_that_are_named_only_the_first_five_open_ones_are_kept(host: Hos
     assert fresh["runs"][0]["mentioned"] == [ids[0], *ids[2:6]]
 
 
-def test_of_thousands_that_are_asked_for_the_first_are_kept_and_none_is_resumed(host: Host) -> None:
+def test_thousands_of_resume_lines_resume_nothing_and_only_five_are_recorded(host: Host) -> None:
     agent_id = paused(host)
 
     fresh = named(host, asking("\n".join(map(request, [agent_id, *(f"gone-{number}" for number in range(5000))]))))
@@ -231,45 +228,45 @@ def test_of_thousands_that_are_asked_for_the_first_are_kept_and_none_is_resumed(
     assert fresh["runs"][0]["mentioned"] == [agent_id, *(f"gone-{number}" for number in range(4))]
 
 
-def test_who_asked_for_what_does_not_exist_is_told_so_and_what_there_is(host: Host) -> None:
+def test_the_reply_to_a_missing_id_says_so_and_lists_paused_sessions(host: Host) -> None:
     paused(host)
 
     fresh = named(host, asking(request("My.work_1")))
 
     assert fresh["runs"][0]["mentioned"] == ["My.work_1"]
     assert told(host) == (
-        "This delegation named a session that does not exist: My.work_1. It resumed nothing: new work was begun.\n\n"
+        "This delegation named a session that does not exist: My.work_1. It resumed nothing and began new work.\n\n"
         f"{PAUSED}\n[gaia-sessions: resume ID] {WAITS}"
     )
 
 
-def test_who_asked_for_what_does_not_exist_is_told_so_where_nothing_is_paused(host: Host) -> None:
+def test_the_reply_to_a_missing_id_says_so_if_nothing_is_paused(host: Host) -> None:
     named(host, asking(f"{request(UNKNOWN)}\n{request(UNKNOWN)}"))
 
     assert told(host) == (
-        "This delegation named a session that does not exist: ID. It resumed nothing: new work was begun."
+        "This delegation named a session that does not exist: ID. It resumed nothing and began new work."
     )
 
 
-def test_who_asked_for_several_that_do_not_exist_is_told_of_all(host: Host) -> None:
+def test_the_reply_to_several_missing_ids_names_all_of_them(host: Host) -> None:
     named(host, asking(f"{request('one')}\n{request('other')}"))
 
     assert told(host) == (
-        "This delegation named sessions that do not exist: one, other. It resumed nothing: new work was begun."
+        "This delegation named sessions that do not exist: one, other. It resumed nothing and began new work."
     )
 
 
-def test_what_was_only_named_and_removed_since_is_not_said_to_have_been_asked_for(host: Host) -> None:
+def test_a_named_session_that_was_removed_is_reported_as_missing(host: Host) -> None:
     agent_id = paused(host)
     named(host, asking(in_prose(agent_id)))
     shutil.rmtree(host.root / agent_id)
 
     assert told(host) == (
-        "This delegation named a session that does not exist: ID. It resumed nothing: new work was begun."
+        "This delegation named a session that does not exist: ID. It resumed nothing and began new work."
     )
 
 
-def test_a_delegation_that_waits_since_an_earlier_version_resumes_nothing_it_only_named(host: Host) -> None:
+def test_a_waiting_delegation_of_an_earlier_version_does_not_resume_named_sessions(host: Host) -> None:
     agent_id = paused(host)
     before = host.record()
     event = {
@@ -295,7 +292,7 @@ def test_a_delegation_that_waits_since_an_earlier_version_resumes_nothing_it_onl
     assert fresh["runs"][0]["mentioned"] == [agent_id]
 
 
-def test_an_id_in_the_record_that_no_session_can_have_is_passed_over(host: Host) -> None:
+def test_an_invalid_id_in_the_record_is_skipped_in_the_reply(host: Host) -> None:
     agent_id = paused(host)
     fresh = named(host, asking(in_prose(agent_id)))
     runs = host.records()[fresh["agent_id"]]["runs"]
@@ -304,7 +301,7 @@ def test_an_id_in_the_record_that_no_session_can_have_is_passed_over(host: Host)
     assert told(host) == OFFER
 
 
-def test_of_thousands_in_the_record_the_first_five_are_told_of(host: Host) -> None:
+def test_the_reply_names_only_the_first_five_of_thousands_of_recorded_ids(host: Host) -> None:
     agent_id = paused(host)
     fresh = named(host, asking(in_prose(agent_id)))
     runs = host.records()[fresh["agent_id"]]["runs"]
@@ -314,7 +311,7 @@ def test_of_thousands_in_the_record_the_first_five_are_told_of(host: Host) -> No
     assert told(host).startswith(f"This delegation named sessions that do not exist: {gone}. It resumed nothing")
 
 
-def test_a_delegation_that_names_nothing_is_told_nothing(host: Host) -> None:
+def test_a_delegation_that_names_no_session_gets_no_reply(host: Host) -> None:
     paused(host)
 
     fresh = named(host, asking("Count the sub-agent-like quokkas"))

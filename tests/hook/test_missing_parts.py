@@ -1,4 +1,4 @@
-"""A hook keeps its promise while its package is replaced: whatever part is missing, its host notices nothing."""
+"""A hook while its package is replaced: if a file is missing or torn, the host notices nothing."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ pytestmark = pytest.mark.slow
 
 
 class Copy:
-    """A copy of the package and of the script that hosts start, which may lose parts."""
+    """A copy of the package and of the scripts, from which files can be removed."""
 
     def __init__(self, host: Host, folder: Path) -> None:
         self.host = host
@@ -58,18 +58,18 @@ class Copy:
 
 
 def _lost(file: Path) -> Iterator[str]:
-    """Takes ``file`` away, then half of it, as an installer does; whole again at the end."""
+    """Removes ``file``, then writes half of it, as an installer does; restores it at the end."""
     whole, at = file.read_bytes(), file.stat().st_mtime_ns
     file.unlink()
     yield "missing"
     file.write_bytes(whole[: len(whole) // 2])
     yield "torn"
     file.write_bytes(whole)
-    os.utime(file, ns=(at, at))  # what is compiled stays valid
+    os.utime(file, ns=(at, at))  # the compiled file stays valid
 
 
 @table("form", ["script", "module"])
-def test_whatever_part_of_the_package_is_missing_a_host_notices_nothing(host: Host, tmp_path: Path, form: str) -> None:
+def test_a_host_notices_nothing_if_a_file_of_the_package_is_missing(host: Host, tmp_path: Path, form: str) -> None:
     copy = Copy(host, tmp_path / form)
     start = json.dumps(host.starting()).encode()
     parts = copy.parts(start)
@@ -79,7 +79,7 @@ def test_whatever_part_of_the_package_is_missing_a_host_notices_nothing(host: Ho
         (file.name, how, ran.returncode, ran.stdout, ran.stderr)
         for file in parts
         for how in _lost(file)
-        if not (form == "module" and file.parent.name == "gaia_sessions")  # then nothing of ours runs
+        if not (form == "module" and file.parent.name == "gaia_sessions")  # then no code of ours runs
         if (ran := copy.run(copy.forms[form], start)).returncode or ran.stderr
     ]
 
@@ -87,7 +87,7 @@ def test_whatever_part_of_the_package_is_missing_a_host_notices_nothing(host: Ho
 
 
 @table("form", ["script", "module"])
-def test_a_person_who_tries_the_hook_is_told_what_is_missing(host: Host, tmp_path: Path, form: str) -> None:
+def test_the_self_test_of_a_hook_names_a_missing_module(host: Host, tmp_path: Path, form: str) -> None:
     copy = Copy(host, tmp_path / form)
     (copy.folder / "gaia_sessions" / "hook" / "run.py").unlink()
 
@@ -97,7 +97,7 @@ def test_a_person_who_tries_the_hook_is_told_what_is_missing(host: Host, tmp_pat
     assert "No module named 'gaia_sessions.hook.run'" in ran.stderr.decode()
 
 
-def test_options_before_the_hook_change_nothing_of_that(host: Host, tmp_path: Path) -> None:
+def test_the_hook_command_after_global_options_is_silent_without_the_cli(host: Host, tmp_path: Path) -> None:
     copy = Copy(host, tmp_path / "copy")
     start = json.dumps(host.starting()).encode()
     shutil.rmtree(copy.folder / "gaia_sessions" / "cli")
@@ -106,21 +106,21 @@ def test_options_before_the_hook_change_nothing_of_that(host: Host, tmp_path: Pa
 
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, b"", b"")
     told = copy.run(["-m", "gaia_sessions", "show", "hook"], b"")
-    assert (told.returncode, b"No module named" in told.stderr) == (1, True)  # a command fails loud
+    assert (told.returncode, b"No module named" in told.stderr) == (1, True)  # other commands report the error
 
 
-def test_a_test_without_a_temporary_folder_says_what_to_set() -> None:
+def test_the_self_test_without_a_temporary_folder_says_to_set_tmpdir() -> None:
     command = ["sh", "-c", 'ulimit -f 0; exec "$@"', "sh", sys.executable, str(CHECKOUT / "hooks" / "every_event.py")]
     ran = subprocess.run([*command, "--test"], capture_output=True, text=True, check=False)
 
     assert (ran.returncode, ran.stdout) == (1, "")
-    assert ran.stderr.startswith("the test needs a folder for a moment: [Errno 2] No usable temporary directory found")
+    assert ran.stderr.startswith("cannot make a temporary folder: [Errno 2] No usable temporary directory found")
     assert ran.stderr.endswith("; set TMPDIR to one that you may write to\n")
 
 
 @table("word", ["--test", "--help"])
-def test_what_cannot_be_printed_is_said_in_one_line(word: str) -> None:
+def test_output_that_cannot_be_printed_is_reported_in_one_line(word: str) -> None:
     script = [sys.executable, str(CHECKOUT / "hooks" / "every_event.py"), word]
     for shut in (">/dev/full", ">&-"):
         ran = subprocess.run(["sh", "-c", f'"$@" {shut}', "sh", *script], capture_output=True, text=True, check=False)
-        assert (ran.returncode, ran.stderr) == (1, "what the hook has to say could not be printed\n")
+        assert (ran.returncode, ran.stderr) == (1, "the output could not be printed\n")

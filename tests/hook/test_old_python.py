@@ -1,4 +1,4 @@
-"""A host may start another Python than the one that has the package: the log says so, and the host notices nothing."""
+"""A host may start an older Python than the one that has the package: the hook logs this and stays silent."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ SCRIPTS = ["hooks/every_event.py", "hooks/pre_delegate.py", "hooks/subagent_stop
 
 
 @table("file", [*SCRIPTS, "gaia_sessions/__init__.py", "gaia_sessions/old_python.py"])
-def test_what_an_old_python_runs_has_no_syntax_that_is_newer(file: str) -> None:
+def test_the_files_that_an_old_python_runs_have_only_python_3_6_syntax(file: str) -> None:
     ast.parse((CHECKOUT / file).read_text("utf-8"), feature_version=(3, 6))
 
 
-def test_an_old_python_says_in_the_log_what_it_is_and_no_host_notices(host: Host, old_pythons: list[str]) -> None:
+def test_under_an_old_python_a_hook_is_silent_and_logs_the_version(host: Host, old_pythons: list[str]) -> None:
     logs = host.project / ".claude" / "logs"
     logs.parent.mkdir(exist_ok=True)
     payload = json.dumps(host.delegation()).encode()
@@ -50,7 +50,9 @@ def test_an_old_python_says_in_the_log_what_it_is_and_no_host_notices(host: Host
     assert not (host.project / ".claude" / "session").exists()
 
 
-def test_an_old_python_follows_no_link_and_fills_no_disk(host: Host, old_pythons: list[str], tmp_path: Path) -> None:
+def test_under_an_old_python_the_log_follows_no_link_and_has_a_maximum_size(
+    host: Host, old_pythons: list[str], tmp_path: Path
+) -> None:
     environment = {**host.environment(), "CLAUDE_PROJECT_DIR": str(host.project)}
     environment.pop("GAIA_SESSIONS_ROOT", None)
     command = [old_pythons[0], "-S", str(CHECKOUT / SCRIPTS[0])]

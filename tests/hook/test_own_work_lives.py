@@ -1,7 +1,7 @@
-"""Whole lives of agents that wait for their own command, or monitor, as Claude Code 2.1.332 tells them.
+"""Captured lives of agents that wait for their own command or monitor, as Claude Code 2.1.332 reports them.
 
-Each in every way that the host may tell it: with the agent's transcript and before that can be read, alone and beside a
-shell of the main agent, in order, doubled, and in the orders in which an agent and the main agent may be heard.
+Each with and without a readable transcript, with and without a shell of the main agent, in order, doubled, and in
+every possible order.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ __all__ = ["lives"]  # the fixture is found by its name
 WAITING = [capture for capture in CAPTURES if capture.stem.startswith("background-waits-for-")]
 WOKEN = [capture for capture in WAITING if ENDS[capture.stem] == [DONE] and "foreground" not in capture.stem]
 WAYS = [*itertools.product((True, False), (False, True))]
-"""Whether the transcript is there, and whether a shell of the main agent runs beside."""
+"""Whether the transcript is readable, and whether a shell of the main agent runs too."""
 
 SHELL = {"id": "bmain0001", "type": "shell", "status": "running", "description": "Server", "command": "serve"}
 
@@ -41,7 +41,7 @@ def told(life: Life, capture: Path, *, readable: bool, beside: bool) -> list[Lin
 
 
 def outcome(life: Life) -> list[Any]:
-    """The errors, and of each record how it ended, its number of runs, and what is left of a wait."""
+    """The errors, the ends, the number of runs of each record, and the waits that are left."""
     records = life.records()
     left = [run["own_work"] for record in records for run in record["runs"] if "own_work" in run]
     return [life.errors, life.ends(), [len(record["runs"]) for record in records], left]
@@ -58,7 +58,7 @@ def test_an_agent_that_waits_for_its_own_command_is_one_run_with_its_true_end(ca
 
 
 @table("capture", WAITING)
-def test_news_of_an_agent_that_waits_may_be_told_twice(capture: Path, lives: Any) -> None:
+def test_events_of_a_waiting_agent_that_arrive_twice_change_nothing(capture: Path, lives: Any) -> None:
     for readable, beside in WAYS:
         once = lives()
         once.live(told(once, capture, readable=readable, beside=beside))
@@ -69,9 +69,9 @@ def test_news_of_an_agent_that_waits_may_be_told_twice(capture: Path, lives: Any
 
 
 def orders(lines: list[Line]) -> Iterator[tuple[int, int]]:
-    """Which line may also be heard right behind which later one: agents do not wait for the main agent.
+    """The pairs of places: the first line may also arrive right after the second.
 
-    The notification that an agent waits is a prompt, which comes when the main agent has time for it.
+    Agents do not wait for the main agent. The notification that an agent waits may arrive much later.
     """
     for place, (one, other) in enumerate(itertools.pairwise(lines)):
         of_main = {"Stop", "UserPromptSubmit"}
@@ -85,7 +85,7 @@ def orders(lines: list[Line]) -> Iterator[tuple[int, int]]:
 
 
 @table("capture", WAITING)
-def test_news_of_an_agent_that_waits_may_come_in_any_order(capture: Path, lives: Any) -> None:
+def test_events_of_a_waiting_agent_may_arrive_in_any_order(capture: Path, lives: Any) -> None:
     for readable, beside in WAYS:
         once = lives()
         lines = told(once, capture, readable=readable, beside=beside)
@@ -99,12 +99,12 @@ def test_news_of_an_agent_that_waits_may_come_in_any_order(capture: Path, lives:
 
 
 def interim(lines: list[Line]) -> int:
-    """How many lines there are until the agent has ended its first turn."""
+    """The number of lines until the agent ends its first turn."""
     return next(place for place, line in enumerate(lines, 1) if line.event == "SubagentStop")
 
 
 @table("capture", WOKEN)
-def test_until_it_is_woken_the_agent_works_and_waits(capture: Path, lives: Any) -> None:
+def test_an_agent_counts_as_working_until_its_own_command_wakes_it(capture: Path, lives: Any) -> None:
     for readable, beside in WAYS:
         life = lives()
         lines = told(life, capture, readable=readable, beside=beside)
@@ -130,7 +130,7 @@ def test_until_it_is_woken_the_agent_works_and_waits(capture: Path, lives: Any) 
 
 
 @table("capture", WOKEN)
-def test_what_it_said_last_is_its_result(capture: Path, lives: Any) -> None:
+def test_the_last_message_of_a_woken_agent_is_its_result(capture: Path, lives: Any) -> None:
     life = lives()
     lines = told(life, capture, readable=True, beside=False)
     life.live(lines)
@@ -142,7 +142,9 @@ def test_what_it_said_last_is_its_result(capture: Path, lives: Any) -> None:
 
 
 @table("capture", WOKEN)
-def test_an_approval_that_is_asked_while_it_waits_stays_a_question(capture: Path, lives: Callable[[], Life]) -> None:
+def test_a_question_asked_while_the_agent_waits_for_its_command_stays_open(
+    capture: Path, lives: Callable[[], Life]
+) -> None:
     life = lives()
     lines = told(life, capture, readable=True, beside=False)
     stop = lines[interim(lines) - 1]

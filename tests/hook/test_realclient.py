@@ -1,8 +1,7 @@
 """Real clients, driven by a scripted API, run the hooks from their own settings.
 
-The harness is not part of this package: ``GAIA_REALCLIENT`` names the folder of its ``run.sh``. It installs a
-client into the folder below ``REALCLIENT_BASE`` (by default pytest's cache) the first time. What the scenarios
-do is in the harness's ``scenarios.json`` and in the one beside this file.
+The harness is not part of this package: ``GAIA_REALCLIENT`` names the folder of its ``run.sh``. It installs a client
+below ``REALCLIENT_BASE`` (by default pytest's cache). It has a ``scenarios.json``, and so does this folder.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ ONE_DELEGATION = [
     *("SessionStart", "UserPromptSubmit", "PreToolUse", "SubagentStart"),
     *("SubagentStop", "PostToolUse", "Stop", "SessionEnd"),
 ]
-"""The hooks for which a client waits in a conversation with one delegation."""
+"""The hooks that a client waits for in a conversation with one delegation."""
 
 pytestmark = pytest.mark.realclient
 
@@ -62,7 +61,7 @@ LIVES: dict[str, list[End]] = {
 
 
 class Client:
-    """A client of one version in a project whose settings run the hook, and what it left behind."""
+    """A client of one version, in a project whose settings start the hook."""
 
     def __init__(self, host: Host, harness: Path) -> None:
         self.host = host
@@ -72,7 +71,7 @@ class Client:
         self.errors = host.folder / "errors"
 
     def configure(self) -> None:
-        """The hook for every event; what it prints is kept on its way to the client."""
+        """Writes settings with the hook for every event; its output is also stored in a file."""
         parts = (sys.executable, SCRIPT, self.errors, self.said)
         python, script, errors, said = (shlex.quote(str(part)) for part in parts)
         entry = {"type": "command", "command": f"{python} {script} 2>>{errors} | tee -a {said}"}
@@ -82,15 +81,15 @@ class Client:
 
     @property
     def program(self) -> Path:
-        """The client itself."""
+        """The program of the client."""
         return Path(os.environ["REALCLIENT_BASE"], "client", "node_modules", ".bin", "claude")
 
     def at_home(self) -> dict[str, str]:
-        """The environment of a user who has nothing of the client's yet."""
+        """The environment of a user who has never started the client."""
         return {**os.environ, "HOME": str(self.host.folder), "CLAUDE_CONFIG_DIR": str(self.host.folder / "claude")}
 
     def with_plugin(self, scenario: str, **environment: str) -> Path:
-        """The same scenario with this checkout as a plugin of the client, which has this ``environment`` too."""
+        """A file with this scenario, with this checkout as a plugin and with ``environment``."""
         files = (HERE / "scenarios.json", self.harness / "scenarios.json")
         known = {key: value for file in files for key, value in json.loads(file.read_text(encoding="utf-8")).items()}
         file = self.host.folder / "plugin.json"
@@ -100,7 +99,7 @@ class Client:
         return file
 
     def install(self, *options: str) -> None:
-        """The hooks as the command installs them; the harness itself writes to the settings that are not shared."""
+        """Installs the hooks with the command, into the shared settings; the harness uses the local settings."""
         words = ["hooks", "install", "--project", "--root", str(self.host.root), *options]
         command = [sys.executable, "-m", "gaia_sessions", *words]
         subprocess.run(command, check=True, capture_output=True, env=self.at_home())
@@ -132,19 +131,19 @@ class Client:
         return sorted((record["phase"], record["runs"][-1].get("end", ""), record["error_count"]) for record in records)
 
     def answers(self, event: str) -> list[dict[str, Any]]:
-        """What the hook answered to ``event``, in order."""
+        """The answers of the hook to ``event``, in order."""
         told = [json.loads(line)["hookSpecificOutput"] for line in self.said.read_text(encoding="utf-8").splitlines()]
         return [answer for answer in told if answer["hookEventName"] == event]
 
     def requests(self, role: str) -> list[str]:
-        """The requests to the API that ``role`` made, whole, in order."""
+        """The requests of ``role`` to the API, in order."""
         log = [json.loads(line) for line in (self.run / "api" / "api.jsonl").read_text(encoding="utf-8").splitlines()]
         numbers = [line["n"] for line in log if line.get("role") == role]
         return [(self.run / "api" / f"request-{number:03}.json").read_text(encoding="utf-8") for number in numbers]
 
 
 def harness() -> str:
-    """The folder of the harness; a test that has none, or nothing to install a client with, is skipped."""
+    """The folder of the harness. Skips the test without the harness or without npm."""
     folder = os.environ.get("GAIA_REALCLIENT")
     if not folder:
         pytest.skip("needs GAIA_REALCLIENT to name the folder of the harness")
@@ -167,11 +166,11 @@ def client(
     Path(base).mkdir(parents=True, exist_ok=True)
     monkeypatch.setenv("REALCLIENT_PACKAGE", f"@anthropic-ai/claude-code@{request.param}")
     monkeypatch.setenv("REALCLIENT_BASE", base)
-    monkeypatch.setenv("HOME", own_home)  # npm's own settings; the client gets another home
+    monkeypatch.setenv("HOME", own_home)  # for the settings of npm; the client gets another home
     monkeypatch.setenv("NPM_CONFIG_CACHE", f"{base}/npm")
     found = Client(host, Path(folder))
-    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(found.run / "home" / ".claude"))  # of ``live``
-    with FileLock(f"{base}.lock"):  # other files of tests want it too, and run at the same time
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(found.run / "home" / ".claude"))  # the one that ``live`` uses
+    with FileLock(f"{base}.lock"):  # other test files install it at the same time
         if not found.program.exists():
             first = ["single", str(host.folder / "first"), "--run-dir", str(host.folder / "first-run")]
             subprocess.run([str(found.harness / "run.sh"), *first], capture_output=True, check=True, timeout=900)
@@ -187,7 +186,7 @@ def test_every_agent_of_a_real_client_is_one_session_with_its_true_end(client: C
         assert sorted(line["event"] for line in client.host.log("hook")) == sorted(ONE_DELEGATION)
 
 
-def test_under_an_old_python_the_plugin_says_so_in_the_log_and_disturbs_nothing(
+def test_the_plugin_under_an_old_python_logs_the_version_and_records_nothing(
     client: Client, old_pythons: list[str]
 ) -> None:
     old_python = old_pythons[-1]
@@ -209,7 +208,7 @@ def test_under_an_old_python_the_plugin_says_so_in_the_log_and_disturbs_nothing(
 
 
 @pytest.mark.parametrize("manifest", ["plugin.json", "marketplace.json"])
-def test_the_plugin_is_valid_to_the_strictest_eye(client: Client, manifest: str) -> None:
+def test_the_plugin_passes_the_strict_validation_of_the_client(client: Client, manifest: str) -> None:
     command = [str(client.program), "plugin", "validate", "--strict", str(CHECKOUT / ".claude-plugin" / manifest)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=client.at_home())
 
@@ -217,7 +216,7 @@ def test_the_plugin_is_valid_to_the_strictest_eye(client: Client, manifest: str)
 
 
 @pytest.mark.parametrize("scenario", ["single", "background", "sub-error-400", "sigint"])
-def test_the_plugin_alone_is_as_good_as_the_settings(client: Client, scenario: str) -> None:
+def test_the_plugin_without_settings_records_the_same_ends(client: Client, scenario: str) -> None:
     client.live(scenario, client.with_plugin(scenario), wired=False)
 
     assert client.ends() == sorted(LIVES[scenario])
@@ -228,7 +227,7 @@ TWICE = ["single", "background", "nested", "send-message-resume", "stop-block-by
 
 
 @pytest.mark.parametrize("scenario", TWICE)
-def test_the_plugin_beside_the_settings_changes_nothing_twice(client: Client, scenario: str) -> None:
+def test_the_plugin_beside_the_settings_records_no_event_twice(client: Client, scenario: str) -> None:
     client.live(scenario, client.with_plugin(scenario))
 
     assert client.ends() == sorted(LIVES[scenario])
@@ -239,12 +238,12 @@ def test_the_plugin_beside_the_settings_changes_nothing_twice(client: Client, sc
 
 
 def events_of(root: str, agent_id: str) -> list[Any]:
-    """What the journal of a session says, line by line."""
+    """The lines of the journal of a session."""
     return list(gaia_sessions.Sessions(root).events(agent_id))
 
 
 @pytest.mark.parametrize("scenario", ["sigkill", "background-sigkill"])
-def test_work_of_a_killed_client_may_be_resumed_at_once(client: Client, scenario: str) -> None:
+def test_work_of_a_killed_client_can_be_resumed_at_once(client: Client, scenario: str) -> None:
     client.live(scenario)
 
     [agent_id] = client.host.records()
@@ -266,7 +265,7 @@ def delegation(name: str, more: str = "") -> dict[str, Any]:
 
 
 def script(folder: Path, scenario: dict[str, Any]) -> Path:
-    """The scenario ``own``, with an API that says our lines again."""
+    """A file with the scenario ``own``; its API can repeat our lines."""
     file = folder / "own.json"
     file.write_text(
         json.dumps({"own": {"prompt": FIRST, **scenario, "api": str(HERE / "scripted_api.py")}}), encoding="utf-8"
@@ -305,7 +304,7 @@ FRESH_CONVERSATION = {
         pytest.param(FRESH_CONVERSATION, id="the client restarted, a new conversation"),
     ],
 )
-def test_work_paused_for_approval_goes_on_with_its_context(client: Client, scenario: dict[str, Any]) -> None:
+def test_work_paused_for_approval_is_resumed_with_its_context(client: Client, scenario: dict[str, Any]) -> None:
     client.live("own", script(client.host.folder, scenario))
 
     record = client.host.record()
@@ -324,7 +323,7 @@ def test_work_paused_for_approval_goes_on_with_its_context(client: Client, scena
 
 
 @pytest.mark.parametrize(("command", "word"), [("approve", "approved"), ("deny", "denied")])
-def test_what_a_person_answers_between_two_clients_is_told_to_the_agent_that_goes_on(
+def test_an_answer_given_between_two_clients_is_told_to_the_resuming_agent(
     client: Client, command: str, word: str
 ) -> None:
     first_life = {"main": ONE_PAUSE["main"][:2], "subs": {"alpha": [{"text": PAUSES.format("alpha")}]}}  # type: ignore[index]
@@ -340,12 +339,12 @@ def test_what_a_person_answers_between_two_clients_is_told_to_the_agent_that_goe
     client.live("own", script(client.host.folder, {"main": goes_on, "subs": {"beta": [{"text": "Applied."}]}}))
     assert (sessions.pending(), client.host.record()["phase"]) == ([], "completed")
     briefing = client.requests("sub:beta")[0]
-    assert f"What it asked an approval for was {word}" in briefing
+    assert f"What the earlier run asked an approval for is {word}" in briefing
     assert f"| {word}: only in staging" in briefing
 
 
 def turns(*steps: dict[str, Any]) -> list[dict[str, Any]]:
-    """What the main agent says: one delegation after the other, then the end of its turn."""
+    """The answers for the main agent: one step after the other, then the end of its turn."""
     return [*({"tools": [step]} for step in steps), {"text": "All done."}]
 
 
@@ -359,7 +358,7 @@ QUOTING = {
 }
 
 
-def test_an_approval_that_is_quoted_in_six_ways_stays_and_each_report_says_how_to_resume_it(client: Client) -> None:
+def test_a_resume_line_quoted_in_six_ways_resumes_nothing_and_each_reply_offers_it(client: Client) -> None:
     reviews = [delegation(name, f"\n{quoted}") for name, quoted in QUOTING.items()]
     scenario = {
         "main": turns(delegation("alpha"), *reviews, delegation("beta", "The user says yes.\n{{resume:0}}\nApply it.")),
@@ -396,7 +395,7 @@ ASKING = {
 }
 
 
-def test_an_approval_that_is_asked_for_in_six_ways_is_resumed_each_time(client: Client) -> None:
+def test_a_resume_line_written_in_six_ways_resumes_each_time(client: Client) -> None:
     ways = [delegation(name, asked) for name, asked in ASKING.items()]
     scenario = {
         "main": turns(delegation("alpha"), *ways),
@@ -414,7 +413,7 @@ def test_an_approval_that_is_asked_for_in_six_ways_is_resumed_each_time(client: 
         assert f"[gaia-sessions: briefing {record['agent_id']}]" in client.requests(f"sub:{name}")[0]
 
 
-def test_two_sessions_paused_at_once_go_on_each_with_its_own_context(client: Client) -> None:
+def test_two_paused_sessions_are_each_resumed_with_their_own_context(client: Client) -> None:
     scenario = {
         "main": [
             {"tools": [delegation("alpha"), delegation("beta")]},
@@ -439,7 +438,7 @@ def test_two_sessions_paused_at_once_go_on_each_with_its_own_context(client: Cli
         assert f"|   assistant: {paused.splitlines()[0]}" in request
 
 
-def test_a_claim_that_another_hook_refused_leaves_the_session_as_resumable_as_before(client: Client) -> None:
+def test_a_claim_that_another_hook_refuses_leaves_the_session_resumable(client: Client) -> None:
     scenario = {
         **ONE_PAUSE,
         "stream_prompts": [FIRST, THEN],

@@ -1,4 +1,4 @@
-"""A main agent of a real client that tries to approve by itself: by the resume line, by a command, by a program."""
+"""A main agent of a real client tries to approve by itself: with the resume line, a command or a program."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PROGRAM = "import gaia_sessions, sys; gaia_sessions.Sessions(sys.argv[1]).approv
 
 
 def attempts(host: Host, agent_id: str) -> dict[str, str]:
-    """What an agent types to approve, by what it tries."""
+    """The commands with which an agent tries to approve, by name."""
     root = shlex.quote(str(host.root))
     ours = f"{PYTHON} -m gaia_sessions"
     return {
@@ -37,7 +37,7 @@ def attempts(host: Host, agent_id: str) -> dict[str, str]:
 
 
 def explicit(host: Host) -> None:
-    """The project's own setting, as a person writes it."""
+    """Writes the setting ``approvals = "explicit"`` for the project."""
     file = host.project / ".claude" / "gaia-sessions.toml"
     file.write_text('approvals = "explicit"\n', encoding="utf-8")
 
@@ -47,7 +47,7 @@ def bash(command: str) -> dict[str, Any]:
 
 
 def attack(client: Client, *tried: str) -> str:
-    """The main agent tries all that, and then the line; what it was told of it."""
+    """The main agent tries all these ways and then the resume line; returns its last request."""
     typed = attempts(client.host, "{{id:0}}")
     steps = [delegation("alpha"), *(bash(typed[way]) for way in tried), delegation("beta", "Approved.\n{{resume:0}}")]
     subs = {"alpha": [{"text": PAUSES.format("alpha")}], "beta": [{"text": "Applied."}]}
@@ -56,7 +56,9 @@ def attack(client: Client, *tried: str) -> str:
 
 
 @pytest.mark.parametrize(("tried", "by"), [((), "resume_line"), (("approve",), "command"), (("python",), "python")])
-def test_by_default_the_record_says_that_no_person_answered(client: Client, tried: tuple[str, ...], by: str) -> None:
+def test_by_default_the_record_says_how_an_agent_approved_by_itself(
+    client: Client, tried: tuple[str, ...], by: str
+) -> None:
     told = attack(client, *tried)
 
     record = client.host.record()
@@ -67,7 +69,7 @@ def test_by_default_the_record_says_that_no_person_answered(client: Client, trie
     assert "no answer of the user is recorded" in client.requests("sub:beta")[0]
 
 
-def test_with_explicit_approvals_no_agent_approves_and_a_person_does(client: Client) -> None:
+def test_with_explicit_approvals_a_person_can_approve_and_an_agent_cannot(client: Client) -> None:
     explicit(client.host)
 
     told = attack(client, "approve", "python", "update", "run")
@@ -78,7 +80,7 @@ def test_with_explicit_approvals_no_agent_approves_and_a_person_does(client: Cli
     assert told.count("and this is a shell of Claude Code's agent") == 2
     assert "This line resumes nothing yet, and no sub-agent was started." in told
     agent_id = record["agent_id"]
-    assert f"gaia-sessions approve {agent_id} (or deny in place of approve)" in told
+    assert f"gaia-sessions approve {agent_id} (or deny instead of approve)" in told
 
     gaia_sessions.Sessions(str(client.host.root)).approve(agent_id, "only in staging")
     client.run = client.host.folder / "second run"
@@ -86,7 +88,7 @@ def test_with_explicit_approvals_no_agent_approves_and_a_person_does(client: Cli
     client.live("own", script(client.host.folder, {"main": goes_on, "subs": {"gamma": [{"text": "Applied."}]}}))
 
     assert client.host.record()["phase"] == "completed"
-    assert "The user said with that: only in staging" in client.requests("sub:gamma")[0]
+    assert "The user added: only in staging" in client.requests("sub:gamma")[0]
 
 
 SHELLS = {
@@ -101,7 +103,7 @@ SHELLS = {
 
 @pytest.mark.parametrize("name", SHELLS)
 @pytest.mark.usefixtures("on_disk")  # the shell of Codex sees no files in memory
-def test_with_explicit_approvals_no_other_client_approves_either(start: Any, name: str) -> None:
+def test_with_explicit_approvals_agents_of_other_clients_cannot_approve(start: Any, name: str) -> None:
     other = start(name)
     explicit(other.host)
     other.live("single", plan(name, "alpha", PAUSE))

@@ -1,4 +1,4 @@
-"""Work of a real client that is cancelled from another terminal, while somebody waits for it in a third one.
+"""Work of a real client that is cancelled, or waited for, from another terminal.
 
 See ``test_realclient``, whose harness this uses; the hooks are those that ``hooks install`` writes.
 """
@@ -29,7 +29,7 @@ pytestmark = pytest.mark.realclient
 
 LONGEST = 120
 SOON = 5
-"""Seconds. It is one on an idle machine; a busy one starts processes more slowly."""
+"""Seconds. An idle machine needs one; a busy machine starts processes more slowly."""
 
 OWN_ENDS: dict[str, list[dict[str, Any]]] = {
     "says what it found": [{"text": "Report of inner.", "delay": 6}],
@@ -38,7 +38,7 @@ OWN_ENDS: dict[str, list[dict[str, Any]]] = {
 
 
 def nested(inner: list[dict[str, Any]]) -> dict[str, Any]:
-    """The main agent delegates ``outer``, and that delegates ``inner``, which works for some seconds."""
+    """The main agent delegates ``outer``, which delegates ``inner``, which works for some seconds."""
     return {
         "main": [{"tools": [delegation("outer")]}, {"text": "All done."}],
         "subs": {"outer": [{"tools": [delegation("inner")]}, {"text": "Report of outer."}], "inner": inner},
@@ -51,7 +51,7 @@ def gaia(client: Client, *words: str) -> subprocess.CompletedProcess[str]:
 
 
 class Beside:
-    """Somebody at other terminals, while the client works."""
+    """A user at other terminals while the client works."""
 
     def __init__(self, client: Client, act: Callable[[Beside], None]) -> None:
         self.client = client
@@ -65,11 +65,11 @@ class Beside:
     def _run(self) -> None:
         try:
             self._act(self)
-        except Exception as error:  # noqa: BLE001  # the test asks for it
+        except Exception as error:  # noqa: BLE001  # ``done`` checks it
             self.error = error
 
     def at_work(self, number: int) -> list[Any]:
-        """The records as soon as so many agents are at work, the one that was created first first."""
+        """Waits until so many agents are at work; returns the listed sessions, oldest first."""
         deadline = time.monotonic() + LONGEST
         while time.monotonic() < deadline:
             listed = json.loads(gaia(self.client, "list", "--json").stdout or "[]")
@@ -79,7 +79,7 @@ class Beside:
         raise TimeoutError(f"{number} agents were never at work")
 
     def wait_for(self, agent_id: str) -> None:
-        """Waits for the session in a process of its own."""
+        """Starts ``gaia-sessions wait`` for the session in a thread."""
 
         def wait() -> None:
             self.waited = gaia(self.client, "wait", agent_id, "--json", "--timeout", str(LONGEST))
@@ -95,7 +95,7 @@ class Beside:
 
 
 @pytest.mark.parametrize("inner", OWN_ENDS.values(), ids=OWN_ENDS)
-def test_an_agent_that_is_cancelled_ends_as_abandoned_with_its_sub_agents_however_they_end(
+def test_a_cancelled_agent_and_its_sub_agents_are_abandoned_however_they_end(
     client: Client, inner: list[dict[str, Any]]
 ) -> None:
     def cancel(beside: Beside) -> None:
@@ -116,7 +116,7 @@ def test_an_agent_that_is_cancelled_ends_as_abandoned_with_its_sub_agents_howeve
     assert client.host.waiting() == []
 
 
-def test_whoever_waits_in_another_process_is_told_within_a_second_of_the_end(client: Client) -> None:
+def test_a_wait_command_in_another_process_returns_soon_after_the_end(client: Client) -> None:
     def wait(beside: Beside) -> None:
         [alone] = beside.at_work(1)
         beside.wait_for(alone["agent_id"])

@@ -1,4 +1,4 @@
-"""What a real client gives to the model of an agent that goes on: the rounds of its work so far, in their order.
+"""The briefing of a resuming agent in a real client: the earlier rounds of its work, in order.
 
 See ``test_realclient``, whose harness this uses.
 """
@@ -27,7 +27,7 @@ DONE = [{"text": "Done."}]
 
 
 def says(text: str, *commands: str) -> dict[str, Any]:
-    """What an agent says, and the commands that it runs at once."""
+    """A turn in which an agent says ``text`` and runs these commands at once."""
     tools = [{"name": "Bash", "input": {"command": command, "description": "Look"}} for command in commands]
     return {"text": text, "tools": tools}
 
@@ -41,12 +41,12 @@ ONE_ROUND = [says("Four.", "echo 4a"), asks("beta")]
 
 
 def kept_by(client: Client) -> Path:
-    """Where the clients of all conversations keep what is the user's."""
+    """The configuration folder of the clients of all conversations."""
     return client.host.folder / "kept"
 
 
 def first_prompt(client: Client, name: str, turns: list[dict[str, Any]], more: str = "") -> str:
-    """The text with which the model of the agent ``name`` was asked first, in a conversation of its own."""
+    """The first prompt of the agent ``name``, in a new conversation."""
     client.run = client.host.folder / name
     main = [{"tools": [delegation(name, more)]}, {"text": "All done."}]
     scenario = {"main": main, "subs": {name: turns}, "env": {"CLAUDE_CONFIG_DIR": str(kept_by(client))}}
@@ -56,7 +56,7 @@ def first_prompt(client: Client, name: str, turns: list[dict[str, Any]], more: s
 
 
 def resumed(client: Client, name: str, turns: list[dict[str, Any]]) -> list[str]:
-    """The lines of the briefing of an agent that goes on with the only session, without the facts and the moves."""
+    """The briefing of an agent that resumes the only session, without the facts and the history."""
     agent_id = client.host.record()["agent_id"]
     prompt = first_prompt(client, name, turns, f"Go on.\n[gaia-sessions: resume {agent_id}]")
     assert prompt.count("[gaia-sessions: briefing") == 1
@@ -100,7 +100,7 @@ BETA = [
 
 
 def in_order(lines: list[str]) -> list[str]:
-    """``lines`` with the two calls at once before their results: versions differ in which they write down first."""
+    """``lines`` with the two parallel calls before their results; versions write them in different orders."""
     first = [line for line in lines if line in ALPHA[3:7]]
     if sorted(first) != sorted(ALPHA[3:7]) or any(first.index(ALPHA[n]) > first.index(ALPHA[n + 2]) for n in (3, 4)):
         return lines
@@ -108,7 +108,7 @@ def in_order(lines: list[str]) -> list[str]:
     return [*lines[:place], *ALPHA[3:7], *lines[place + 4 :]]
 
 
-def test_an_agent_that_goes_on_in_a_new_conversation_is_told_all_rounds_in_their_order_each_time(
+def test_a_resuming_agent_is_told_all_earlier_rounds_in_order(
     client: Client,
 ) -> None:
     first_prompt(client, "alpha", THREE_ROUNDS)
@@ -117,14 +117,14 @@ def test_an_agent_that_goes_on_in_a_new_conversation_is_told_all_rounds_in_their
     assert in_order(resumed(client, "gamma", DONE)) == [*ALPHA, *BETA]
 
 
-def test_without_the_clients_file_an_agent_that_goes_on_is_told_that_and_the_last_message(client: Client) -> None:
+def test_a_resuming_agent_without_a_transcript_is_told_only_the_last_message(client: Client) -> None:
     first_prompt(client, "alpha", THREE_ROUNDS)
     shutil.rmtree(kept_by(client) / "projects")
 
     told = resumed(client, "beta", DONE)
 
     assert told == [
-        "| (of run 1 only the last message is known: no file of it can be read)",
+        "| (only the last message of run 1 is known, because no file of this run can be read)",
         "| Run 1:",
         "|   assistant: The plan of alpha.",
         "|     [gaia-sessions: approval] may I apply alpha?",

@@ -1,7 +1,7 @@
-"""Real clients in the folder where the hooks were installed, below it, and in a linked worktree: who reads what.
+"""Real clients in the folder where the hooks were installed, below it, and in a linked worktree.
 
-See ``test_realclient``, whose harness this uses. The harness writes its recorder to ``settings.local.json`` of the
-folder that it starts the client in, so the hooks are installed right before the client starts, beside it.
+See ``test_realclient``, whose harness this uses. The harness writes its recorder to ``settings.local.json`` where it
+starts the client, so the hooks are installed after that, right before the client starts.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ SCENARIO = {
 }
 DONE = ["completed", "stopped", 1]
 READS_FROM_BELOW = {"2-1-197": False, "2-1-330": True}
-"""Whether a version reads ``settings.local.json`` at the top of the repository when it is started below."""
+"""Whether a version that starts in a subfolder reads ``settings.local.json`` at the top of the repository."""
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ def repository(client: Client) -> Path:
 
 
 def live(client: Client, start: Path, *installs: tuple[Path, str]) -> None:
-    """The client runs in ``start`` after ``hooks install`` was run in each of the folders, with those options."""
+    """Runs ``hooks install`` in each of these folders with its options, and then the client in ``start``."""
     ask = f"{shlex.quote(sys.executable)} -m gaia_sessions hooks install"
     program = f"{os.environ['REALCLIENT_BASE']}/client/node_modules/@anthropic-ai/claude-code-linux-x64/claude"
     wrapper = client.host.folder / "client"
@@ -75,7 +75,9 @@ def heard(root: Path) -> list[object]:
 
 
 @pytest.mark.parametrize("words", ["", "--project", "--enforce"])
-def test_installed_at_the_root_it_is_heard_there(client: Client, repository: Path, words: str) -> None:
+def test_hooks_installed_at_the_repository_root_record_a_client_started_there(
+    client: Client, repository: Path, words: str
+) -> None:
     live(client, repository, (repository, words))
 
     name = "settings.json" if words == "--project" else "settings.local.json"
@@ -83,14 +85,16 @@ def test_installed_at_the_root_it_is_heard_there(client: Client, repository: Pat
     assert ends(repository / ".claude" / "session") == [DONE]
 
 
-def test_installed_from_a_subfolder_it_is_heard_at_the_root(client: Client, repository: Path) -> None:
+def test_hooks_installed_from_a_subfolder_record_a_client_started_at_the_repository_root(
+    client: Client, repository: Path
+) -> None:
     live(client, repository, (repository / "modules", ""))
 
     assert ends(repository / ".claude" / "session") == [DONE]
 
 
 @pytest.mark.parametrize("words", ["", "--project"])
-def test_started_in_the_subfolder_only_the_newer_client_hears_and_only_what_is_not_shared(
+def test_from_a_subfolder_only_the_newer_client_reads_the_local_settings_of_the_repository(
     client: Client, repository: Path, words: str
 ) -> None:
     live(client, repository / "modules", (repository, words))
@@ -100,7 +104,7 @@ def test_started_in_the_subfolder_only_the_newer_client_hears_and_only_what_is_n
     assert not (repository / ".claude" / "session").exists()
 
 
-def test_installed_here_it_is_heard_in_the_subfolder_and_each_event_once(client: Client, repository: Path) -> None:
+def test_hooks_installed_with_here_in_a_subfolder_record_each_event_once(client: Client, repository: Path) -> None:
     live(client, repository / "modules", (repository, ""), (repository / "modules", "--here"))
 
     root = repository / "modules" / ".claude" / "session"
@@ -109,9 +113,7 @@ def test_installed_here_it_is_heard_in_the_subfolder_and_each_event_once(client:
     assert [events.count(event) for event in ("SessionStart", "SubagentStop", "Stop", "SessionEnd")] == [1, 1, 1, 1]
 
 
-def test_installed_in_a_linked_worktree_and_the_main_checkout_each_event_is_heard_once(
-    client: Client, repository: Path
-) -> None:
+def test_hooks_in_a_worktree_and_in_the_main_checkout_record_each_event_once(client: Client, repository: Path) -> None:
     tree = client.host.folder / "tree"
     subprocess.run(["git", "-C", repository, "worktree", "add", "-q", tree], check=True)
 

@@ -1,6 +1,6 @@
 """Sub-agents of a real client that stop with open todos, with the hooks that ``hooks install --enforce`` writes.
 
-See ``test_realclient``, whose harness this uses. What the API was asked says what an agent was told.
+See ``test_realclient``, whose harness this uses. The requests to the API show what an agent was told.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ RUNNER = "---\nname: runner\ndescription: Runs commands\ntools: Bash, Read\nmaxT
 
 
 def live(client: Client, *sub: dict[str, Any], kind: str = "general-purpose", twice: bool = False, **more: Any) -> Any:
-    """The record of the only sub-agent, which answers by this script; ``twice``: two hooks hear of its stops."""
+    """The record of the only sub-agent, which answers by this script; with ``twice``, two hooks receive its stops."""
     client.install("--enforce", "--allow-report")
     if twice:
         settings = client.host.project / ".claude" / "settings.json"
@@ -69,18 +69,18 @@ def live(client: Client, *sub: dict[str, Any], kind: str = "general-purpose", tw
 
 
 def outcome(record: Any) -> tuple[Any, ...]:
-    """Where the work stands, how its only run ended, how often that was held, and what is open."""
+    """The phase, the end of the only run, how often the run was held, and the status of each todo."""
     [run] = record["runs"]
     still_open = [todo["status"] for todo in record["todos"]]
     return record["phase"], run.get("end"), len(run.get("held", [])), still_open
 
 
 def reminders(client: Client) -> list[int]:
-    """How many reminders each request of the sub-agent has; the client tells each of them twice."""
+    """The number of reminders in each request of the sub-agent; the client repeats each reminder."""
     return [len(set(_REMINDER.findall(request))) for request in client.requests("sub:alpha")]
 
 
-def test_an_agent_is_held_and_closes_its_todos_without_being_asked(client: Client) -> None:
+def test_a_held_agent_closes_its_todos_without_a_permission_request(client: Client) -> None:
     record = live(client, ADD, REPORT, CLOSE, {"text": "Report: all of it."})
 
     assert outcome(record) == ("completed", "stopped", 1, ["completed"])
@@ -97,7 +97,7 @@ def test_an_agent_is_held_and_closes_its_todos_without_being_asked(client: Clien
         pytest.param([REPORT, REPORT, LOOK, REPORT, REPORT, REPORT, LOOK], id="with tools in between"),
     ],
 )
-def test_an_agent_that_closes_nothing_is_let_go_after_eight_reminders(client: Client, between: Any) -> None:
+def test_an_agent_that_closes_no_todo_stops_after_eight_reminders(client: Client, between: Any) -> None:
     record = live(client, ADD, *between, REPORT, allowed=["Agent", "Bash(echo:*)"])
 
     assert outcome(record) == ("completed", "stopped", 8, ["pending"])
@@ -105,13 +105,13 @@ def test_an_agent_that_closes_nothing_is_let_go_after_eight_reminders(client: Cl
     assert "The sub-agent stopped with open todos: 1 of 1, after 8 reminders." in client.requests("main")[-1]
 
 
-def test_a_lower_limit_of_the_client_is_not_reached(client: Client) -> None:
+def test_a_lower_limit_of_the_client_reduces_the_reminders(client: Client) -> None:
     record = live(client, ADD, REPORT, env={"CLAUDE_CODE_STOP_HOOK_BLOCK_CAP": "2"})
 
     assert outcome(record) == ("completed", "stopped", 2, ["pending"])
 
 
-def test_an_agent_that_reaches_its_last_turn_while_it_is_held_may_be_resumed(client: Client) -> None:
+def test_an_agent_that_reaches_its_turn_limit_while_held_can_be_resumed(client: Client) -> None:
     record = live(client, ADD, REPORT, kind="runner", agents={"runner.md": RUNNER})
 
     phase, end, held, still_open = outcome(record)
@@ -125,7 +125,7 @@ def test_an_agent_that_pauses_with_open_todos_is_not_held(client: Client) -> Non
     assert outcome(record) == ("approval", "stopped", 0, ["pending"])
 
 
-def test_work_that_is_ended_from_a_shell_meanwhile_stays_so(client: Client) -> None:
+def test_a_session_that_is_ended_from_a_shell_while_held_stays_ended(client: Client) -> None:
     code = f"import gaia_sessions; s = gaia_sessions.Sessions({str(client.host.root)!r})"
     code += "; [s.finalize(one['agent_id'], 'failed') for one in s.list()]"
     ends = bash(f"{sys.executable} -c {shlex.quote(code)}")
@@ -135,14 +135,14 @@ def test_work_that_is_ended_from_a_shell_meanwhile_stays_so(client: Client) -> N
     assert max(reminders(client)) == 1
 
 
-def test_a_stop_that_two_hooks_hear_of_counts_once(client: Client) -> None:
+def test_a_stop_that_two_hooks_receive_counts_as_one_reminder(client: Client) -> None:
     record = live(client, ADD, REPORT, REPORT, CLOSE, {"text": "Report: all of it."}, twice=True)
 
     assert outcome(record) == ("completed", "stopped", 2, ["completed"])
     assert [line["decision"] for line in client.host.log("hook") if line["event"] == "SubagentStop"].count("held") == 4
 
 
-def test_an_agent_that_looks_once_at_each_reminder_is_in_no_loop(client: Client) -> None:
+def test_an_agent_that_runs_one_command_per_reminder_is_in_no_loop(client: Client) -> None:
     enforced: dict[str, Any] = {"allowed": ["Agent", "Bash"], "env": {"GAIA_SESSIONS_LIMITS_REPEATS": "cancel"}}
     record = live(client, ADD, *[LOOK, REPORT] * 6, CLOSE, REPORT, **enforced)
     assert outcome(record) == ("completed", "stopped", 6, ["completed"])

@@ -1,4 +1,4 @@
-"""Real clients run what ``hooks install`` wrote, and let a sub-agent report without being asked, but nothing else.
+"""Real clients with the hooks of ``hooks install``: a sub-agent may use only the report command without permission.
 
 See ``test_realclient``, whose harness this uses.
 """
@@ -33,7 +33,7 @@ pytestmark = [pytest.mark.realclient, pytest.mark.skipif(find_program() is None,
 
 @pytest.fixture
 def installed(client: Client, monkeypatch: pytest.MonkeyPatch) -> Client:
-    """The client in a trusted project where the hooks were installed, with consent."""
+    """The client in a project where the hooks were installed with the report permission."""
     places = Places(str(client.host.root), os.environ)
 
     def install() -> None:
@@ -46,7 +46,7 @@ def installed(client: Client, monkeypatch: pytest.MonkeyPatch) -> Client:
 
 
 def trusting(project: Path) -> dict[str, str]:
-    """The environment of a client whose user has trusted ``project``, and that does not cut its last hook off."""
+    """The environment of a client that trusts ``project`` and gives its last hook 60 seconds."""
     folder = project.parent / "configuration"
     folder.mkdir()
     told = {"projects": {str(project): {"hasTrustDialogAccepted": True}}, "hasCompletedOnboarding": True}
@@ -58,7 +58,7 @@ def bash(command: str) -> dict[str, Any]:
     return {"text": "So.", "tools": [{"name": "Bash", "input": {"command": command, "description": "Run it"}}]}
 
 
-def test_what_is_installed_is_heard_and_what_is_allowed_is_not_asked_for(installed: Client) -> None:
+def test_the_installed_hooks_run_and_the_allowed_report_command_needs_no_permission(installed: Client) -> None:
     tool, root = shlex.quote(find_program() or ""), shlex.quote(str(installed.host.root))
     reports = f"{tool} update of-somebody --root {root} --phase planning"
     commands = [
@@ -89,12 +89,12 @@ def test_what_is_installed_is_heard_and_what_is_allowed_is_not_asked_for(install
     assert expected <= set(heard), (installed.run / "debug.log").read_text(encoding="utf-8")[-4000:]
 
 
-# The earlier client asks nobody where there is no terminal.
+# Without a terminal, the earlier client makes no permission request.
 @pytest.mark.parametrize("client", VERSIONS[-1:], indirect=True)
-def test_no_tool_call_starts_the_hook_but_one_that_needs_a_permission(client: Client) -> None:
+def test_only_a_tool_call_that_needs_permission_starts_the_hook(client: Client) -> None:
     program = Path(sys.executable).with_name("gaia-sessions")
     refused, later, listing = bash("python3 -c 'print(6*7)'"), bash("sleep 2"), bash(f"{program} list --json")
-    # It may write down what came of the first wait only while the second one lasts.
+    # The client may write the result of the first wait only during the second one.
     subs = [*[bash("ls")] * 4, refused, later, later, listing, *[bash("ls")] * 4, {"text": "Report."}]
     scenario = {
         "main": [{"tools": [delegation("alpha")]}, {"text": "All done."}],
@@ -116,7 +116,7 @@ def test_no_tool_call_starts_the_hook_but_one_that_needs_a_permission(client: Cl
 
 
 @pytest.mark.parametrize("gone", ["program", "interpreter"])
-def test_once_the_program_is_gone_the_conversation_goes_on(
+def test_a_missing_hook_program_does_not_disturb_the_conversation(
     installed: Client, monkeypatch: pytest.MonkeyPatch, gone: str
 ) -> None:
     install, moved = installed.configure, installed.host.folder / "gone" / "gaia-sessions-hook"
@@ -155,7 +155,7 @@ def tool_results(request: str) -> list[str]:
     return [json.dumps(part["content"]) for part in parts if part["type"] == "tool_result"]
 
 
-def test_an_agent_that_was_at_work_when_the_hooks_were_installed_is_above_what_it_delegates(client: Client) -> None:
+def test_an_agent_older_than_the_hooks_is_the_parent_of_its_delegation(client: Client) -> None:
     words = [sys.executable, "-m", "gaia_sessions", "hooks", "install", "--project", "--root", str(client.host.root)]
     scenario = {
         "main": [{"tools": [delegation("alpha")]}, {"text": "All done."}],

@@ -1,6 +1,6 @@
-"""The interactive client, typed into: agents that outlive the conversation in which they were started.
+"""The interactive client in a terminal: agents that outlive their conversation, interruptions and permissions.
 
-Needs tmux beside what every real client needs. What is typed and what the API answers is in ``tui.py``.
+Also needs tmux. ``tui.py`` has what is typed and what the API answers.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ pytestmark = [
 
 
 class Terminal:
-    """What a scenario left behind: the records of its project, and the requests to the API in their order."""
+    """Runs a scenario; then has the record of its project and the requests to the API."""
 
     def __init__(self, client: Client, folder: Path, scenario: str) -> None:
         program = Path(sys.executable).with_name("gaia-sessions")
@@ -55,13 +55,13 @@ class Terminal:
         return [file.name for file in self.project.glob(".claude/session/.inbox/*.json")]
 
     def told_to(self, words: str = OFFER) -> list[str]:
-        """Who was told ``words``, in order: the role of each request to the API that has them."""
+        """The roles of the requests to the API that contain ``words``, in order."""
         log = [json.loads(line) for line in (self.run / "api" / "api.jsonl").read_text(encoding="utf-8").splitlines()]
         requests = [(line["role"], self.run / "api" / f"request-{line['n']:03}.json") for line in log if "role" in line]
         return [role for role, file in requests if words in file.read_text(encoding="utf-8")]
 
     def offered_before_the_pause(self) -> list[str]:
-        """The events before the agent's stop at which anybody was told how to resume."""
+        """The events before the agent's stop whose reply told how to resume."""
         lines = (self.project / ".claude" / "logs" / "hook.log").read_text(encoding="utf-8").splitlines()
         events = [json.loads(line) for line in lines]
         stop = next(place for place, line in enumerate(events) if line["event"] == "SubagentStop")
@@ -70,13 +70,13 @@ class Terminal:
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
-    """One with a short path: that of a socket, which the terminal is reached by, may have 107 characters."""
+    """A folder with a short path: the path of the tmux socket may have at most 107 characters."""
     with tempfile.TemporaryDirectory(prefix="gaia-tui-") as name:
         yield Path(name)
 
 
 @pytest.mark.parametrize("scenario", ["cleared", "another-resumed"])
-def test_an_agent_that_asks_after_its_conversation_ended_goes_on_from_the_next_one(
+def test_an_agent_that_asks_after_its_conversation_ended_is_resumed_from_the_next(
     client: Client, folder: Path, scenario: str
 ) -> None:
     terminal = Terminal(client, folder, scenario)
@@ -87,7 +87,7 @@ def test_an_agent_that_asks_after_its_conversation_ended_goes_on_from_the_next_o
     assert [move["to_phase"] for move in record["history"]] == ["investigating", "approval", "executing", "completed"]
     first, second = record["runs"]
     assert first["current_host_session_id"] == second["host_session_id"] != first["host_session_id"]
-    told = ["SessionStart"] if scenario == "cleared" else []  # that the agent works on
+    told = ["SessionStart"] if scenario == "cleared" else []  # it says that the agent still works
     assert (terminal.offered_before_the_pause(), terminal.waiting()) == (told, [])
     assert sorted(set(terminal.told_to())) == ["main", "sub:beta"]
 
@@ -108,7 +108,7 @@ def test_an_agent_that_was_moved_to_the_background_is_one_session_with_its_true_
     assert terminal.told_to() == ["main"]
 
 
-def test_work_that_esc_interrupted_goes_on_in_the_same_session(client: Client, folder: Path) -> None:
+def test_work_that_was_interrupted_with_esc_is_resumed_in_the_same_session(client: Client, folder: Path) -> None:
     terminal = Terminal(client, folder, "escaped")
 
     record = terminal.record()
@@ -119,7 +119,9 @@ def test_work_that_esc_interrupted_goes_on_in_the_same_session(client: Client, f
 
 
 @pytest.mark.parametrize("scenario", ["stopped-in-panel", "all-stopped"])
-def test_work_that_the_user_stopped_rests_and_is_offered_to_nobody(client: Client, folder: Path, scenario: str) -> None:
+def test_work_that_the_user_stopped_stays_open_but_is_offered_to_nobody(
+    client: Client, folder: Path, scenario: str
+) -> None:
     terminal = Terminal(client, folder, scenario)
 
     record = terminal.record()
@@ -130,7 +132,9 @@ def test_work_that_the_user_stopped_rests_and_is_offered_to_nobody(client: Clien
 
 
 @pytest.mark.parametrize("answer", ["permitted", "refused"])
-def test_an_agent_waits_for_the_user_until_the_question_is_answered(client: Client, folder: Path, answer: str) -> None:
+def test_an_agent_is_listed_as_waiting_until_its_permission_request_is_answered(
+    client: Client, folder: Path, answer: str
+) -> None:
     terminal = Terminal(client, folder, answer)
 
     [asked] = json.loads((terminal.project / "asked.json").read_bytes())
@@ -147,9 +151,7 @@ def test_an_agent_waits_for_the_user_until_the_question_is_answered(client: Clie
     assert terminal.waiting() == []
 
 
-def test_work_of_a_client_whose_terminal_was_closed_goes_on_in_the_continued_conversation(
-    client: Client, folder: Path
-) -> None:
+def test_work_of_a_closed_terminal_is_resumed_in_the_continued_conversation(client: Client, folder: Path) -> None:
     terminal = Terminal(client, folder, "hung-up")
 
     record = terminal.record()

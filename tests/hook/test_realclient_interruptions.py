@@ -1,4 +1,4 @@
-"""Work of real clients that is interrupted and goes on: by a limit of three agents at once, and by the user.
+"""Work of real clients that is interrupted and resumed: by a usage limit, by the user, and by a killed client.
 
 See ``test_realclient``, whose harness this uses; the hooks are those that ``hooks install`` writes.
 """
@@ -28,7 +28,7 @@ STEP = {"text": "A step.", "tools": [{"name": "Bash", "input": {"command": "echo
 
 
 def limited(client: Client, hours: int) -> tuple[datetime, dict[str, Any]]:
-    """When a limit of five hours is reset, and a scenario whose agents meet it, but for one that is done before."""
+    """The reset time of a usage limit, and a scenario: one agent completes, then three agents reach the limit."""
     reset = datetime.now(UTC).replace(microsecond=0) + timedelta(hours=hours)
     known = json.loads((client.harness / "scenarios.json").read_text(encoding="utf-8"))["limit-429"]
     refusal = json.loads(json.dumps(known["subs"]["alpha"][-1]).replace("{{epoch+7200}}", str(int(reset.timestamp()))))
@@ -57,7 +57,7 @@ def reasons(client: Client, records: list[Any]) -> list[str]:
     return [gaia_sessions.explain_resume(record["agent_id"], root=root)["reason"] for record in records]
 
 
-def test_three_agents_that_meet_a_limit_at_once_wait_for_its_reset_and_then_go_on(client: Client) -> None:
+def test_three_agents_at_a_usage_limit_wait_for_its_reset_and_are_resumed(client: Client) -> None:
     reset, scenario = limited(client, hours=2)
 
     client.live("own", script(client.host.folder, scenario), installed=True)
@@ -88,8 +88,8 @@ def test_three_agents_that_meet_a_limit_at_once_wait_for_its_reset_and_then_go_o
 
 
 WRITTEN = 1
-"""Seconds after an interruption, more than enough for its line in the transcript: 2.1.197 writes it 0.1 s later, the
-newest 0.02 s (measured). A person types no prompt before that; after one that was queued, the next shows the line."""
+"""Seconds after an interruption until the next prompt. The client writes the line in the transcript within 0.1 s
+(2.1.197) or 0.02 s (newest), measured."""
 
 INTERRUPTED_WORK = {
     "main": [
@@ -111,7 +111,7 @@ INTERRUPTED_WORK = {
 }
 
 
-def test_work_that_the_user_interrupted_rests_and_is_resumed_in_the_same_client(client: Client) -> None:
+def test_work_that_the_user_interrupted_is_resumed_in_the_same_client(client: Client) -> None:
     client.live("own", script(client.host.folder, INTERRUPTED_WORK), installed=True)
 
     record = client.host.record()
@@ -141,7 +141,7 @@ CUT_OFF = {
 }
 
 
-def test_work_whose_client_was_killed_before_its_agent_started_goes_on_in_its_own_record(client: Client) -> None:
+def test_work_of_a_client_killed_before_its_agent_started_resumes_in_its_own_session(client: Client) -> None:
     client.live("own", script(client.host.folder, CUT_OFF), installed=True)
 
     record = client.host.record()

@@ -1,6 +1,6 @@
 """The limits of sub-agents of a real client, with the hooks that ``hooks install --enforce`` writes.
 
-What the API was asked says what an agent was told, and that it went on no further.
+The requests to the API show what an agent was told and where it stopped.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ def step(*words: str, tokens: int = 20) -> dict[str, Any]:
 
 
 def limited(client: Client, settings: str, main: list[dict[str, Any]], **subs: list[dict[str, Any]]) -> None:
-    """Runs the client, whose main agent and sub-agents answer by these scripts, within these settings."""
+    """Runs the client with these settings; its main agent and sub-agents answer by these scripts."""
     client.install("--enforce")
     (client.host.project / ".claude" / "gaia-sessions.toml").write_text(settings, encoding="utf-8")
     client.live("own", script(client.host.folder, {"main": main, "subs": subs}), wired=False)
 
 
 def results(client: Client, role: str) -> list[list[str]]:
-    """What each request of ``role`` has as the results of its latest round."""
+    """The tool results of the latest round in each request of ``role``."""
     found = []
     for request in client.requests(role):
         content = json.loads(request)["body"]["messages"]
@@ -55,17 +55,17 @@ def one(client: Client) -> Any:
     return record
 
 
-def test_a_blocked_tool_is_denied_to_a_sub_agent_alone(client: Client) -> None:
+def test_a_blocked_tool_is_denied_to_sub_agents_only(client: Client) -> None:
     settings = '[limits]\nblocked_tools = ["Bash"]\n'
     limited(client, settings, [step("main"), {"tools": [delegation("a")]}, {"text": "Done."}], a=[step("sub"), REPORT])
 
     assert "main" in results(client, "main")[1][0]
     [[], [denied]] = results(client, "sub:a")
-    assert "Bash is blocked for sub-agents. Go on without it." in denied
+    assert "Bash is blocked for sub-agents. Work without it." in denied
     assert (one(client)["phase"], one(client)["runs"][0]["last_message"]) == ("completed", REPORT["text"])
 
 
-def test_beyond_its_budget_an_agent_makes_one_request_more_and_reports(client: Client) -> None:
+def test_an_agent_beyond_its_budget_makes_one_more_request_and_reports(client: Client) -> None:
     sub = [step("one", tokens=20_000), step("two", tokens=20_000), step("three", tokens=30_000), REPORT]
     limited(
         client,
@@ -84,7 +84,7 @@ def test_beyond_its_budget_an_agent_makes_one_request_more_and_reports(client: C
     assert records["Job a"]["runs"][0]["last_message"] == REPORT["text"]
 
 
-def test_at_four_fifths_of_its_budget_an_agent_is_told_once(client: Client) -> None:
+def test_an_agent_is_warned_once_near_the_end_of_its_budget(client: Client) -> None:
     sub = [step("one", tokens=1110), step("two"), step("three"), REPORT]
     limited(client, "limits.tokens = 1500\n", [{"tools": [delegation("a")]}, {"text": "Done."}], a=sub)
 
@@ -93,7 +93,7 @@ def test_at_four_fifths_of_its_budget_an_agent_is_told_once(client: Client) -> N
     assert "warned_at" in one(client)["runs"][0]
 
 
-def test_of_searches_those_that_are_allowed_are_made_and_refused_ones_cost_nothing(client: Client) -> None:
+def test_only_the_allowed_searches_are_made_and_refused_searches_do_not_count(client: Client) -> None:
     settings = '[limits]\nsearches = 2\nsearch_tools = ["Bash"]\n'
     sub = [step("one"), step("two", "three"), step("four"), REPORT]
     limited(client, settings, [step("m1"), step("m2"), step("m3"), {"tools": [delegation("a")]}, REPORT], a=sub)
@@ -106,7 +106,7 @@ def test_of_searches_those_that_are_allowed_are_made_and_refused_ones_cost_nothi
     assert "m3" in results(client, "main")[3][0]
 
 
-def test_of_rounds_the_last_is_refused(client: Client) -> None:
+def test_tools_are_refused_once_the_round_limit_is_reached(client: Client) -> None:
     sub = [step("one"), step("two"), step("three"), step("four"), REPORT]
     limited(client, "limits.rounds = 3\n", [{"tools": [delegation("a")]}, {"text": "Done."}], a=sub)
 
@@ -114,7 +114,7 @@ def test_of_rounds_the_last_is_refused(client: Client) -> None:
     assert told == [False, False, False, True, True]
 
 
-def test_in_the_background_and_below_another_agent_limits_hold_too(client: Client) -> None:
+def test_limits_also_hold_for_background_agents_and_nested_agents(client: Client) -> None:
     behind = delegation("behind")
     behind["input"]["run_in_background"] = True
     limited(
@@ -132,7 +132,7 @@ def test_in_the_background_and_below_another_agent_limits_hold_too(client: Clien
     assert ends == dict.fromkeys(("Job behind", "Job outer", "Job inner"), "completed")
 
 
-def test_where_nothing_is_set_nothing_is_denied_and_of_a_cancelled_agent_every_tool_is(client: Client) -> None:
+def test_without_settings_only_a_cancelled_agent_is_denied_its_tools(client: Client) -> None:
     cancel = f"gaia_sessions.Sessions({str(client.host.root)!r})"
     code = f"import gaia_sessions; s = {cancel}; [s.cancel(one['agent_id'], 'not needed') for one in s.list()]"
     program = {
@@ -144,7 +144,7 @@ def test_where_nothing_is_set_nothing_is_denied_and_of_a_cancelled_agent_every_t
 
     [[], [first], [second], [third]] = results(client, "sub:a")
     assert ("one" in first, "done" in second) == (True, True)
-    assert "the work is cancelled since" in third
+    assert "the work was cancelled at" in third
     assert "not needed. Use no more tools." in third
     assert "after" in results(client, "main")[-1][0]
     assert one(client)["phase"] == "abandoned"

@@ -1,6 +1,6 @@
-"""Loops of sub-agents of a real client: told, refused and cancelled, or left alone.
+"""Loops of sub-agents of a real client: warned, refused and cancelled; other repetitions are allowed.
 
-What the API was asked says what an agent was told. See ``test_realclient_limits``.
+The requests to the API show what an agent was told. See ``test_realclient_limits``.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def bash(command: str, said: str = "Look") -> dict[str, Any]:
 
 
 def told(client: Client) -> list[str]:
-    """What each request of the agent tells of a loop: ``told``, ``refused``, or the last result."""
+    """For each request of the agent: ``told`` (a warning), ``refused``, or the last result."""
     warning, refused = "had this same input, and all had the same result. If", "This is a loop: "
     requests = client.requests("sub:a")
     latest = ["".join(found) for found in results(client, "sub:a")]
@@ -45,7 +45,7 @@ def told(client: Client) -> list[str]:
     ]
 
 
-def test_a_loop_is_told_then_refused_and_the_agent_goes_on_otherwise(client: Client) -> None:
+def test_a_loop_is_warned_then_refused_and_the_agent_completes_its_work(client: Client) -> None:
     sub = [*(bash("echo same", f"Look {number}") for number in range(6)), bash("echo other"), bash("echo same"), REPORT]
     limited(client, '[limits]\nrepeats = "deny"\n', MAIN, a=sub)
 
@@ -55,7 +55,7 @@ def test_a_loop_is_told_then_refused_and_the_agent_goes_on_otherwise(client: Cli
     assert [*client.host.root.glob("*/cancelled.json")] == []
 
 
-def test_a_loop_that_cancels_ends_the_work_of_the_agent_above_too(client: Client) -> None:
+def test_a_loop_with_cancel_also_ends_the_work_of_the_parent_agent(client: Client) -> None:
     inner = [*(bash("exit 3") for _ in range(6)), REPORT]
     outer = [{"tools": [delegation("a")]}, bash("echo after"), REPORT]
     limited(
@@ -67,8 +67,8 @@ def test_a_loop_that_cancels_ends_the_work_of_the_agent_above_too(client: Client
     )
 
     assert told(client)[4:6] == ["told", "refused"]
-    assert "the work is cancelled since" in "".join(results(client, "sub:a")[6])
-    assert "the work is cancelled since" in "".join(results(client, "sub:outer")[2])
+    assert "the work was cancelled at" in "".join(results(client, "sub:a")[6])
+    assert "the work was cancelled at" in "".join(results(client, "sub:outer")[2])
     records = {record["purpose"]: record for record in client.host.records().values()}
     assert {name: record["phase"] for name, record in records.items()} == dict.fromkeys(records, "abandoned")
     reason = repeats.reason_to_cancel(records["Job a"]["agent_id"], "Bash")
@@ -77,7 +77,7 @@ def test_a_loop_that_cancels_ends_the_work_of_the_agent_above_too(client: Client
         assert reason in " ".join(shown.out.decode().split())
 
 
-def test_a_long_life_of_many_calls_is_left_alone(client: Client) -> None:
+def test_a_long_run_of_reads_edits_and_listings_is_not_a_loop(client: Client) -> None:
     file = str(client.host.project / "notes.txt")
     edits = [
         {
@@ -102,7 +102,7 @@ def test_a_long_life_of_many_calls_is_left_alone(client: Client) -> None:
     assert (record["phase"], record["runs"][0]["last_message"]) == ("completed", REPORT["text"])
 
 
-def test_a_poll_is_left_alone_and_so_are_many_calls_that_differ(client: Client) -> None:
+def test_polls_and_many_different_calls_are_not_loops(client: Client) -> None:
     waits = [bash("sleep 5.2; echo waiting")] * 6
     counts = [bash("n=$(cat n 2>/dev/null || echo 0); echo $((n + 1)) | tee n")] * 6
     differ = [bash(f"echo {number % 3}") for number in range(9)]
@@ -117,7 +117,7 @@ LOOK = bash("echo 'deploy: waiting'")
 SENDS = {"tools": [{"name": "SendMessage", "input": {"to": "{{agent_id:0}}", "summary": "x", "message": "And now?"}}]}
 
 
-def test_an_agent_that_looks_once_at_each_message_is_in_no_loop(client: Client) -> None:
+def test_an_agent_that_runs_one_command_per_message_is_in_no_loop(client: Client) -> None:
     client.install("--enforce", "--allow-report")
     settings = client.host.project / ".claude" / "gaia-sessions.toml"
     settings.write_text('[limits]\nrepeats = "cancel"\n', encoding="utf-8")

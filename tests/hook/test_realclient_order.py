@@ -1,4 +1,4 @@
-"""Real clients whose hooks are late, each in turn: the sessions are those of hooks that are in time.
+"""Real clients with one late hook, each hook in turn: the sessions are the same as without delay.
 
 See ``test_realclient``, whose harness this uses.
 """
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.realclient
 
 
 def two(folder: Path) -> Path:
-    """One agent that is waited for, whose command is refused, and then one in the background."""
+    """A foreground agent whose command is refused, and then a background agent."""
     command = {"command": "python3 -c 'print(6*7)'", "description": "Run it"}
     background = delegation("beta")
     background["input"]["run_in_background"] = True
@@ -45,7 +45,7 @@ def two(folder: Path) -> Path:
 
 
 def delay(client: Client, event: str, seconds: float) -> None:
-    """The hooks as they are installed, but those of ``event`` begin late."""
+    """Installs the hooks; the hooks of ``event`` start late."""
     client.install()
     late = client.host.folder / "late"
     late.write_text(f'#!/bin/sh\nsleep {seconds}\nexec "$@"\n', encoding="utf-8")
@@ -61,7 +61,7 @@ def delay(client: Client, event: str, seconds: float) -> None:
 
 @pytest.mark.parametrize("seconds", [0.1, 0.4])
 @pytest.mark.parametrize("event", [*ONE_DELEGATION, "PermissionRequest"])
-def test_whichever_hook_is_late_each_agent_is_one_session_with_its_true_end(
+def test_with_any_late_hook_each_agent_is_one_session_with_its_true_end(
     client: Client, event: str, seconds: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(client, "configure", lambda: delay(client, event, seconds))
@@ -79,7 +79,7 @@ def test_whichever_hook_is_late_each_agent_is_one_session_with_its_true_end(
 
 @pytest.mark.parametrize("seconds", [0.1, 0.4])
 @pytest.mark.parametrize("event", ["StopFailure", "PostToolUseFailure"])
-def test_whichever_news_of_a_failure_is_late_it_is_one_session_that_failed(
+def test_with_a_late_failure_hook_the_agent_is_one_failed_session(
     client: Client, event: str, seconds: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(client, "configure", lambda: delay(client, event, seconds))

@@ -1,7 +1,7 @@
 """Real clients of other hosts, driven by a scripted API, run the hook from their own settings.
 
-The harness is not part of this package: ``GAIA_REALCLIENT`` names the folder of its ``run_other.sh``, which
-installs a client into the folder below ``REALCLIENT_BASE`` (by default pytest's cache) the first time.
+The harness is not part of this package: ``GAIA_REALCLIENT`` names the folder of its ``run_other.sh``, which installs
+a client below ``REALCLIENT_BASE`` (by default pytest's cache).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ pytestmark = pytest.mark.realclient
 
 
 class Kind(NamedTuple):
-    """A client as the harness knows it, where its project's settings are, and its host."""
+    """The name of a client in the harness, its folder there, its settings file, and its host."""
 
     client: str
     folder: str
@@ -47,7 +47,7 @@ KINDS = {
 
 LIVES: dict[tuple[str, str], list[End]] = {
     ("codex", "single"): [DONE],
-    ("codex", "parallel"): [DONE, WITH_HOST],  # nobody waits for the second
+    ("codex", "parallel"): [DONE, WITH_HOST],  # nobody waits for the second agent
     ("codex", "sub-error"): [FAILED],
     ("codex", "pre-deny"): [DENIED],
     ("codex", "stop-block"): [DONE],
@@ -66,7 +66,7 @@ LIVES: dict[tuple[str, str], list[End]] = {
     (LATEST_QWEN, "tools"): [DONE],
     (LATEST_QWEN, "background-false"): [DONE],
     (LATEST_QWEN, "background-false-error"): [FAILED],
-    (LATEST_QWEN, "sigint"): [NOT_ENDED],  # nothing more is told
+    (LATEST_QWEN, "sigint"): [NOT_ENDED],  # no further event comes
     ("gemini-cli", "single"): [DONE],
     ("gemini-cli", "parallel"): [DONE, DONE],
     ("gemini-cli", "sub-error"): [FAILED],
@@ -75,7 +75,7 @@ LIVES: dict[tuple[str, str], list[End]] = {
 
 
 class OtherClient:
-    """A client in a project whose settings run the hook, and what it left behind."""
+    """A client in a project whose settings start the hook."""
 
     def __init__(self, host: Host, harness: Path, name: str) -> None:
         self.host = host
@@ -85,7 +85,7 @@ class OtherClient:
         self.run = Path(os.environ["REALCLIENT_BASE"], f"runs-{self.kind.client}")
 
     def settings(self) -> Path:
-        """What our own command writes into the settings of a project, in one that the client does not run in."""
+        """The settings that ``hooks install`` writes, in a project that the client does not use."""
         project = self.host.folder / "wired"
         project.mkdir(exist_ok=True)
         command = [sys.executable, "-m", "gaia_sessions", "hooks", "install", "--project", "--host", self.kind.host]
@@ -114,13 +114,13 @@ class OtherClient:
         return sorted((record["phase"], record["runs"][-1].get("end", ""), record["error_count"]) for record in records)
 
     def requests(self, scenario: str) -> str:
-        """All that the client asked of the API in its last run of ``scenario``."""
+        """All requests of the client to the API in its last run of ``scenario``."""
         folder = self.run / scenario / "api"
         return "\n".join(file.read_text(encoding="utf-8") for file in sorted(folder.glob("request-*.json")))
 
 
 def _alone() -> list[str]:
-    """Started in a network of its own, if that can be had: no client has anybody to call."""
+    """The words that start a command in its own network, if that is possible."""
     if subprocess.run(["unshare", "-n", "true"], capture_output=True, check=False).returncode:
         return []
     return ["unshare", "-n", "sh", "-c", 'ip link set lo up; exec "$@"', "sh"]
@@ -130,13 +130,13 @@ def _alone() -> list[str]:
 def start(own_home: str, host: Host, pytestconfig: pytest.Config, monkeypatch: pytest.MonkeyPatch) -> Any:
     folder = harness()
     base = os.environ.get("REALCLIENT_BASE") or str(pytestconfig.cache.mkdir("otherclients"))
-    own = host.folder / "clients"  # tests that run the same scenario at the same time do not meet
+    own = host.folder / "clients"  # so that parallel tests of one scenario do not share a folder
     own.mkdir()
-    monkeypatch.setenv("HOME", own_home)  # npm's own settings; the client gets another home
+    monkeypatch.setenv("HOME", own_home)  # for the settings of npm; the client gets another home
 
     def started(name: str) -> OtherClient:
         kind = KINDS[name]
-        with FileLock(f"{base}/{kind.folder}.lock"):  # half an installation is none
+        with FileLock(f"{base}/{kind.folder}.lock"):  # so that no test uses half an installation
             ready = Path(base, f"{kind.folder}.ready")
             if not ready.exists():
                 command = [f"{folder}/run_other.sh", kind.client, "single", str(host.folder / "first")]
@@ -168,7 +168,7 @@ PAUSE = "The plan of alpha has three steps.\n[gaia-sessions: approval] may I app
 
 
 def plan(name: str, label: str, report: str, more: str = "") -> dict[str, Any]:
-    """The main agent delegates one job, and its agent reports."""
+    """A plan in which the main agent delegates one job and its agent reports."""
     prompt = f"[[sub:{label}]] Do the job called {label} and report.{more}"
     said: dict[str, Any] = {"text": report}
     calls: list[dict[str, Any]]
@@ -190,7 +190,7 @@ def plan(name: str, label: str, report: str, more: str = "") -> dict[str, Any]:
     [
         ("codex", True, True, True, True),
         ("qwen-code", True, False, False, False),
-        (LATEST_QWEN, False, False, False, True),  # in the background, where no reply reaches the main agent
+        (LATEST_QWEN, False, False, False, True),  # in the background, no reply reaches the main agent
         ("gemini-cli", True, True, False, True),
     ],
 )
@@ -230,7 +230,7 @@ REFUSALS = {
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_a_claim_that_another_hook_refused_leaves_the_session_as_resumable_as_before(start: Any, name: str) -> None:
+def test_a_claim_that_another_hook_refuses_leaves_the_session_resumable(start: Any, name: str) -> None:
     client = start(name)
     client.live("single", plan(name, "alpha", PAUSE))
     line = f"\n[gaia-sessions: resume {client.host.record()['agent_id']}]"
@@ -243,13 +243,13 @@ def test_a_claim_that_another_hook_refused_leaves_the_session_as_resumable_as_be
 
 
 def to_alpha(tool: str, **told: str) -> dict[str, Any]:
-    """The main agent of Codex does something about the agent it has."""
+    """The main agent of Codex uses a tool on its only agent."""
     asked = {"target": "{{agent_id:0}}", **told}
     return {"tools": [{"name": tool, "namespace": "multi_agent_v1", "input": asked}]}
 
 
 def to_task(tool: str, **told: str) -> dict[str, Any]:
-    """The main agent of Qwen Code does something about the agent of its first call."""
+    """The main agent of Qwen Code uses a tool on the agent of its first call."""
     return {"tools": [{"name": tool, "input": {"task_id": "general-purpose-call_fake00100", **told}}]}
 
 
@@ -260,7 +260,7 @@ GEMINI = plan("gemini-cli", "alpha", "Report.")
 INVOKE, DONE_WITH = GEMINI["main"]
 
 PLANNED: dict[str, tuple[str, dict[str, Any], list[End]]] = {
-    "an agent of Codex that is written to after its end": (
+    "an agent of Codex that gets a message after its end": (
         "codex",
         {
             "main": [SPAWN, WAIT, to_alpha("send_input", message="One more thing"), WAIT, LAST],
@@ -273,7 +273,7 @@ PLANNED: dict[str, tuple[str, dict[str, Any], list[End]]] = {
         {"main": [SPAWN, to_alpha("close_agent"), LAST], "subs": {"alpha": [{"text": "Report.", "delay": 8}]}},
         [KILLED],
     ),
-    "an agent of Qwen Code that is written to after its end": (
+    "an agent of Qwen Code that gets a message after its end": (
         LATEST_QWEN,
         {
             "main": [ASK, LAUNCHED, to_task("send_message", message="[[sub:alpha]] One more thing"), *[LAUNCHED] * 3],
@@ -286,17 +286,17 @@ PLANNED: dict[str, tuple[str, dict[str, Any], list[End]]] = {
         {"main": [ASK, to_task("task_stop"), *[LAUNCHED] * 2], "subs": {"alpha": [{"text": "Report.", "delay": 20}]}},
         [KILLED],
     ),
-    "an agent of Gemini CLI that somebody interrupts, and that goes on": (
+    "an agent of Gemini CLI that is interrupted and completes its work": (
         "gemini-cli",
         {**GEMINI, "subs": {"alpha": [{**GEMINI["subs"]["alpha"][0], "delay": 10}]}, "sigint": True},
         [DONE],
     ),
-    "the same asked of Gemini CLI again": (
+    "the same delegation of Gemini CLI twice in a row": (
         "gemini-cli",
         {**GEMINI, "main": [INVOKE, INVOKE, DONE_WITH]},
         [DONE, DONE],
     ),
-    "the same asked of Gemini CLI twice at once": (
+    "the same delegation of Gemini CLI twice at once": (
         "gemini-cli",
         {**GEMINI, "main": [{"tools": INVOKE["tools"] * 2}, DONE_WITH]},
         [DONE],
@@ -305,7 +305,7 @@ PLANNED: dict[str, tuple[str, dict[str, Any], list[End]]] = {
 
 
 @pytest.mark.parametrize(("name", "planned", "ends"), PLANNED.values(), ids=PLANNED)
-def test_what_becomes_of_an_agent_is_told_as_the_table_says(
+def test_each_planned_agent_ends_as_the_table_says(
     start: Any, name: str, planned: dict[str, Any], ends: list[End]
 ) -> None:
     client = start(name)
@@ -316,17 +316,15 @@ def test_what_becomes_of_an_agent_is_told_as_the_table_says(
 
 
 def in_team(tool: str, **told: str) -> dict[str, Any]:
-    """The main agent of Codex uses a tool of its newer kind of agents, which have paths."""
+    """The main agent of Codex uses a tool for its newer agents, which have paths."""
     return {"tools": [{"name": tool, "namespace": "collaboration", "input": told}]}
 
 
 @pytest.mark.parametrize("target", ["alpha", "/root/alpha"])
-def test_an_agent_of_codex_that_is_interrupted_may_be_resumed(
-    start: Any, target: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_interrupted_codex_agent_can_be_resumed(start: Any, target: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CODEX_FEATURES", "multi_agent_v2 = true")
     spawn = in_team("spawn_agent", message="[[sub:alpha]] Do the job called alpha and report.", task_name="alpha")
-    # The agent's own requests begin with the conversation of the main one, so it gets the same steps: the last is slow.
+    # The agent's requests begin with the main conversation, so it gets the same steps. The last step is slow.
     last = {"text": "I stopped it.", "delay": 5}
     client = start("codex")
 

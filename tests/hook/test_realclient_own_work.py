@@ -1,4 +1,4 @@
-"""A real client whose agents wait for what they began themselves: only Claude Code 2.1.332 tells of that.
+"""A real client whose agents wait for their own commands and agents; only Claude Code 2.1.332 reports this.
 
 See ``test_realclient``, whose harness this uses; the hooks are those that ``hooks install`` writes.
 """
@@ -39,7 +39,7 @@ BUILDS: list[Any] = [
 
 
 def decided(client: Client) -> list[str]:
-    """What was decided of each use of a tool by an agent."""
+    """The decision about each tool call of an agent."""
     lines = client.host.log("hook")
     return [line["decision"] for line in lines if line["event"] == "PreToolUse" and "agent_id" in line]
 
@@ -70,8 +70,8 @@ IN_FOREGROUND: Any = {
     ("scenario", "end", "said"),
     [
         pytest.param(WOKEN, DONE, "Report of alpha: built.", id="it is woken"),
-        pytest.param(BESIDE, DONE, "Report of alpha: built.", id="beside a shell of the main agent"),
-        pytest.param(LEFT, WITH_HOST, "The build runs; I wait for it.", id="its client leaves before"),
+        pytest.param(BESIDE, DONE, "Report of alpha: built.", id="it is woken beside a shell of the main agent"),
+        pytest.param(LEFT, WITH_HOST, "The build runs; I wait for it.", id="its client leaves first"),
         pytest.param(IN_FOREGROUND, DONE, "Report of alpha: it builds.", id="its command ends with it"),
     ],
 )
@@ -86,7 +86,7 @@ def test_an_agent_that_waits_for_its_own_command_is_one_run(client: Client, scen
     assert may_be_resumed is (end == WITH_HOST)
 
 
-def test_an_agent_whose_own_agent_works_on_is_done_when_its_client_says_so(client: Client) -> None:
+def test_an_agent_and_its_longer_background_agent_each_complete_in_one_run(client: Client) -> None:
     beta = [{"text": "Look.", "tools": [{"name": "Bash", "input": {"command": "sleep 4", "description": "Look"}}]}]
     scenario = {
         "main": [{"tools": [in_background("alpha")]}, *NEWS],
@@ -108,7 +108,7 @@ def test_an_agent_whose_own_agent_works_on_is_done_when_its_client_says_so(clien
     assert said == {"Job alpha": ["Beta works on."], "Job beta": ["Report of beta."]}
 
 
-def test_an_agent_with_open_todos_is_not_held_while_it_waits_but_when_it_stops_for_good(client: Client) -> None:
+def test_an_agent_with_open_todos_is_held_only_at_its_final_stop(client: Client) -> None:
     waits: list[Any] = [{"text": "I start it.", "tools": [shell("sleep 4; echo built")]}, {"text": "I wait for it."}]
     main = [{"tools": [in_background("alpha")]}, *NEWS]
     sub = [ADD, *waits, REPORT, CLOSE, {"text": "Report: built."}]
@@ -119,7 +119,7 @@ def test_an_agent_with_open_todos_is_not_held_while_it_waits_but_when_it_stops_f
     assert reminders(client) == [0, 0, 0, 0, 1, 1]
 
 
-def test_an_agent_that_looks_once_at_each_news_of_its_commands_is_in_no_loop(client: Client) -> None:
+def test_an_agent_that_runs_one_command_per_finished_build_is_in_no_loop(client: Client) -> None:
     builds = [shell(f"sleep {3 * number}; echo built{number}") for number in range(1, 7)]
     look = {"text": "A build is ready.", "tools": [{"name": "Bash", "input": {"command": "echo waiting"}}]}
     sub: list[Any] = [{"text": "I start them.", "tools": builds}, {"text": "I wait."}, *[look, REPORT] * 6]

@@ -1,4 +1,4 @@
-"""Real clients as commands of ``run`` and ``send``, whose API counts what they ask for."""
+"""Real clients as commands of ``run`` and ``send``, with an API that counts their tokens."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ REPORT = {"text": "Half of it is done.", "usage": {"output_tokens": 20_000}}
 
 
 def four_at_work() -> dict[str, Any]:
-    """Four sub-agents at once, each with a call of Bash that lasts."""
+    """Four sub-agents at once, each with a long call of Bash."""
     names = ["one", "two", "three", "four"]
     return {
         "main": [{"tools": [delegation(name) for name in names]}, {"text": "All are at work."}],
@@ -48,7 +48,7 @@ def has_four_tools(preset: Preset) -> bool:
     return sum(one.startswith(b"python3") and b"time.sleep(300)" in one for one in commands) == 4
 
 
-def test_it_does_its_task_and_its_words_are_the_result(client: Client) -> None:
+def test_a_client_in_run_does_its_task_and_its_last_message_is_stored(client: Client) -> None:
     scenario = {"main": [STEP, {"text": "It is 42.", "usage": {"output_tokens": 400}}]}
     with preset_of(client, scenario) as preset:
         code, out, err = preset.run("--id", "work", "--task", TASK, "--context", "Be brief.")
@@ -67,7 +67,7 @@ def test_it_does_its_task_and_its_words_are_the_result(client: Client) -> None:
         assert asked.startswith(f"{TASK}\n\nAdditional context:\nBe brief.\n\nIf you stop before the work is done")
 
 
-def test_what_the_api_refuses_is_a_failure_and_said(client: Client) -> None:
+def test_a_refusal_of_the_api_fails_the_run_and_is_reported(client: Client) -> None:
     with preset_of(client, {"main": [{"status": 400, "message": "scripted 400"}]}) as preset:
         code, out, err = preset.run("--id", "work", "--task", TASK)
 
@@ -78,7 +78,7 @@ def test_what_the_api_refuses_is_a_failure_and_said(client: Client) -> None:
         assert "API Error: 400 scripted 400" in record["last_error"]["message"]
 
 
-def test_its_report_at_the_time_limit_is_in_the_session(client: Client) -> None:
+def test_the_report_of_a_client_at_the_time_limit_is_stored(client: Client) -> None:
     with preset_of(client, {"main": [LONG_STEP, REPORT]}) as preset:
         code, out, _ = preset.run("--id", "work", "--task", TASK, "--timeout", "4", "--grace", "20")
 
@@ -89,7 +89,7 @@ def test_its_report_at_the_time_limit_is_in_the_session(client: Client) -> None:
         assert preset.processes() == {}
 
 
-def test_it_reports_also_while_only_its_agents_in_the_background_are_at_work(client: Client) -> None:
+def test_a_client_reports_at_the_time_limit_while_only_background_agents_work(client: Client) -> None:
     job = delegation("alpha")
     job["input"]["run_in_background"] = True
     main = [{"tools": [job]}, {"text": "It is at work."}, {"text": "Alpha is not done."}]
@@ -105,7 +105,7 @@ def test_it_reports_also_while_only_its_agents_in_the_background_are_at_work(cli
 
 @pytest.mark.parametrize("tool", [waiting(300), ran("print(6 * 7)")], ids=["slow", "fast"])
 @pytest.mark.parametrize("last", [REPORT, None], ids=["reports", "goes on"])
-def test_beyond_its_budget_it_asks_for_one_thing_more_at_most(
+def test_a_client_beyond_its_budget_makes_at_most_one_more_request(
     client: Client, tool: dict[str, Any], last: dict[str, Any] | None
 ) -> None:
     step = {"text": "A step.", "tools": [tool], "usage": {"output_tokens": 20_000}}
@@ -121,7 +121,7 @@ def test_beyond_its_budget_it_asks_for_one_thing_more_at_most(
         assert preset.processes() == {}
 
 
-def test_what_its_sub_agents_use_counts_against_the_budget_too(client: Client) -> None:
+def test_tokens_of_sub_agents_count_against_the_budget_of_the_run(client: Client) -> None:
     subs = {"alpha": [STEP, LONG_STEP, {"text": "Never said."}]}
     scenario = {"main": [{"tools": [delegation("alpha")]}, {"text": "It is at work."}], "subs": subs}
     with preset_of(client, scenario) as preset:
@@ -133,7 +133,7 @@ def test_what_its_sub_agents_use_counts_against_the_budget_too(client: Client) -
         assert preset.processes() == {}
 
 
-def test_cancelled_from_elsewhere_all_four_tools_are_gone(client: Client) -> None:
+def test_cancel_from_another_terminal_ends_all_tools_of_the_client(client: Client) -> None:
     with preset_of(client, four_at_work()) as preset:
         process = preset.start("run", "--id", "work", "--task", TASK, "--", *preset.words)
         until(lambda: has_four_tools(preset))
@@ -149,7 +149,7 @@ def test_cancelled_from_elsewhere_all_four_tools_are_gone(client: Client) -> Non
 
 
 @pytest.mark.usefixtures("interruptible")
-def test_interrupted_it_goes_on_in_its_conversation(client: Client) -> None:
+def test_an_interrupted_client_is_resumed_in_its_conversation(client: Client) -> None:
     with preset_of(client, {"main": [LONG_STEP, {"text": "Carried out."}]}) as preset:
         process = preset.start("run", "--id", "work", "--task", TASK, "--", *preset.words)
         until(lambda: any(b"time.sleep(300)" in one and b"python3" in one for one in preset.processes().values()))
@@ -160,10 +160,10 @@ def test_interrupted_it_goes_on_in_its_conversation(client: Client) -> None:
 
         assert preset.type("run", "work", "--", *preset.words)[:2] == (0, "Carried out.\n")
         first, second = (run["conversation"] for run in preset.sessions.store.read("work")["runs"])
-        assert (second["id"], preset.heard()[-1]) == (first["id"], "Go on with the work.")
+        assert (second["id"], preset.heard()[-1]) == (first["id"], "Resume the work.")
 
 
-def test_of_a_turn_that_meets_its_limit_no_report_is_asked_for(client: Client) -> None:
+def test_a_send_that_reaches_its_time_limit_asks_for_no_report(client: Client) -> None:
     with preset_of(client, {"main": [LONG_STEP, REPORT]}) as preset:
         preset.type("create", "--id", "talk")
         code, out, _ = preset.type("send", "talk", TASK, "--timeout", "4", "--", *preset.words)
@@ -173,7 +173,7 @@ def test_of_a_turn_that_meets_its_limit_no_report_is_asked_for(client: Client) -
 
 
 @pytest.mark.parametrize("options", [[], ["--contain"]], ids=["", "contained"])
-def test_without_its_wrapper_it_is_not_at_work_any_more(client: Client, options: list[str]) -> None:
+def test_a_client_whose_wrapper_was_killed_is_shown_as_crashed(client: Client, options: list[str]) -> None:
     with preset_of(client, four_at_work()) as preset:
         process = preset.start("run", "--id", "work", *options, "--task", TASK, "--", *preset.words)
         until(lambda: has_four_tools(preset))
@@ -190,7 +190,7 @@ def test_without_its_wrapper_it_is_not_at_work_any_more(client: Client, options:
         assert (code, "crashed" in out) == (0, True), out
 
 
-def test_it_is_offered_the_tools_of_the_session_alone_and_so_are_its_sub_agents(client: Client) -> None:
+def test_a_client_and_its_sub_agents_get_only_the_tools_of_the_session(client: Client) -> None:
     scenario = {
         "main": [{"tools": [delegation("scout")]}, STEP, {"text": "Done."}],
         "subs": {"scout": [STEP, {"text": "Found it."}]},
@@ -205,7 +205,7 @@ def test_it_is_offered_the_tools_of_the_session_alone_and_so_are_its_sub_agents(
         assert offered["sub:scout"] - of_client == {"Read"}
 
 
-def test_with_sub_agents_it_is_a_tree_with_true_ends_in_which_nothing_counts_twice(client: Client) -> None:
+def test_a_client_with_sub_agents_is_a_tree_that_counts_no_token_twice(client: Client) -> None:
     client.install()
     alpha = [STEP, {"text": "Report alpha.", "usage": {"output_tokens": 410}}]
     beta = [{**STEP, "tools": [waiting(3)]}, {"text": "Report beta.", "usage": {"output_tokens": 620}}]
@@ -228,7 +228,7 @@ def test_with_sub_agents_it_is_a_tree_with_true_ends_in_which_nothing_counts_twi
         assert "gaia-sessions: resume" not in json.dumps([preset.heard(0), preset.heard()]), "no offer of its own task"
 
 
-def test_a_client_that_it_starts_itself_works_for_a_session_below(client: Client) -> None:
+def test_a_client_that_another_client_starts_works_in_a_session_below(client: Client) -> None:
     with preset_of(client, {"main": []}) as preset:
         nested = " ".join(["gaia-sessions", "run", "--task", "'[[sub:inner]] Do it.'", "--", *preset.words[:1]])
         call = {"name": "Bash", "input": {"command": nested, "description": "Run it"}}
@@ -250,7 +250,7 @@ def test_a_client_that_it_starts_itself_works_for_a_session_below(client: Client
 
 
 @pytest.mark.parametrize("is_forgotten", [False, True], ids=["there", "deleted"])
-def test_what_it_asked_is_answered_elsewhere_and_it_goes_on(client: Client, *, is_forgotten: bool) -> None:
+def test_a_client_is_resumed_after_its_question_was_answered_elsewhere(client: Client, *, is_forgotten: bool) -> None:
     asks = {"text": "The plan is ready.\n\n[gaia-sessions: approval] may I?"}
     with preset_of(client, {"main": [asks, {"text": "Carried out."}]}) as preset:
         preset.run("--id", "work", "--task", TASK)
@@ -267,7 +267,7 @@ def test_what_it_asked_is_answered_elsewhere_and_it_goes_on(client: Client, *, i
         assert (code, record["phase"]) == (0, "completed"), err
         if is_forgotten:
             assert first["id"] != second["id"]
-            assert "its conversation is gone; a new one begins" in err
+            assert "its conversation is gone; a new conversation starts" in err
             assert "| approved: only the copy" in heard[0]
             assert heard[0].count("The plan is ready.") == 1
             assert second["cwd"] == first["cwd"]
@@ -279,7 +279,7 @@ def test_what_it_asked_is_answered_elsewhere_and_it_goes_on(client: Client, *, i
             ]
 
 
-def test_of_five_turns_the_model_sees_each_once_also_when_one_is_killed_and_the_conversation_deleted(
+def test_the_model_sees_each_turn_once_despite_a_kill_and_a_deleted_conversation(
     client: Client,
 ) -> None:
     names = ["one", "two", "three", "four", "five"]
@@ -301,13 +301,13 @@ def test_of_five_turns_the_model_sees_each_once_also_when_one_is_killed_and_the_
 
         preset.forget_conversations()
         code, out, err = preset.send("talk", "Say five.")
-        assert (code, out, "a new one begins" in err) == (0, "Answer 3.\n", True)
+        assert (code, out, "a new conversation starts" in err) == (0, "Answer 3.\n", True)
         assert seen(preset) == dict.fromkeys(names, 1)
         assert preset.sessions.store.read("talk")["turns"] == 5
 
 
 def seen(preset: Preset) -> dict[str, int]:
-    """How often the model was told each thing that was sent, in the latest request."""
+    """How often the latest request has each text that was sent."""
     told = "\n".join(preset.heard())
     return {name: told.count(f"Say {name}.") for name in ("one", "two", "three", "four", "five")}
 
@@ -316,7 +316,7 @@ PAGE = CHECKOUT / "docs" / "ci-and-cron.md"
 RUN = re.compile(r"^        run: \|\n((?: {10}.*\n)+)", re.MULTILINE)
 
 
-def test_the_job_of_the_page_keeps_what_waits_and_another_machine_goes_on_with_it(client: Client) -> None:
+def test_the_ci_job_of_the_page_stores_work_that_another_machine_resumes(client: Client) -> None:
     page = PAGE.read_text("utf-8").partition("## In CI")[2]
     steps = [textwrap.dedent(step) for step in RUN.findall(page)]
     [elsewhere] = re.findall(r"```sh\n(.*?)```", page, re.DOTALL)
@@ -362,7 +362,7 @@ def shell(command: str) -> dict[str, Any]:
     return {"text": "A step.", "tools": [{"name": "exec_command", "input": {"cmd": command}}]}
 
 
-def test_codex_does_its_task_asks_and_goes_on_in_the_same_conversation(codex: CodexPreset) -> None:
+def test_codex_asks_and_is_resumed_in_the_same_conversation(codex: CodexPreset) -> None:
     asks = {"text": "The plan is ready.\n\n[gaia-sessions: approval] may I?"}
     codex.begin({"main": [shell("echo hi"), asks, {"text": "Carried out."}]})
 
@@ -383,7 +383,7 @@ def test_codex_does_its_task_asks_and_goes_on_in_the_same_conversation(codex: Co
     assert asked["content"][0]["text"] == "What you asked an approval for is approved: carry it out."
 
 
-def test_codex_fails_and_meets_its_limits(codex: CodexPreset) -> None:
+def test_a_run_of_codex_can_fail_and_reach_its_time_and_token_limits(codex: CodexPreset) -> None:
     codex.begin({"main": [{"status": 400, "message": "scripted 400"}]})
     code, _, err = codex.run("--id", "failing", "--task", TASK)
     assert (code, "scripted 400" in err, codex.sessions.store.read("failing")["phase"]) == (11, True, "failed")
@@ -402,7 +402,7 @@ def test_codex_fails_and_meets_its_limits(codex: CodexPreset) -> None:
     assert codex.sessions.usage("dear")["tokens"] >= 120
 
 
-def test_codex_that_keeps_no_file_tells_at_the_end_of_its_turn_what_it_used(codex: CodexPreset) -> None:
+def test_codex_without_a_file_reports_its_tokens_at_the_end_of_a_turn(codex: CodexPreset) -> None:
     codex.words.append("--ephemeral")
     codex.begin({"main": [shell("echo hi"), {"text": "Done."}]})
     code, out, err = codex.run("--id", "cheap", "--task", TASK, "--max-tokens", "300")
@@ -418,7 +418,7 @@ def test_codex_that_keeps_no_file_tells_at_the_end_of_its_turn_what_it_used(code
     assert (code, "tokens are used up" in err, len(codex.requests())) == (4, True, before)
 
 
-def test_codex_is_told_every_turn_once_also_when_its_conversation_is_deleted(codex: CodexPreset) -> None:
+def test_codex_is_told_each_turn_once_even_if_its_conversation_is_deleted(codex: CodexPreset) -> None:
     codex.begin({"main": [{"text": f"Answer {number}."} for number in range(4)]})
     codex.type("create", "--id", "talk", "--system-prompt", "You count. [[main]]")
     for number, name in enumerate(["one", "two"]):
@@ -426,17 +426,17 @@ def test_codex_is_told_every_turn_once_also_when_its_conversation_is_deleted(cod
     codex.forget_conversations()
     code, out, err = codex.send("talk", "Say three.")
 
-    assert (code, out, "a new one begins" in err) == (0, "Answer 0.\n", True), err
+    assert (code, out, "a new conversation starts" in err) == (0, "Answer 0.\n", True), err
     body = (codex.api / f"request-{codex.requests()[-1]['n']:03}.json").read_text("utf-8")
     assert {name: body.count(f"Say {name}.") for name in ("one", "two", "three")} == {"one": 1, "two": 1, "three": 1}
 
 
-def test_it_goes_on_in_a_linked_worktree_and_begins_anew_where_that_was_moved(client: Client) -> None:
+def test_claude_code_resumes_in_a_linked_worktree_but_not_in_a_moved_worktree(client: Client) -> None:
     with preset_of(client, {"main": []}) as preset:
         goes_on_in_its_folder_alone(preset)
 
 
-def test_codex_goes_on_in_a_linked_worktree_and_begins_anew_where_that_was_moved(codex: CodexPreset) -> None:
+def test_codex_resumes_in_a_linked_worktree_but_not_in_a_moved_worktree(codex: CodexPreset) -> None:
     goes_on_in_its_folder_alone(codex)
 
 
@@ -470,10 +470,15 @@ def goes_on_in_its_folder_alone(preset: Preset) -> None:
     assert places[1] == {**places[0], "seq": 2}
     assert len({place["id"] for place in places}) == 5
     assert (on[0], "conversation" in on[2]) == (0, False), on
-    anew = "; a new one begins, and is told what was said so far\n"
-    assert f"its conversation is in {tree}{anew}to continue it, stop this now, and add --cwd '{tree}'\n" in elsewhere[2]
-    assert f"its conversation is in {moved}{anew}to continue it, stop this now, and add --cwd {moved}\n" in back[2]
-    assert f"its conversation was held in {tree}, which is not your folder now{anew}" in gone[2]
+    anew = "; a new conversation starts and is told what was said so far\n"
+    assert (
+        f"its conversation is in {tree}{anew}to use the old one, stop this command and add --cwd '{tree}'\n"
+        in elsewhere[2]
+    )
+    assert (
+        f"its conversation is in {moved}{anew}to use the old one, stop this command and add --cwd {moved}\n" in back[2]
+    )
+    assert f"its conversation is in {tree}, which is not your folder now{anew}" in gone[2]
 
 
 PROBE = "touch $PROBE"
@@ -481,13 +486,13 @@ HOOKS = json.dumps({"hooks": {"SessionStart": [{"hooks": [{"type": "command", "c
 
 
 @pytest.mark.parametrize("name", [f"--settings={HOOKS}", "--dangerously-skip-permissions", "../../x"])
-def test_the_text_of_a_record_chooses_no_option_and_no_folder_of_it(client: Client, name: str) -> None:
+def test_the_text_of_a_record_sets_no_option_or_folder_of_claude_code(client: Client, name: str) -> None:
     with preset_of(client, {"main": []}) as preset:
         obeys_no_record(preset, name)
 
 
 @pytest.mark.parametrize("name", ['-cmcp_servers.x={command="sh",args=["-c","touch $PROBE"]}', "--last", "../../x"])
-def test_the_text_of_a_record_chooses_no_option_and_no_folder_of_codex(codex: CodexPreset, name: str) -> None:
+def test_the_text_of_a_record_sets_no_option_or_folder_of_codex(codex: CodexPreset, name: str) -> None:
     obeys_no_record(codex, name)
 
 
@@ -504,7 +509,7 @@ def obeys_no_record(preset: Preset, name: str) -> None:
         record["runs"][-1]["conversation"] |= change
         path.write_text(json.dumps(record), encoding="utf-8")
         code, _, err = preset.type("run", "work", "--task", TASK, "--", *preset.words)
-        assert (code, "a new one begins" in err) == (0, True), err
+        assert (code, "a new conversation starts" in err) == (0, True), err
     places = [run["conversation"] for run in json.loads(path.read_bytes())["runs"]]
     assert (places[-1]["cwd"], probe.exists()) == (os.path.realpath(preset.host.project), False)
     assert is_conversation_id(places[-1]["id"])

@@ -1,4 +1,4 @@
-"""A real client as the command of ``run``: what lives in it stands below the session of the run, and ends with it."""
+"""A real client as the command of ``run``: its sub-agents are below the session of the run and end with it."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ STEP = {"text": "A step.", "tools": [{"name": "Bash", "input": {"command": "slee
 AT_WORK = {
     "main": [{"tools": [delegation("alpha")]}, {"text": "Never said."}],
     "subs": {"alpha": [STEP, STEP]},
-    "env": {"GAIA_SESSION_ID": "outer"},  # the harness hands on no variable of its own
+    "env": {"GAIA_SESSION_ID": "outer"},  # the harness passes no other variable to the client
 }
 
 
 @pytest.mark.parametrize("options", [[], ["--contain"]], ids=["", "contained"])
-def test_an_agent_that_lived_in_a_run_ends_with_it_and_so_do_its_tools(client: Client, options: list[str]) -> None:
+def test_a_sub_agent_of_a_client_in_run_and_its_tools_end_with_the_run(client: Client, options: list[str]) -> None:
     client.install()
     root = str(client.host.root)
     scenarios = script(client.host.folder, AT_WORK)

@@ -1,4 +1,4 @@
-"""Workflows of real clients: an agent that fails, a client that is killed, and a workflow that its host resumes.
+"""Workflows of real clients: an agent fails, a client is killed, and a client resumes its workflow.
 
 See ``test_realclient``, whose harness this uses; the hooks are those that ``hooks install`` writes.
 """
@@ -29,9 +29,9 @@ LOST: End = ("investigating", "lost", 0)
 
 
 def workflow_and_agents(client: Client) -> tuple[Any, list[Any]]:
-    """The session of the workflow, and those of its agents in the order of their names in its script.
+    """The session of the workflow and the sessions of its two agents, in the order of its script.
 
-    All of them are there is, each agent is a child of the workflow, and nothing waits.
+    Checks that there are no other sessions, that the workflow is the parent, and that the inbox is empty.
     """
     records = list(client.host.records().values())
     [workflow] = [record for record in records if record["agent_name"] == "workflow"]
@@ -50,7 +50,7 @@ def messages(record: Any) -> list[str | None]:
     return [run.get("last_message") for run in record["runs"]]
 
 
-def test_an_agent_of_a_workflow_that_fails_counts_its_error_and_no_other_session_does(client: Client) -> None:
+def test_only_the_session_of_a_failed_workflow_agent_counts_its_error(client: Client) -> None:
     client.live("workflow", installed=True)
 
     workflow, [alpha, bad] = workflow_and_agents(client)
@@ -64,7 +64,7 @@ def test_an_agent_of_a_workflow_that_fails_counts_its_error_and_no_other_session
     }
 
 
-def test_a_workflow_that_was_killed_with_its_client_is_lost_and_its_finished_agent_is_not(client: Client) -> None:
+def test_a_workflow_killed_with_its_client_is_lost_but_its_finished_agent_is_not(client: Client) -> None:
     client.live("workflow-sigkill", installed=True)
 
     workflow, [alpha, beta] = workflow_and_agents(client)
@@ -82,7 +82,7 @@ def test_a_workflow_that_was_killed_with_its_client_is_lost_and_its_finished_age
 
 
 def restarted(client: Client) -> Path:
-    """The harness's scenario of a client that is killed and resumes its workflow, in less time."""
+    """The harness's scenario of a killed client that resumes its workflow, with shorter delays."""
     name = "workflow-resumed"
     known = json.loads((client.harness / "scenarios.json").read_text(encoding="utf-8"))[name]
     subs = {**known["subs"], "beta": [{"text": BETA, "delay": 4}]}
@@ -91,7 +91,7 @@ def restarted(client: Client) -> Path:
     return file
 
 
-def test_a_workflow_that_a_restarted_client_resumes_goes_on_in_the_same_sessions(client: Client) -> None:
+def test_a_workflow_that_a_restarted_client_resumes_stays_in_the_same_sessions(client: Client) -> None:
     client.live("workflow-resumed", restarted(client), installed=True)
 
     workflow, [alpha, beta] = workflow_and_agents(client)

@@ -1,6 +1,6 @@
-"""What real hosts sent, line by line through both hooks: every capture there is, and the whole effect of each line.
+"""Captured payloads of real hosts, line by line through both hooks: each line changes only its own session.
 
-A few are told to the scripts as processes, the others to what the scripts call.
+Some calls start the scripts as processes; the others run in this process.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ CAPTURES = [
     for file in sorted(HOSTS.glob("claude-code-*/*.jsonl"))
     if not file.stem.startswith("workflow") and file.stem != "late-hooks"
 ]
-"""Those of delegations alone; ``test_lives`` has all, with the client's own files."""
+"""The captures of delegations; ``test_lives`` replays all captures, with the client's files."""
 
 ENDED = ("completed", "failed", "planning", "approval")
 
 
 class Call(NamedTuple):
-    """A hook told of one line of a capture."""
+    """One line of a capture for one hook."""
 
     capture: Path
     line: int
@@ -41,7 +41,7 @@ class Call(NamedTuple):
 
 
 def calls_worth_a_process() -> set[Call]:
-    """Every call that has something to do, and one of each shape of those that each kind of host is to have ignored."""
+    """Every call that changes a session, and one call of each shape that is ignored."""
     seen: set[object] = set()
     chosen: set[Call] = set()
     for capture in CAPTURES:
@@ -59,11 +59,10 @@ def calls_worth_a_process() -> set[Call]:
 
 
 class Replay:
-    """A fresh project in which the host of one capture lives again; ``faults`` is all that went otherwise than it must.
+    """A new project in which one capture is replayed; ``faults`` lists what went wrong.
 
-    By the host's own key of each delegation, ``sessions`` has the id of its session; ``stopped`` are those
-    whose agent stopped, ``silent`` those of them where it had said nothing, ``early`` those that stopped
-    although the capture does not tell of their beginning.
+    The keys are the host's keys of delegations: ``sessions`` maps them to session ids, ``stopped`` has the delegations
+    whose agent stopped, ``silent`` those that stopped without a message, ``early`` those without a captured beginning.
     """
 
     def __init__(self, folder: Path, plan: set[Call] | None, *, starts: bool) -> None:
@@ -94,7 +93,7 @@ class Replay:
         return line.replace("/home/user", f"{self.folder}/home").replace("/run-dir", f"{self.folder}/run")
 
     def _note_meta(self, told: Any) -> None:
-        """The host had written down by then which delegation the agent works on."""
+        """Writes the note of the host: which delegation the agent works on."""
         meta = told["files_at_hook_time"].get("agent_meta")
         if isinstance(meta, dict):
             agents = Path(told["stdin"]["transcript_path"].removesuffix(".jsonl"), "subagents")
@@ -115,7 +114,7 @@ class Replay:
             self.faults.append((number, payload["hook_event_name"], "changed", changed, "instead of", expected))
 
     def _expected(self, payload: Any, meta: object, new: list[str]) -> set[str]:
-        """The sessions that this line must change, and no others."""
+        """The sessions that this line must change."""
         event = payload["hook_event_name"]
         if event == "PreToolUse" and payload["tool_name"] == "Agent":
             key = (payload["session_id"], payload["tool_use_id"])
@@ -125,21 +124,21 @@ class Replay:
             return {self.sessions[key], *self._first_news_of(payload, meta)}
         if event == "SubagentStop" and isinstance(meta, dict):
             return self._ended(payload, (payload["session_id"], meta["toolUseId"]), new)
-        if event == "SubagentStop" and payload["agent_type"]:  # nothing tells in this conversation what it worked on
+        if event == "SubagentStop" and payload["agent_type"]:  # nothing in this conversation says what it worked on
             self.early.add((payload["session_id"], payload["agent_id"]))
         return set()
 
     def _first_news_of(self, payload: Any, meta: object) -> set[str]:
-        """The session of the agent that delegates: nothing else has said that it is at work."""
+        """The session of the delegating agent, if this is the first sign that it works."""
         if "agent_id" not in payload or not isinstance(meta, dict) or payload["agent_id"] in self.at_work:
             return set()
         self.at_work.add(payload["agent_id"])
         return {self.sessions[payload["session_id"], meta["toolUseId"]]}
 
     def _ended(self, payload: Any, key: tuple[str, str], new: list[str]) -> set[str]:
-        """The session of a stop, the first time, and whenever its agent was kept going and said something else.
+        """The session of a stop, if the stop is the first one or has a new message after a stop hook.
 
-        A delegation of which no hook was told is that of another conversation, or its session begins with the stop.
+        A delegation that no hook received belongs to another conversation, or its session begins with the stop.
         """
         if key not in self.sessions:
             elsewhere = [known for known in self.sessions if known[1] == key[1]]
@@ -175,7 +174,7 @@ class Replay:
 
 
 def waits_for_own_command(payload: Any) -> bool:
-    """Whether an agent in the background stopped while a command runs that may be its own."""
+    """Whether a background agent stopped while a command runs that may be its own."""
     tasks = {(task["id"], task["type"]) for task in payload.get("background_tasks", ())}
     return (payload["agent_id"], "subagent") in tasks and not {"shell", "monitor"}.isdisjoint(kind for _, kind in tasks)
 
@@ -189,7 +188,7 @@ class Run(NamedTuple):
 
 
 class Span(NamedTuple):
-    """What is replayed at once, whether each call is a process, and how many calls there are at least."""
+    """The captures of one test, whether each call is a process, and the least number of calls."""
 
     captures: list[Path]
     whole: bool
@@ -211,7 +210,7 @@ QUICK = list(SPANS)[:2]
 @pytest.mark.parametrize(
     "name", [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in SPANS]
 )
-def test_a_host_that_was_seen_at_work_is_taken_in_without_a_word(name: str, tmp_path: Path) -> None:
+def test_captured_payloads_change_the_right_sessions_and_the_hooks_stay_silent(name: str, tmp_path: Path) -> None:
     span = SPANS[name]
     plan = None if span.whole else calls_worth_a_process()
     replayed = {

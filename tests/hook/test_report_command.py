@@ -1,4 +1,4 @@
-"""A sub-agent hears of the command to report with only where it is allowed, and only whole."""
+"""A sub-agent is told the report command only with ``--allow-report``, and never in part."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.skipif(texts.find_program() is None, reason="needs the 
 
 @pytest.fixture
 def allowed(host: Host) -> Host:
-    """A host whose settings start the hook with the option."""
+    """A host that starts the hook with ``--allow-report``."""
     host.words = ["--allow-report"]
     return host
 
@@ -40,20 +40,20 @@ def resume(host: Host, agent_id: str, settings: dict[str, str] | None = None) ->
 def sentence(host: Host, agent_id: str) -> str:
     path = Path(sys.executable).parent / "gaia-sessions"
     command = f"{shlex.quote(str(path))} update {agent_id} --root {shlex.quote(str(host.root))} --phase planning"
-    report = f"While you work, report where you stand with: {command} (or investigating, executing, validating)."
+    report = f"While you work, report your phase with: {command} (or investigating, executing, validating)."
     return (
-        f"{report} To keep a todo, type todo add in place of update, and its text in place of --phase planning; "
-        "then todo done or todo cancel with its number, or todo list."
+        f"{report} For a todo, type todo add instead of update, and its text instead of --phase planning; "
+        "later todo done or todo cancel with its number, or todo list."
     )
 
 
-def test_who_resumes_is_told_the_command_and_it_works_as_it_stands(allowed: Host) -> None:
+def test_a_resuming_agent_is_told_the_report_command_and_it_works_as_written(allowed: Host) -> None:
     host, agent_id = allowed, paused(allowed)
 
     prompt = resume(host, agent_id)
 
     assert prompt.endswith("\n\n" + sentence(host, agent_id))
-    command = prompt.partition("report where you stand with: ")[2].partition(" (or ")[0]
+    command = prompt.partition("report your phase with: ")[2].partition(" (or ")[0]
     todo = command.replace(" update ", " todo add ").replace("--phase planning", "'read it'")
     done = command.replace(" update ", " todo done ").replace("--phase planning", "1")
     for typed, rule in zip((command, todo, done), (0, 1, 1), strict=True):
@@ -64,27 +64,27 @@ def test_who_resumes_is_told_the_command_and_it_works_as_it_stands(allowed: Host
     assert (record["phase"], record["todos"]) == ("planning", todos)
 
 
-def test_nobody_else_is(host: Host) -> None:
-    assert "report where you stand" not in resume(host, paused(host))
+def test_without_allow_report_no_agent_is_told_the_report_command(host: Host) -> None:
+    assert "report your phase" not in resume(host, paused(host))
 
 
-def test_nobody_is_where_agents_are_told_nothing(allowed: Host) -> None:
-    assert "report where you stand" not in resume(allowed, paused(allowed), {"GAIA_SESSIONS_NOTE": "off"})
+def test_with_notes_off_no_agent_is_told_the_report_command(allowed: Host) -> None:
+    assert "report your phase" not in resume(allowed, paused(allowed), {"GAIA_SESSIONS_NOTE": "off"})
 
 
-def test_a_start_whose_session_is_known_is_told_the_note_and_the_command(allowed: Host) -> None:
+def test_an_agent_with_a_known_session_is_told_the_note_and_the_command(allowed: Host) -> None:
     host, agent_id = allowed, allowed.work()
     assert host.hear(host.starting()) == {"additionalContext": f"{NOTE}\n{sentence(host, agent_id)}"}
 
 
-def test_a_start_whose_session_is_not_known_yet_is_told_to_report_by_its_own_id(allowed: Host) -> None:
+def test_an_agent_without_a_known_session_is_told_to_report_by_its_id(allowed: Host) -> None:
     host = allowed
     host.hear(host.delegation())
     told = host.hear(host.starting())["additionalContext"]
 
     assert told == f"{NOTE}\n{sentence(host, f'--host-agent {host.SESSION} a1')}"
     host.knows("a1", "toolu_1")
-    command = told.partition("report where you stand with: ")[2].partition(" (or ")[0]
+    command = told.partition("report your phase with: ")[2].partition(" (or ")[0]
     todo = command.replace(" update ", " todo add ").replace("--phase planning", "'read it'")
     for typed in (command, todo):
         subprocess.run(["sh", "-c", typed], check=True, capture_output=True, cwd="/")
@@ -92,7 +92,7 @@ def test_a_start_whose_session_is_not_known_yet_is_told_to_report_by_its_own_id(
     assert (host.record()["phase"], host.record()["runs"][0]["reported"]) == ("planning", "planning")
 
 
-def test_a_hook_with_a_root_of_its_own_names_that_root(host: Host, tmp_path: Path) -> None:
+def test_a_hook_with_a_root_option_names_that_root_in_the_command(host: Host, tmp_path: Path) -> None:
     root = tmp_path / "elsewhere"
     done = subprocess.run(
         [sys.executable, SCRIPTS / "every_event.py", "--root", root, "--allow-report"],
@@ -106,7 +106,7 @@ def test_a_hook_with_a_root_of_its_own_names_that_root(host: Host, tmp_path: Pat
     assert f" --root {shlex.quote(str(root))} --phase" in told
 
 
-def test_words_that_would_be_too_many_are_left_out_whole() -> None:
+def test_instructions_that_are_too_long_are_left_out_whole() -> None:
     [told] = texts.report_instructions("/short", "agent-123")
     assert len(NOTE) + 1 + len(told) <= LONGEST_NOTE
     room = LONGEST_NOTE - len(NOTE) - 1 - len(told)
@@ -118,6 +118,8 @@ def test_words_that_would_be_too_many_are_left_out_whole() -> None:
     assert texts.report_instructions("/short" + "x" * (room + 1), "agent-123") == []
 
 
-def test_without_a_command_nothing_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_console_script_there_are_no_report_instructions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
     assert texts.report_instructions("/short", "agent-123") == []

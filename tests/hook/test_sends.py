@@ -1,4 +1,4 @@
-"""An agent that a host began is asked by a person as well: no send stands in the way of what the host tells later."""
+"""Sends to the agent of a host: later events of the host still find their runs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SENDS = 1000
 
 
 @pytest.mark.slow
-def test_after_1000_sends_the_late_stop_of_a_host_still_finds_its_run(host: Host) -> None:
+def test_a_late_stop_of_a_host_finds_its_run_after_1000_sends(host: Host) -> None:
     agent_id = host.delegate()
     host.hear(host.returning())
     root = str(host.root)
@@ -38,7 +38,7 @@ def test_after_1000_sends_the_late_stop_of_a_host_still_finds_its_run(host: Host
     assert late < 1.05 * early
 
 
-def test_an_agent_of_a_host_that_wakes_during_a_send_is_at_work_after_it(host: Host) -> None:
+def test_an_agent_that_wakes_during_a_send_is_at_work_after_the_send(host: Host) -> None:
     agent_id = host.work()
     host.hear(host.ending(message="May I?\n[gaia-sessions: approval] may I?"))
 

@@ -1,6 +1,6 @@
-"""A host that works for a session: what its main agent delegates is below that one, and nothing is ever refused.
+"""A host that works for a session: its delegations are below that session and are never refused.
 
-Of what is not below it, it is told nothing.
+It is offered only sessions below that session.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tests.hook.conftest import Host
 
 MISSING = "agent-20260108-180530-00000000"
-ANEW = "It resumed nothing: new work was begun."
+ANEW = "It resumed nothing and began new work."
 
 
 def above(host: Host, agent_id: str) -> dict[str, Any]:
@@ -35,7 +35,7 @@ def delegate(host: Host, variable: str, tool_use_id: str = "toolu_1", agent: str
     return host.work(tool_use_id, agent, settings={"GAIA_SESSION_ID": variable})
 
 
-def test_what_the_main_agent_delegates_is_below_the_session_of_the_environment(host: Host) -> None:
+def test_a_delegation_of_the_main_agent_is_below_the_session_of_the_environment(host: Host) -> None:
     root_id = created(host)
     middle_id = created(host, parent_id=root_id, max_depth=1)
 
@@ -45,7 +45,7 @@ def test_what_the_main_agent_delegates_is_below_the_session_of_the_environment(h
     assert host.log("hook")[0]["root_id"] == root_id
 
 
-def test_a_delegation_of_a_sub_agent_is_below_that_one(host: Host) -> None:
+def test_a_delegation_of_a_sub_agent_is_below_the_session_of_the_sub_agent(host: Host) -> None:
     root_id = created(host)
     child_id = delegate(host, root_id)
     before = set(host.records())
@@ -58,12 +58,12 @@ def test_a_delegation_of_a_sub_agent_is_below_that_one(host: Host) -> None:
 
 @table("variable", ["agent-nobody", "../etc", ""])
 @own_host
-def test_a_session_that_this_root_does_not_know_is_nobodys_parent(host: Host, variable: str) -> None:
+def test_an_unknown_session_in_the_environment_becomes_no_parent(host: Host, variable: str) -> None:
     created(host)
     assert above(host, delegate(host, variable)) == {}
 
 
-def test_more_delegations_than_may_be_begun_by_hand_are_all_recorded(host: Host) -> None:
+def test_a_host_may_delegate_more_children_than_create_allows(host: Host) -> None:
     root_id = created(host)
     found = [delegate(host, root_id, f"toolu_{number}", f"a{number}") for number in range(6)]
 
@@ -72,7 +72,7 @@ def test_more_delegations_than_may_be_begun_by_hand_are_all_recorded(host: Host)
         created(host, parent_id=root_id)
 
 
-def test_a_delegation_that_had_to_wait_keeps_its_parent(host: Host) -> None:
+def test_a_delegation_that_waited_in_the_inbox_keeps_its_parent(host: Host) -> None:
     root_id = created(host)
     with host.key_held("toolu_1"):
         host.hear(host.delegation(), {"GAIA_SESSION_ID": root_id})
@@ -83,7 +83,7 @@ def test_a_delegation_that_had_to_wait_keeps_its_parent(host: Host) -> None:
 
 
 class Tree(NamedTuple):
-    """A session for which a conversation works, with what is above, beside and below it; all of them paused."""
+    """A session for which a conversation works, with sessions above, beside and below it; all are paused."""
 
     root: str
     beside: str
@@ -112,9 +112,9 @@ def starting(host: Host, source: str = "startup", **settings: str) -> Any:
 
 @table("source", ["startup", "resume", "compact", "clear"])
 @own_host
-def test_a_conversation_that_works_for_a_session_is_offered_only_what_is_below_it(host: Host, source: str) -> None:
+def test_a_conversation_that_works_for_a_session_is_offered_only_sessions_below_it(host: Host, source: str) -> None:
     tree = paused_tree(host)
-    host.edit(tree.root, parent_id=tree.grandchild)  # somebody made a circle of it: then all is above all
+    host.edit(tree.root, parent_id=tree.grandchild)  # a circle: every session is above every other
 
     def told(agent_id: str) -> set[str]:
         return offered(starting(host, source, GAIA_SESSION_ID=agent_id))
@@ -129,7 +129,7 @@ def test_a_conversation_that_works_for_a_session_is_offered_only_what_is_below_i
     assert named == starting(host, source, GAIA_SESSION_ID="")["additionalContext"]
 
 
-def test_where_a_missing_id_was_named_only_what_is_below_is_listed(host: Host) -> None:
+def test_the_reply_to_a_missing_id_lists_only_sessions_below(host: Host) -> None:
     tree = paused_tree(host)
     for_it = {"GAIA_SESSION_ID": tree.own}
     named = f"{tree.root}, {tree.own}, {tree.child}\n[gaia-sessions: resume {MISSING}]"
@@ -148,7 +148,7 @@ def test_where_a_missing_id_was_named_only_what_is_below_is_listed(host: Host) -
     ]
 
 
-def test_who_is_at_work_is_told_only_of_what_is_below(host: Host) -> None:
+def test_a_new_conversation_is_told_only_of_agents_at_work_below_its_session(host: Host) -> None:
     with host.client():
         above_id, beside_id = host.work("toolu_1", "a1"), host.work("toolu_2", "a2")
         below_id = delegate(host, above_id, "toolu_3", "a3")
@@ -177,7 +177,7 @@ NOT_ITS_OWN: dict[str, list[dict[str, Any]]] = {
 
 @table("runs", NOT_ITS_OWN.values())
 @own_host
-def test_a_host_is_offered_only_what_it_worked_on_last(host: Host, runs: list[dict[str, Any]]) -> None:
+def test_a_host_is_offered_only_sessions_whose_last_run_was_its_own(host: Host, runs: list[dict[str, Any]]) -> None:
     agent_id = created(host, agent_name="Explore", purpose="Count")
     gaia_sessions.update_state(agent_id, "approval", root=str(host.root))
     host.edit(agent_id, runs=runs)

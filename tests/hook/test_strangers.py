@@ -1,4 +1,4 @@
-"""Payloads and waiting events whose paths a stranger wrote: what is opened for them, and what is believed."""
+"""Payloads and waiting events with foreign paths: the hook opens no file outside the folder of the client."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from tests.hook.conftest import Host
 
 KEY = "toolu_secret"
-"""What the note of the delegation says that stands elsewhere."""
+"""The delegation id in the note outside the folder of the client."""
 
 
 def all_payloads(host: Host, path: str) -> list[dict[str, Any]]:
-    """What a client tells of an agent, each with ``path`` as every path that it may name."""
+    """The payloads about an agent, with ``path`` in place of every path."""
     conversation = path.partition("/subagents/")[0] + ".jsonl"
     told = [
         host.delegation(),
@@ -48,7 +48,7 @@ def all_payloads(host: Host, path: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("where", PLACES)
-def test_no_path_in_a_payload_is_followed_out_of_the_folder_of_its_client(
+def test_a_hook_opens_no_path_of_a_payload_outside_the_clients_folder(
     host: Host, talks: Path, tmp_path: Path, where: str
 ) -> None:
     outside = tmp_path / "outside"
@@ -67,10 +67,10 @@ def test_no_path_in_a_payload_is_followed_out_of_the_folder_of_its_client(
 
 
 @pytest.mark.parametrize("where", PLACES)
-def test_no_path_in_a_payload_of_codex_is_followed_out_of_its_folder(
+def test_a_hook_opens_no_path_of_a_codex_payload_outside_codex_folders(
     host: Host, talks: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str
 ) -> None:
-    """Whatever else it may say: here ``CODEX_HOME`` is set, to where Claude Code keeps its own."""
+    """``CODEX_HOME`` is set to the folder of Claude Code."""
     outside = tmp_path / "outside"
     path = place(where, talks, outside)
     monkeypatch.setenv("CODEX_HOME", str(talks.parents[1]))
@@ -83,7 +83,7 @@ def test_no_path_in_a_payload_of_codex_is_followed_out_of_its_folder(
 
 
 @pytest.mark.parametrize("where", PLACES)
-def test_no_path_in_an_event_that_waits_is_followed_out_of_the_folder_of_its_client(
+def test_a_hook_opens_no_path_of_a_waiting_event_outside_the_clients_folder(
     host: Host, talks: Path, tmp_path: Path, where: str
 ) -> None:
     outside = tmp_path / "outside"

@@ -1,4 +1,4 @@
-"""Input nobody would send and output nobody reads: exit code 0, one object or silence, and nothing touched."""
+"""Unreadable input, and output that nobody reads: the hook ends with code 0 and answers with one object or silence."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ HOOKS = ["pre_delegate", "subagent_stop"]
 
 @pytest.fixture(autouse=True)
 def _nothing_else_is_touched(host: Host, away_from_home: Path) -> Iterator[None]:
-    """Whatever a hook is fed, the sessions and their logs are all it may touch."""
+    """A hook may change only the sessions and their logs."""
 
     def elsewhere() -> dict[str, object]:
         ours = (str(host.root), str(host.logs))
@@ -70,13 +70,13 @@ UNREADABLE: list[bytes] = [
 
 
 def of_a_host(data: bytes) -> bytes:
-    """The same bytes, but a host's."""
+    """The same bytes, marked as the payload of a host."""
     return data + b' "hook_event_name": "PreToolUse"'
 
 
 @table("hook", HOOKS)
 @table("data", UNREADABLE)
-def test_what_cannot_be_read_is_answered_with_one_object_that_says_why(host: Host, data: bytes, hook: str) -> None:
+def test_unreadable_input_is_answered_with_one_object_that_names_the_error(host: Host, data: bytes, hook: str) -> None:
     answer = host.ask(hook, data)
 
     error = answer.pop("error")
@@ -88,14 +88,14 @@ def test_what_cannot_be_read_is_answered_with_one_object_that_says_why(host: Hos
 
 @table("hook", HOOKS)
 @table("data", [data for data in UNREADABLE if len(data) < 9 << 20])
-def test_what_cannot_be_read_is_met_with_silence_when_a_host_sent_it(host: Host, data: bytes, hook: str) -> None:
+def test_a_hook_answers_unreadable_input_of_a_host_with_silence(host: Host, data: bytes, hook: str) -> None:
     assert host.run(hook, of_a_host(data)) == SILENT
 
     assert not host.root.exists()
 
 
 @table("hook", HOOKS)
-def test_nine_mebibytes_of_a_host_are_met_with_silence(host: Host, hook: str) -> None:
+def test_a_hook_answers_a_host_payload_of_nine_mebibytes_with_silence(host: Host, hook: str) -> None:
     told = host.delegation(tool_input={"prompt": "x" * (9 << 20)})
 
     assert host.start(hook, told) == SILENT
@@ -103,14 +103,14 @@ def test_nine_mebibytes_of_a_host_are_met_with_silence(host: Host, hook: str) ->
     assert not host.root.exists()
 
 
-def test_what_cannot_be_read_leaves_a_line_in_the_log(host: Host) -> None:
+def test_unreadable_input_leaves_an_error_line_in_the_log(host: Host) -> None:
     host.start("pre_delegate", of_a_host(b"{torn"))
 
     [line] = host.log("pre_delegate")
     assert line["decision"] == "error"
 
 
-def test_eight_mebibytes_of_a_host_are_read(host: Host) -> None:
+def test_a_host_payload_of_almost_eight_mebibytes_is_recorded(host: Host) -> None:
     told = host.delegation(tool_input={"description": "Long", "prompt": "x" * ((8 << 20) - 1_000)})
 
     assert host.start("pre_delegate", told) == SILENT
@@ -119,7 +119,7 @@ def test_eight_mebibytes_of_a_host_are_read(host: Host) -> None:
 
 
 @table("hook", HOOKS)
-def test_eight_mebibytes_of_text_are_answered(host: Host, hook: str) -> None:
+def test_a_direct_request_of_almost_eight_mebibytes_is_answered(host: Host, hook: str) -> None:
     asked = {"agent_name": "x" * ((8 << 20) - 1_000)}
 
     assert host.start(hook, asked).answer["original_context"] == asked
@@ -127,25 +127,20 @@ def test_eight_mebibytes_of_text_are_answered(host: Host, hook: str) -> None:
 
 ECHOED_AT_LENGTH = {
     "64 levels": b'{"agent_name": "x", "metadata": ' + b"[" * 63 + b"]" * 63 + b"}",
-    "half a mebibyte of small things far down": b'{"metadata": '
-    + b"[" * 55
-    + b"0," * 300_000
-    + b"0"
-    + b"]" * 55
-    + b"}",
+    "half a mebibyte of numbers at level 56": b'{"metadata": ' + b"[" * 55 + b"0," * 300_000 + b"0" + b"]" * 55 + b"}",
 }
 
 
 @table("hook", HOOKS)
 @table("data", ECHOED_AT_LENGTH.values())
-def test_what_can_just_be_read_is_answered_too(host: Host, data: bytes, hook: str) -> None:
+def test_input_nested_to_the_limit_is_answered(host: Host, data: bytes, hook: str) -> None:
     answer = host.start(hook, data).answer
 
     assert answer == {**answer, **NO[hook]}
 
 
 def on_streams(host: Host, hook: str, told: bytes = b"", *, stdin: int = 0, stdout: int = 1) -> Ran:
-    """Runs the hook in this process with other standard streams than a file with what is told, and one for answers."""
+    """Runs the hook in this process with these file descriptors as stdin and stdout."""
 
     def run() -> int:
         os.dup2(stdin, 0)
@@ -157,13 +152,13 @@ def on_streams(host: Host, hook: str, told: bytes = b"", *, stdin: int = 0, stdo
 
 @pytest.fixture
 def briefly(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Input is waited for only a moment."""
+    """Hooks wait only 0.2 seconds for input."""
     monkeypatch.setattr("gaia_sessions.hook.run.READ_TIMEOUT", 0.2)
 
 
 @contextmanager
 def pipe(*first: bytes) -> Iterator[tuple[int, int]]:
-    """A pipe that nobody closes, with ``first`` in it."""
+    """A pipe that stays open, with ``first`` in it."""
     reader, writer = os.pipe()
     try:
         for data in first:
@@ -176,7 +171,7 @@ def pipe(*first: bytes) -> Iterator[tuple[int, int]]:
 
 @contextmanager
 def terminal(typed: bytes = b"") -> Iterator[int]:
-    """A terminal at which somebody has ``typed``."""
+    """A terminal at which a user has ``typed``."""
     near, far = pty.openpty()
     try:
         os.write(near, typed)
@@ -187,7 +182,7 @@ def terminal(typed: bytes = b"") -> Iterator[int]:
 
 
 @table("hook", HOOKS)
-def test_no_input_at_all_is_met_with_silence(host: Host, hook: str) -> None:
+def test_a_hook_without_input_is_silent_and_creates_no_root(host: Host, hook: str) -> None:
     assert host.run(hook, b"") == SILENT
     assert host.start(hook, b"", {}, "sh", "-c", 'exec "$@" <&-', "sh") == SILENT
     assert not host.root.exists()
@@ -195,14 +190,14 @@ def test_no_input_at_all_is_met_with_silence(host: Host, hook: str) -> None:
 
 @pytest.mark.usefixtures("briefly")
 @table("hook", HOOKS)
-def test_a_pipe_or_a_terminal_through_which_nothing_comes_is_not_waited_for(host: Host, hook: str) -> None:
+def test_a_hook_gives_up_on_a_pipe_or_terminal_that_sends_nothing(host: Host, hook: str) -> None:
     with pipe() as (reader, _):
         assert on_streams(host, hook, stdin=reader) == SILENT
     with terminal() as far:
         assert on_streams(host, hook, stdin=far) == SILENT
 
 
-def test_no_script_waits_for_a_pipe_through_which_nothing_comes(host: Host) -> None:
+def test_each_script_ends_silently_if_its_input_pipe_stays_empty(host: Host) -> None:
     started = []
     with pipe() as (reader, _):
         for hook in (*HOOKS, "every_event"):
@@ -215,7 +210,7 @@ def test_no_script_waits_for_a_pipe_through_which_nothing_comes(host: Host) -> N
     assert [(process.returncode, *said) for process, said in zip(started, told, strict=True)] == [SILENT] * 3
 
 
-def test_what_is_typed_at_a_terminal_is_answered(host: Host) -> None:
+def test_a_request_typed_at_a_terminal_is_answered(host: Host) -> None:
     with terminal(b'{"agent_name": "x"}\n\x04') as far:
         answer = on_streams(host, "pre_delegate", stdin=far).answer
 
@@ -223,7 +218,7 @@ def test_what_is_typed_at_a_terminal_is_answered(host: Host) -> None:
 
 
 @pytest.mark.usefixtures("briefly")
-def test_a_host_that_forgets_to_close_the_pipe_gets_its_delegation_taken_in(host: Host) -> None:
+def test_a_delegation_is_recorded_if_the_host_leaves_the_pipe_open(host: Host) -> None:
     with pipe(json.dumps(host.delegation()).encode()) as (reader, _):
         assert on_streams(host, "pre_delegate", stdin=reader) == SILENT
 
@@ -231,7 +226,7 @@ def test_a_host_that_forgets_to_close_the_pipe_gets_its_delegation_taken_in(host
 
 
 @pytest.mark.usefixtures("briefly")
-def test_a_pipe_that_trickles_is_given_up(host: Host) -> None:
+def test_a_hook_gives_up_on_a_pipe_that_never_stops_trickling(host: Host) -> None:
     is_over = threading.Event()
     with pipe(b'{"agent_name": "') as (reader, writer):
 
@@ -251,7 +246,7 @@ def test_a_pipe_that_trickles_is_given_up(host: Host) -> None:
 
 
 @table("hook", HOOKS)
-def test_input_that_never_ends_is_given_up(host: Host, hook: str) -> None:
+def test_a_hook_gives_up_on_endless_input(host: Host, hook: str) -> None:
     with Path("/dev/zero").open("rb") as zeros:
         answers = [on_streams(host, hook, stdin=zeros.fileno()).answer]
     with subprocess.Popen(["yes", "{"], stdout=subprocess.PIPE) as endless:
@@ -287,7 +282,7 @@ def end_that_nobody_may_write_to() -> Iterator[int]:
 
 
 @pytest.mark.parametrize("output", [full_device, broken_pipe, end_that_nobody_may_write_to, ">&-", ">&- 2>&-"])
-def test_an_answer_that_cannot_be_given_does_not_matter_to_what_was_asked_for(
+def test_a_request_takes_effect_even_if_its_answer_cannot_be_written(
     host: Host, output: str | Callable[[], Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ending, other = (gaia_sessions.create_session(agent_id=name, root=str(host.root)) for name in ("one", "two"))
@@ -319,7 +314,7 @@ def test_an_answer_that_cannot_be_given_does_not_matter_to_what_was_asked_for(
 
 @table("closed", ["<&-", "2>&-", "<&- >&-", "<&- 2>&-", "<&- >&- 2>&-"])
 @table("hook", HOOKS)
-def test_closed_streams_are_no_fault(host: Host, hook: str, closed: str) -> None:
+def test_a_hook_with_closed_standard_streams_exits_with_code_0(host: Host, hook: str, closed: str) -> None:
     ran = host.start(hook, b'{"agent_name": "x"}', {}, "sh", "-c", f'exec "$@" {closed}', "sh")
 
     assert (ran.code, ran.err) == (0, b"")
@@ -327,11 +322,11 @@ def test_closed_streams_are_no_fault(host: Host, hook: str, closed: str) -> None
     assert not host.root.exists()
 
 
-# All but what no object can hold, and what stands for no id.
+# Without the values that JSON cannot hold, and without None, which means no id.
 IMPOSSIBLE_IDS = [one for one, _ in BAD if not isinstance(one, bytes) and one not in (None, "a\0b", "a\ud800")]
 
 
-def test_impossible_ids_reach_no_file(host: Host) -> None:
+def test_an_invalid_session_id_is_refused_and_touches_no_file(host: Host) -> None:
     gaia_sessions.create_session(agent_id="agent-1", root=str(host.root))
     ids = [*IMPOSSIBLE_IDS, {}, {"agent_id": "agent-1"}, 1.5, "../" * 1_000]
     before = host.tree(host.root)

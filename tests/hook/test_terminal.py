@@ -1,6 +1,4 @@
-"""A hook that a person starts at a terminal: a script says what it waits for and how to end it, the command what it is
-for; a host never hears of it.
-"""
+"""A hook that a person starts at a terminal: it says what it waits for or what it is for. A host sees none of this."""
 
 from __future__ import annotations
 
@@ -32,11 +30,11 @@ PROMPT = b"Waiting for JSON on standard input. End it with Ctrl-D on an empty li
 START = {"hook_event_name": "SubagentStart", "session_id": "s", "agent_id": "a1", "agent_type": "Explore"}
 DELEGATION = {"hook_event_name": "PreToolUse", "session_id": "s", "tool_name": "Agent", "tool_use_id": "t"}
 OWN = "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execv(sys.argv[1], sys.argv[1:])"
-"""Starts a program whose terminal is its standard input."""
+"""Starts a program whose controlling terminal is its stdin."""
 
 
 class Terminal:
-    """Both ends of a terminal of our own."""
+    """Both ends of a terminal."""
 
     def __init__(self) -> None:
         self.ours, self.theirs = pty.openpty()
@@ -64,7 +62,7 @@ class Terminal:
 
 @pytest.fixture
 def terminals(root: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], Terminal]]:
-    """Makes terminals, at which programs find an empty root."""
+    """Makes terminals; programs find an empty root."""
     made: list[Terminal] = []
 
     def new() -> Terminal:
@@ -77,7 +75,7 @@ def terminals(root: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[
         one.close()
 
 
-def test_at_a_terminal_it_says_what_it_waits_for_and_waits_longer_than_for_a_host(
+def test_a_script_at_a_terminal_prompts_and_waits_longer_than_for_a_host(
     terminals: Callable[[], Terminal], root: str
 ) -> None:
     started = [(call[-1], terminal := terminals(), terminal.start(call)) for call in SCRIPTS.values()]
@@ -93,7 +91,7 @@ def test_at_a_terminal_it_says_what_it_waits_for_and_waits_longer_than_for_a_hos
 
 
 @table("call", SCRIPTS.values())
-def test_it_ends_when_a_host_has_sent_its_whole_json_to_a_terminal_of_its_own(
+def test_a_script_ends_when_a_terminal_has_sent_complete_json(
     terminals: Callable[[], Terminal], call: list[str]
 ) -> None:
     terminal = terminals()
@@ -105,7 +103,7 @@ def test_it_ends_when_a_host_has_sent_its_whole_json_to_a_terminal_of_its_own(
 
 
 @table("call", SCRIPTS.values())
-def test_the_end_of_the_input_alone_ends_it_and_nothing_is_made(
+def test_a_script_ends_at_ctrl_d_and_creates_nothing(
     terminals: Callable[[], Terminal], call: list[str], root: str
 ) -> None:
     terminal = terminals()
@@ -115,14 +113,14 @@ def test_the_end_of_the_input_alone_ends_it_and_nothing_is_made(
     assert (process.communicate(timeout=30)[0], process.returncode, os.path.exists(root)) == (b"", 0, False)
 
 
-def test_a_host_that_lends_its_terminal_hears_nothing_and_does_not_wait(terminals: Callable[[], Terminal]) -> None:
+def test_a_hook_with_a_terminal_only_on_stdin_is_silent_and_does_not_wait(terminals: Callable[[], Terminal]) -> None:
     started = [terminals().start(call, stderr=subprocess.PIPE) for call in CALLS]
     ended = [(*process.communicate(timeout=30), process.returncode) for process in started]
     assert ended == [(b"", b"", 0)] * 4
 
 
 @table("call", CALLS)
-def test_where_standard_input_is_no_terminal_nothing_is_said(call: list[str], root: str) -> None:
+def test_a_hook_without_a_terminal_on_stdin_prints_nothing(call: list[str], root: str) -> None:
     ours, theirs = pty.openpty()
     told = json.dumps(DELEGATION).encode()
     environ = {**os.environ, "GAIA_SESSIONS_ROOT": root}
@@ -138,25 +136,35 @@ TYPED = {
     "hook": (
         0,
         "Note",
-        "hook is for hosts, which call it with JSON on standard input",
+        "clients call this command, with JSON on standard input",
         ["hooks install", "hook --test"],
     ),
-    "hook --host codex": (0, "Note", "hook is for hosts, which call it with JSON on standard input", ["hook --test"]),
-    "hook status": (2, "Error", "hook takes no 'status'", ["did you mean gaia-sessions hooks status?"]),
-    "--root r hook status": (2, "Error", "hook takes no 'status'", ["gaia-sessions --root r hooks status?"]),
-    "hook install --host codex --user": (2, "Error", "hook takes no 'install'", ["hooks install --host codex --user?"]),
-    "hook frobnicate": (2, "Error", "hook takes no 'frobnicate'", ["gaia-sessions hooks --help lists the commands"]),
+    "hook --host codex": (0, "Note", "clients call this command, with JSON on standard input", ["hook --test"]),
+    "hook status": (2, "Error", "hook takes no argument 'status'", ["did you mean gaia-sessions hooks status?"]),
+    "--root r hook status": (2, "Error", "hook takes no argument 'status'", ["gaia-sessions --root r hooks status?"]),
+    "hook install --host codex --user": (
+        2,
+        "Error",
+        "hook takes no argument 'install'",
+        ["hooks install --host codex --user?"],
+    ),
+    "hook frobnicate": (
+        2,
+        "Error",
+        "hook takes no argument 'frobnicate'",
+        ["gaia-sessions hooks --help lists the commands"],
+    ),
 }
 
 
 @table("typed", TYPED)
-def test_a_person_who_types_the_command_of_hosts_is_told_at_once_what_it_is_for(
+def test_the_hook_command_typed_by_a_person_says_at_once_what_it_is_for(
     terminals: Callable[[], Terminal], typed: str, root: str
 ) -> None:
     code, kind, message, hints = TYPED[typed]
     terminal = terminals()
     process = terminal.start([*COMMAND[:-1], *typed.split()])
-    assert (process.communicate(timeout=30)[0], process.returncode) == (b"", code)  # and nobody has typed anything
+    assert (process.communicate(timeout=30)[0], process.returncode) == (b"", code)  # before anything is typed
     os.write(terminal.theirs, b"END\n")
     said, hint, end = terminal.lines(3)
     assert (said, hint.startswith("Hint: "), end) == (f"{kind}: {message}", True, "END")

@@ -1,7 +1,7 @@
 """Scenarios for the interactive client, in the form of the harness's own; run as ``tui.py HARNESS SCENARIO``.
 
-What is typed, and what the scripted API answers. Each request to the API counts the answers before it in its own
-conversation, so what the main agent says is exchanged whenever the conversation is.
+Each scenario lists what is typed and what the scripted API answers. The API counts the answers of each conversation
+from 0, so ``swapmain`` exchanges the answers for the main agent when the conversation changes.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ GO_ON = "Approved, go on."
 ASKS = "The plan of alpha has three steps.\n[gaia-sessions: approval] may I apply it?"
 STEP = {"tools": [{"name": "Bash", "input": {"command": "echo step", "description": "Run a command"}}]}
 LEAVES: list[dict[str, Any]] = [{"say": "/exit"}, {"exited": 1}]
-# The terminal's server ends with its last session, and takes none while it ends.
+# The tmux server ends with its last session, and accepts no new session while it ends.
 STARTS_AGAIN: list[dict[str, Any]] = [{"endtmux": 1}, {"sleep": 1}, {"start": []}]
 
 
@@ -48,7 +48,7 @@ FOREGROUND = {"CLAUDE_CODE_FORK_SUBAGENT": "0"}
 
 
 def stopped_by(*keys: dict[str, Any]) -> dict[str, Any]:
-    """The user stops a background agent with ``keys``, goes on, leaves, and begins another conversation."""
+    """The user stops a background agent with ``keys``, leaves, and begins another conversation."""
     return {
         "product": True,
         "main": [delegation("alpha"), LAUNCHED, {"text": "It was stopped."}],
@@ -73,7 +73,7 @@ def stopped_by(*keys: dict[str, Any]) -> dict[str, Any]:
 
 
 ASKED = "Do you want|proceed|Allow"
-"""What the client writes above the answers to the question whether an agent may use a tool."""
+"""The text of the client above the answers to a permission request."""
 
 NEEDS_PERMISSION = {"tools": [{"name": "Bash", "input": {"command": "python3 -c 'print(6*7)'", "description": "Six"}}]}
 
@@ -83,7 +83,7 @@ def lists(name: str) -> dict[str, Any]:
 
 
 def asked(*answer: dict[str, Any]) -> dict[str, Any]:
-    """A background agent asks for a permission; the sessions are listed, the user types ``answer``, and again."""
+    """A background agent asks for a permission. The sessions are listed before and after the user types ``answer``."""
     return {
         "product": True,
         "allowed": ["Agent"],
