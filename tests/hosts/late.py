@@ -1,4 +1,4 @@
-"""What a hook waits for in a transcript, without waiting."""
+"""Lets tests skip the time that a hook waits for a late line of a transcript."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def without_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Between two looks at what is late a second goes by, of which nobody notices anything."""
+    """Between two looks at a file the clock moves by one second, without a sleep."""
     seconds = count(2**40)
     monkeypatch.setattr(agent_files, "sleep", lambda _: None)
     monkeypatch.setattr(agent_files, "monotonic", lambda: next(seconds))

@@ -1,4 +1,4 @@
-"""Transcripts of agents of Claude Code that call a tool again and again, as lines."""
+"""Lines of transcripts of Claude Code agents that repeat a call."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Line = dict[str, Any]
 AGENT = "a1"
 BASH = {"command": "make test", "description": "Run the tests"}
 REJECTED: dict[str, Any] = {"permissionDecision": {"decision": "reject", "source": "hook", "reasonType": "hook"}}
-"""What 2.1.330 and later say beside a result that no tool gave, since a hook refused the call."""
+"""What Claude Code 2.1.330 and later add to the result of a call that a hook refused."""
 
 
 def at(second: float) -> str:
@@ -33,7 +33,7 @@ def told(text: str = "Do the job.", **more: Any) -> Line:
 
 
 def asks(key: str, tool_input: Any = None, tool: str = "Bash", *, message: str = "", second: float = 1) -> Line:
-    """The call ``key`` of a tool, in a message of its own unless one is named."""
+    """The call ``key`` of a tool, in its own message unless ``message`` is given."""
     given = BASH if tool_input is None else tool_input
     block = {"type": "tool_use", "id": key, "name": tool, "input": given}
     body = {"id": message or f"msg_{key}", "type": "message", "role": "assistant", "content": [block]}
@@ -49,7 +49,7 @@ def gives(key: str, content: Any = "ok", *, failed: bool | None = False, second:
 def rounds(
     number: int, content: Any = "ok", tool_input: Any = None, tool: str = "Bash", first: str = "c", **more: Any
 ) -> list[Line]:
-    """So many times the same call, each in a message of its own, with the same result."""
+    """The same call ``number`` times, each in its own message, with the same result."""
     keys = [f"{first}{place}" for place in range(number)]
     return [line for key in keys for line in (asks(key, tool_input, tool), gives(key, content, **more))]
 

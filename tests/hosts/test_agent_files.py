@@ -1,4 +1,4 @@
-"""What the note beside an agent's transcript says of its delegation, and what counts as no note."""
+"""The note beside an agent's transcript: the delegation that it names, and which notes count as missing."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ SOUND = b'{"toolUseId": "toolu_1"}'
 
 @pytest.fixture
 def path(talks: Path) -> Path:
-    """Where the host would write the file; nothing is there yet."""
+    """The path of the host's note; the file does not exist yet."""
     (talks / "c" / "subagents").mkdir(parents=True)
     return talks / "c" / "subagents" / "agent-a1.meta.json"
 
 
 def read_key(path: Path) -> str | None:
-    """The delegation of the agent ``a1`` by its file, as the hooks ask for it in either of two ways."""
+    """The delegation in the note of the agent ``a1``; both functions of the hooks must agree."""
     found = delegation_of(CLAUDE_CODE, f"{path.parent.parent}.jsonl", "a1")
     event: Any = {"host": CLAUDE_CODE, "host_agent_id": "a1", "key_file": str(path)}
     assert noted_delegation(event) == found
@@ -38,13 +38,13 @@ def key_in(path: Path, content: bytes) -> str | None:
     return read_key(path)
 
 
-def test_the_key_is_what_stands_under_its_name(path: Path) -> None:
+def test_the_key_is_the_value_of_the_top_level_member(path: Path) -> None:
     content = b'{"agentType": "Explore", "toolUseId": "toolu_1", "more": {"toolUseId": "not this"}}\n'
     assert key_in(path, content) == "toolu_1"
     assert member_of(CLAUDE_CODE, str(path), "agentType") == "Explore"
 
 
-def test_a_note_that_is_not_there_yet_has_no_key_until_it_is(path: Path) -> None:
+def test_a_missing_note_gives_no_key_until_it_is_written(path: Path) -> None:
     assert read_key(path) is None
     assert key_in(path, SOUND) == "toolu_1"
 
@@ -55,7 +55,7 @@ def test_a_note_that_is_not_there_yet_has_no_key_until_it_is(path: Path) -> None
         "t",  # one character
         "x" * 512,  # 512 characters
         "ünï\ncode \u2028",  # any characters
-        "../../etc/passwd",  # what looks like a path is a key like any other
+        "../../etc/passwd",  # a path is also a key
     ],
 )
 def test_any_short_text_is_a_key(path: Path, value: str) -> None:
@@ -70,7 +70,7 @@ def test_any_short_text_is_a_key(path: Path, value: str) -> None:
         *(None, True, 0, 1.5, [], ["toolu_1"], {}, {"a": "toolu_1"}),
     ],
 )
-def test_anything_else_is_no_key(path: Path, value: Any) -> None:
+def test_a_value_that_is_not_a_short_text_is_no_key(path: Path, value: Any) -> None:
     assert key_in(path, json.dumps({"toolUseId": value}).encode()) is None
 
 
@@ -79,23 +79,23 @@ def test_anything_else_is_no_key(path: Path, value: Any) -> None:
     [
         b"",  # empty
         SOUND[:-1],  # half written
-        b"toolu_1",  # no JSON
+        b"toolu_1",  # not JSON
         b'"toolu_1"',  # a string
         b"[" + SOUND + b"]",  # an array
         b"null",  # null
         SOUND + SOUND,  # two objects
         b"{}",  # another object
-        b'{"TOOLUSEID": "toolu_1"}',  # another case
+        b'{"TOOLUSEID": "toolu_1"}',  # capital letters
         b'{"toolUseId": "toolu_1", "toolUseId": "toolu_2"}',  # two keys
-        b'{"toolUseId": "toolu_\xff"}',  # no UTF-8
+        b'{"toolUseId": "toolu_\xff"}',  # not UTF-8
         b'{"toolUseId": "toolu_\\u0000"}',  # NUL
-        b'{"toolUseId": "\\ud800"}',  # half of a pair
-        b'{"toolUseId": "toolu_1", "n": NaN}',  # no number
-        b'{"toolUseId": "toolu_1", "n": ' + b"[" * 5000 + b"]" * 5000 + b"}",  # nesting without end
-        b'{"toolUseId": "toolu_1", "n": 1' + b"0" * 5000 + b"}",  # digits without end
+        b'{"toolUseId": "\\ud800"}',  # half of a surrogate pair
+        b'{"toolUseId": "toolu_1", "n": NaN}',  # not a number
+        b'{"toolUseId": "toolu_1", "n": ' + b"[" * 5000 + b"]" * 5000 + b"}",  # deep nesting
+        b'{"toolUseId": "toolu_1", "n": 1' + b"0" * 5000 + b"}",  # too many digits
     ],
 )
-def test_what_is_no_sound_object_with_that_key_counts_as_not_there(path: Path, content: bytes) -> None:
+def test_a_malformed_note_gives_no_key(path: Path, content: bytes) -> None:
     assert key_in(path, content) is None
 
 

@@ -1,4 +1,4 @@
-"""The calls of tools in a transcript of Claude Code, and their results: captured ones, and any others."""
+"""Tool calls and their results in transcripts of Claude Code: captured and made-up ones."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def told(found: Any) -> Any:
     return calls, len(found.rounds), [*found.other_results]
 
 
-def test_calls_of_one_message_are_one_round_however_many_lines_it_has(talks: Path) -> None:
+def test_calls_of_one_message_are_one_round_even_over_many_lines(talks: Path) -> None:
     lines = [
         line("user", "Do it"),
         line("assistant", {"type": "text", "text": "Try."}, message="m1"),
@@ -61,13 +61,13 @@ def test_calls_of_one_message_are_one_round_however_many_lines_it_has(talks: Pat
     )
 
 
-def test_without_ids_of_messages_a_result_ends_one(talks: Path) -> None:
+def test_without_message_ids_a_result_ends_a_round(talks: Path) -> None:
     lines = [line("assistant", call("a")), line("assistant", call("b")), line("user", result("a"))]
     assert told(seen(talks, *lines))[1] == 1
     assert told(seen(talks, *lines, line("assistant", call("c"))))[1] == 2
 
 
-def test_the_same_tool_and_input_are_the_same_in_whatever_order_the_input_is_written(talks: Path) -> None:
+def test_the_order_of_input_keys_does_not_change_the_digest_of_a_call(talks: Path) -> None:
     found = seen(
         talks, line("assistant", call("a", x=1, y=2), call("b", y=2, x=1), call("c", x=1), call("d", "Read", x=1, y=2))
     )
@@ -76,7 +76,7 @@ def test_the_same_tool_and_input_are_the_same_in_whatever_order_the_input_is_wri
     assert len({a, c, d}) == 3
 
 
-def test_a_result_has_its_time_and_one_without_a_time_is_late(talks: Path) -> None:
+def test_a_result_has_its_time_or_without_one_the_latest_possible_time(talks: Path) -> None:
     lines = [line("assistant", call("a"), call("b")), line("user", result("a")), line("user", result("b"), at="never")]
     found = seen(talks, *lines)
     assert format_time(found.calls["a"].answered_at) == format_time(parse_time(AT))
@@ -109,7 +109,7 @@ def test_in_every_capture_the_request_waits_for_the_result_of_its_own_call(captu
 STRANGE: list[Any] = [None, 7, "", "x", [], ["a"], {}, {"a": 1}, [{"type": "tool_use"}], [{"type": "tool_result"}]]
 
 
-def test_whatever_a_line_holds_it_is_read_or_passed_by(talks: Path) -> None:
+def test_no_malformed_line_raises_an_error(talks: Path) -> None:
     for value in STRANGE:
         for kind in ("assistant", "user"):
             whole = line(kind, call("a"), result("b"))
@@ -125,11 +125,11 @@ def test_whatever_a_line_holds_it_is_read_or_passed_by(talks: Path) -> None:
 
 
 @table("text", ["", "{}\n", "[]\n", "no JSON\n", '{"type":"assistant"', '{"type": "progress"}\n'])
-def test_a_transcript_without_calls_says_nothing(talks: Path, text: str) -> None:
+def test_a_transcript_without_calls_gives_no_result(talks: Path, text: str) -> None:
     assert calls_seen(run(talks, text)) is None
 
 
-def test_what_is_no_file_of_the_client_says_nothing(talks: Path, tmp_path: Path) -> None:
+def test_a_path_that_is_not_a_file_of_the_client_gives_no_result(talks: Path, tmp_path: Path) -> None:
     elsewhere = tmp_path / "agent.jsonl"
     elsewhere.write_text(json.dumps(line("assistant", call("a"))) + "\n", encoding="utf-8")
     for path in (str(elsewhere), f"{talks}/gone.jsonl", ""):
@@ -138,7 +138,7 @@ def test_what_is_no_file_of_the_client_says_nothing(talks: Path, tmp_path: Path)
     assert calls_seen(of_other) is None
 
 
-def test_of_a_long_transcript_only_the_end_is_read(talks: Path) -> None:
+def test_only_the_end_of_a_long_transcript_is_read(talks: Path) -> None:
     lines = [line("assistant", call(f"toolu_{number}", command="x" * 1000), message="m1") for number in range(2000)]
     found = seen(talks, *lines)
     assert 500 < len(found.calls) < 1100

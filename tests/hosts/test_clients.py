@@ -1,4 +1,4 @@
-"""Clients as commands: what they are given, and what is understood of what they write, as captured from real ones."""
+"""Clients as commands: their arguments and stdin, and how their captured output is read."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def captured(name: str) -> bytes:
 
 
 def parts(name: str, *marks: bytes) -> list[bytes]:
-    """What was captured, cut behind the first line that has each of the ``marks`` in turn."""
+    """The captured output, cut after the first line with each of the ``marks`` in turn."""
     rest, found = captured(name).splitlines(keepends=True), []
     for mark in marks:
         place = next(number for number, line in enumerate(rest, 1) if mark in line)
@@ -40,7 +40,7 @@ def begun(preset: str = "claude", conversation_id: str | None = None, folder: Pa
 
 
 def shown(client: Client, data: bytes, size: int | None = None) -> dict[int, str]:
-    """What is shown on each stream of ``data`` that comes in pieces of ``size``."""
+    """What is shown on each stream if ``data`` comes in pieces of ``size``."""
     streams = {1: b"", 2: b""}
     step = size or len(data)
     for start in range(0, len(data), step):
@@ -67,13 +67,11 @@ UNKNOWN = {
 
 @table("size", [1, 7, 4096, None])
 @table("version", VERSIONS)
-def test_of_what_it_writes_texts_and_calls_are_shown_and_its_own_figures_counted(
-    version: str, size: int | None
-) -> None:
+def test_texts_and_calls_are_shown_and_the_clients_own_figures_are_counted(version: str, size: int | None) -> None:
     client = begun()
     streams = shown(client, captured(f"claude-{version}-agents"), size)
 
-    is_late = version == "2.1.330"  # both agents work in the background, and each return is a turn
+    is_late = version == "2.1.330"  # both agents run in the background, and each return makes a turn
     final = "Final: both done."
     assert streams[1] == "Main says alpha done.\n" + f"{final}\n" * (2 if is_late else 0)
     calls = ["Agent: Job alpha", "Agent: Job beta", "Bash: echo hi", "Bash: python3 -c 'import time; time.sleep(4)'"]
@@ -91,12 +89,12 @@ def test_of_what_it_writes_texts_and_calls_are_shown_and_its_own_figures_counted
     assert figures["model"].startswith("claude-")
     assert client.message == (final if is_late else "Main says alpha done.")
     assert (client.problem, client.is_at_rest, client.is_told_all, client.is_refused) == (None, True, True, False)
-    # Of each request of an agent a line tells the input, and one token of output; of the last one not always.
+    # For each request of an agent, one line has the input and one token of output; the last request may lack it.
     assert client.tokens_of_agents() == (4 if is_late else 2) * 101
 
 
 @table("version", VERSIONS)
-def test_told_to_end_it_is_asked_for_its_report(version: str) -> None:
+def test_a_client_that_is_told_to_end_is_asked_for_a_report(version: str) -> None:
     client = begun()
     assert json.loads(client.to_say())["message"]["content"] == "Do it."
     before, ended, report = parts(f"claude-{version}-interrupted", b'"message_delta"', b'"error_during_execution"')
@@ -114,7 +112,7 @@ def test_told_to_end_it_is_asked_for_its_report(version: str) -> None:
 
 
 @table("version", VERSIONS)
-def test_out_of_tokens_it_is_asked_for_nothing_while_it_is_being_asked(version: str) -> None:
+def test_a_client_out_of_tokens_during_a_request_is_not_asked_for_a_report(version: str) -> None:
     client = begun()
     shown(client, parts(f"claude-{version}-interrupted", b'"status":"requesting"')[0])
 
@@ -127,7 +125,7 @@ def test_out_of_tokens_it_is_asked_for_nothing_while_it_is_being_asked(version: 
 
 
 @table("version", VERSIONS)
-def test_without_a_result_its_last_words_are_its_message(version: str) -> None:
+def test_without_a_result_the_last_text_of_the_client_is_its_message(version: str) -> None:
     client = begun()
     shown(client, parts(f"claude-{version}-interrupted", b'"message_delta"')[0])
 
@@ -135,25 +133,25 @@ def test_without_a_result_its_last_words_are_its_message(version: str) -> None:
 
 
 @table("version", VERSIONS)
-def test_interrupted_it_rests_and_has_failed(version: str) -> None:
+def test_an_interrupted_client_is_at_rest_and_has_failed(version: str) -> None:
     client = begun()
     ended, _ = parts(f"claude-{version}-interrupted", b'"error_during_execution"')
     assert "  failed: The user doesn't want to proceed" in shown(client, ended)[2]
     assert (client.message, client.is_at_rest, client.problem is None) == ("Step.", True, False)
 
 
-def test_that_the_api_fails_is_shown_at_once() -> None:
+def test_a_failure_of_the_api_is_shown_at_once() -> None:
     told = {"type": "system", "subtype": "api_retry", "error_status": 401, "error": "authentication_failed"}
-    assert shown(begun(), lines(told))[2] == "  the API failed (401, authentication_failed): it tries again\n"
+    assert shown(begun(), lines(told))[2] == "  the API failed (401, authentication_failed); the client tries again\n"
 
 
-def test_what_would_not_be_kept_is_not_asked_for() -> None:
+def test_a_client_that_may_not_report_is_not_asked_to_end() -> None:
     client = begun()
     client.may_report = False
     assert not client.asks_to_end(is_out_of_tokens=False)
 
 
-def test_what_it_goes_on_with_after_a_result_has_none_until_it_has_another() -> None:
+def test_a_new_request_after_a_result_needs_a_new_result() -> None:
     client = begun()
     asked = {"type": "system", "subtype": "status", "status": "requesting"}
     shown(client, lines(RESULT, asked))
@@ -163,7 +161,7 @@ def test_what_it_goes_on_with_after_a_result_has_none_until_it_has_another() -> 
     assert (client.is_at_rest, client.problem, client.message) == (True, None, "Again.")
 
 
-def test_told_to_end_before_it_began_it_is_interrupted_once_it_listens() -> None:
+def test_a_client_told_to_end_too_early_is_interrupted_at_its_first_request() -> None:
     client = begun()
     client.to_say()
     assert (client.asks_to_end(is_out_of_tokens=False), client.to_say()) == (True, b"")
@@ -175,7 +173,7 @@ def test_told_to_end_before_it_began_it_is_interrupted_once_it_listens() -> None
     assert client.to_say() == b""
 
 
-def test_a_conversation_that_it_does_not_know_is_refused_and_nothing_else_is() -> None:
+def test_only_an_unknown_conversation_counts_as_refused() -> None:
     for conversation_id, told, is_refused in ((ID, UNKNOWN, True), (None, UNKNOWN, False), (ID, RESULT, False)):
         client = begun(conversation_id=conversation_id)
         shown(client, lines(told))
@@ -183,7 +181,7 @@ def test_a_conversation_that_it_does_not_know_is_refused_and_nothing_else_is() -
     assert not begun(conversation_id=ID).is_refused
 
 
-def test_what_is_no_line_of_it_is_shown_and_a_line_that_is_too_long_is_not() -> None:
+def test_a_line_that_is_not_json_is_shown_and_a_too_long_line_is_not() -> None:
     client = begun()
     huge = lines({"type": "user", "message": {"content": "x" * (8 << 20)}})
 
@@ -191,7 +189,7 @@ def test_what_is_no_line_of_it_is_shown_and_a_line_that_is_too_long_is_not() -> 
     assert client.message == "All done."
 
 
-def test_half_a_character_costs_no_line() -> None:
+def test_half_a_surrogate_pair_does_not_lose_a_line() -> None:
     client = begun()
     delta = {"type": "content_block_delta", "delta": {"text": "half \ud83d"}}
     told = lines({"type": "stream_event", "event": delta}, {**RESULT, "result": "All \ud83d done."})
@@ -200,7 +198,9 @@ def test_half_a_character_costs_no_line() -> None:
     assert (client.message, client.problem) == ("All \ud83d done.", None)
 
 
-def test_what_its_agents_used_is_read_from_their_transcripts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_tokens_of_sub_agents_are_read_from_their_transcripts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path))
     client = begun(folder=tmp_path)
     folder = tmp_path / "projects" / "-project" / str(client.conversation_id) / "subagents"
@@ -218,7 +218,7 @@ def test_what_its_agents_used_is_read_from_their_transcripts(tmp_path: Path, mon
     assert begun("claude", client.conversation_id, tmp_path).tokens_of_agents() == 0, "those were of an earlier run"
 
 
-def test_codex_counts_what_was_not_read_from_a_cache_since_it_goes_on(
+def test_a_resumed_codex_counts_only_tokens_since_it_was_resumed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CODEX_HOME", str(tmp_path))
@@ -281,20 +281,20 @@ CONSUMED = {
         ([3000], {}),
     ],
 )
-def test_codex_without_a_file_tells_what_it_used_at_the_end_of_its_turn(usage: Any, consumed: Any) -> None:
+def test_codex_without_a_rollout_file_reports_its_tokens_at_the_end_of_the_turn(usage: Any, consumed: Any) -> None:
     client = begun("codex")
     shown(client, lines({"type": "thread.started", "thread_id": ID}, {"type": "turn.started"}))
     assert client.figures() == {}
 
     shown(client, lines({"type": "turn.completed", "usage": usage}))
 
-    if consumed is None:  # it says more of its cache than of its input
+    if consumed is None:  # more cached tokens than input tokens
         consumed = {"input_tokens": 0, "cache_read_tokens": 9, "total_tokens": 9, "tool_uses": 0}
     assert client.figures().get("consumed", {}) == consumed
     assert client.is_at_rest
 
 
-def test_of_the_file_of_codex_and_its_last_line_the_larger_figures_count(
+def test_codex_counts_the_larger_figures_of_rollout_file_and_last_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CODEX_HOME", str(tmp_path))
@@ -377,7 +377,7 @@ REFUSED = {
 
 
 @table(("preset", "typed"), [(name, one) for name, found in TAKEN.items() for one in found])
-def test_options_of_the_client_are_handed_to_it_behind_those_of_the_preset(preset: str, typed: str) -> None:
+def test_the_users_options_are_passed_on_to_the_client(preset: str, typed: str) -> None:
     words = [f"/bin/{preset}", *typed.split()]
     assert preset_for(words, BY_NAME) == preset
     given = begun(preset).words(words)
@@ -388,7 +388,7 @@ def test_options_of_the_client_are_handed_to_it_behind_those_of_the_preset(prese
     assert ("resume" in resumed) == (preset == "codex")
 
 
-def test_a_client_is_limited_to_tools_by_its_own_options_or_says_that_it_cannot_be() -> None:
+def test_claude_limits_tools_by_its_own_options_and_codex_refuses_to() -> None:
     with_tools = client_class("claude").with_tools
     words = ["/bin/claude", "--model", "m"]
     assert with_tools(words, None, []) == words
@@ -396,16 +396,16 @@ def test_a_client_is_limited_to_tools_by_its_own_options_or_says_that_it_cannot_
     assert with_tools(words, None, ["Bash"]) == ["/bin/claude", "--disallowedTools=Bash", "--model", "m"]
     assert with_tools(words, ["A"], ["B"])[1:3] == ["--tools=A", "--disallowedTools=B"]
     for own in (["--tools", "Bash"], ["--tools=Bash"]):
-        with pytest.raises(UsageError, match="--tools stands in the command"):
+        with pytest.raises(UsageError, match="the command has --tools"):
             with_tools(["claude", *own], ["Read"], [])
         assert with_tools(["claude", *own], None, []) == ["claude", *own]
     assert client_class("codex").with_tools(["codex"], None, ["Bash"]) == ["codex"]
-    with pytest.raises(UsageError, match="codex cannot be limited to tools"):
+    with pytest.raises(UsageError, match="codex cannot limit tools"):
         client_class("codex").with_tools(["codex"], ["Read"], [])
 
 
 @table(("preset", "typed"), [(name, one) for name, found in REFUSED.items() for one in found])
-def test_what_is_the_presets_own_and_a_prompt_are_refused(preset: str, typed: str) -> None:
+def test_options_of_the_preset_and_a_prompt_are_refused(preset: str, typed: str) -> None:
     with pytest.raises(UsageError) as refused:
         preset_for([preset, *typed.split()], BY_NAME)
 
@@ -418,7 +418,7 @@ def test_what_is_the_presets_own_and_a_prompt_are_refused(preset: str, typed: st
 def test_links_in_the_folder_of_a_client_are_not_walked_in_circles(
     preset: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Two of them would make as many paths as two to the power of forty."""
+    # Two such links would make 2 ** 40 paths.
     monkeypatch.setenv("CLAUDE_CONFIG_DIR" if preset == "claude" else "CODEX_HOME", str(tmp_path))
     below = ("projects", "-p", ID, "subagents") if preset == "claude" else ("sessions", "2026", "11", "26")
     folder = tmp_path.joinpath(*below)
@@ -430,7 +430,7 @@ def test_links_in_the_folder_of_a_client_are_not_walked_in_circles(
     assert (client.tokens_of_agents(), client.figures()) == (0, {})
 
 
-def test_figures_that_a_client_made_up_fit_into_a_record() -> None:
+def test_impossible_figures_of_a_client_are_made_to_fit_into_a_record() -> None:
     client = begun()
     usage = {"input_tokens": (1 << 53) - 1, "output_tokens": 1}
     for number in range(1100):

@@ -1,4 +1,4 @@
-"""How a run of Codex ended, by the file that its client writes about the agent."""
+"""How a run of Codex ended, as its rollout file shows."""
 
 from __future__ import annotations
 
@@ -51,17 +51,17 @@ def test_an_agent_of_codex_was_interrupted_if_its_last_turn_was_aborted(entries:
     assert ended(entries) == end
 
 
-def test_a_turn_that_was_aborted_before_the_run_says_nothing_of_it() -> None:
+def test_a_turn_that_was_aborted_before_the_run_does_not_end_it() -> None:
     assert ended([ABORTED], started_at="2026-11-27T10:00:01Z") is None
     assert ended([ABORTED], started_at="2026-11-27T09:59:59Z") == INTERRUPTED
 
 
-def test_a_line_that_is_not_whole_yet_does_not_count() -> None:
+def test_an_incomplete_last_line_does_not_count() -> None:
     assert ended([ABORTED], torn=json.dumps({"type": TURN[0]})) == INTERRUPTED
     assert ended([TURN], torn=json.dumps({"type": "event_msg", "payload": ABORTED[1]})) is None
 
 
-def test_a_run_without_a_file_of_codex_says_nothing(tmp_path: Path) -> None:
+def test_a_run_without_a_codex_file_has_no_known_end(tmp_path: Path) -> None:
     elsewhere = tmp_path / "rollout.jsonl"
     elsewhere.write_text(json.dumps({"type": "event_msg", "payload": ABORTED[1]}) + "\n", encoding="utf-8")
     for run in ({}, {"transcript_path": str(elsewhere)}, {"transcript_path": ""}):

@@ -1,4 +1,4 @@
-"""When a file of an agent was last written to."""
+"""When the host last wrote to a file of an agent."""
 
 from __future__ import annotations
 
@@ -19,17 +19,19 @@ if TYPE_CHECKING:
     [
         (1_700_000_000, datetime(2023, 11, 14, 22, 13, 20, tzinfo=UTC)),
         (0, datetime(1970, 1, 1, tzinfo=UTC)),
-        (1 << 40, None),  # in a year that datetime does not have
+        (1 << 40, None),  # datetime does not have this year
     ],
 )
-def test_a_file_was_written_when_the_system_says_so(talks: Path, seconds: int, written_at: datetime | None) -> None:
+def test_the_write_time_of_a_file_is_its_modification_time(
+    talks: Path, seconds: int, written_at: datetime | None
+) -> None:
     path = talks / "agent.jsonl"
     path.touch()
     os.utime(path, (seconds, seconds))
     assert file_written_at(CLAUDE_CODE, str(path)) == written_at
 
 
-def test_what_is_no_file_of_the_host_was_never_written(talks: Path) -> None:
+def test_a_path_that_is_not_a_host_file_has_no_write_time(talks: Path) -> None:
     (talks / "agent.jsonl").touch()
     (talks / "link").symlink_to("agent.jsonl")
     for name in ("gone", "link", ".", ""):

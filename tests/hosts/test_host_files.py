@@ -1,4 +1,4 @@
-"""Which files of a host are opened by a path that somebody named, and that no other is."""
+"""Which paths open a file of a host. The paths come from records and payloads, and are not trusted."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ SOUND = b"what the client wrote"
 
 @pytest.fixture
 def path(talks: Path) -> Path:
-    """Where the client would write a file; nothing is there yet."""
+    """The path of a file of the client; the file does not exist yet."""
     (talks / "c" / "subagents").mkdir(parents=True)
     return talks / "c" / "subagents" / "agent-a1.jsonl"
 
 
 def held(path: Path) -> bytes | None:
-    """What is read at ``path``; None if nothing is."""
+    """The content that is read at ``path``; None if nothing is read."""
     try:
         return host_files.content(CLAUDE_CODE, str(path), len(SOUND))
     except OSError:
@@ -38,7 +38,7 @@ def open_files() -> list[str]:
     return sorted(os.listdir("/dev/fd"))
 
 
-def test_reading_leaves_nothing_behind_and_no_file_open(path: Path) -> None:
+def test_reading_changes_no_file_and_leaves_none_open(path: Path) -> None:
     path.write_bytes(SOUND)
     before = open_files()
     for _ in range(3):
@@ -50,14 +50,14 @@ def test_reading_leaves_nothing_behind_and_no_file_open(path: Path) -> None:
     assert (before, [found.name for found in path.parent.iterdir()], path.read_bytes()) == (after, [path.name], SOUND)
 
 
-def test_a_file_over_the_limit_of_who_asks_is_not_read(path: Path) -> None:
+def test_a_file_over_the_callers_limit_is_not_read(path: Path) -> None:
     path.write_bytes(SOUND + b".")
     assert (held(path), host_files.is_file(CLAUDE_CODE, str(path))) == (None, True)
 
 
 def listening(path: Path) -> None:
     with socket.socket(socket.AF_UNIX) as server:
-        server.bind(os.path.relpath(path))  # a path of a socket is short
+        server.bind(os.path.relpath(path))  # the path of a socket must be short
 
 
 def to_a_sound_one(path: Path) -> None:
@@ -86,15 +86,15 @@ PUT: dict[str, tuple[Callable[[Path], object], str]] = {
     "a pipe that nobody writes to": (os.mkfifo, NO_FILE),
     "a folder": (Path.mkdir, NO_FILE),
     "a socket": (listening, NO_FILE),
-    "larger than 1 GiB": (too_large, "it has over 1 GiB"),
-    "somebody else's": (of_somebody_else, "it is somebody else's"),
+    "larger than 1 GiB": (too_large, "it is larger than 1 GiB"),
+    "somebody else's": (of_somebody_else, "it belongs to another user"),
 }
 
 
 @pytest.mark.parametrize(
     "put", [pytest.param(name, marks=as_root) if name == "somebody else's" else name for name in PUT]
 )
-def test_what_is_no_file_of_its_own_counts_as_not_there(path: Path, put: str) -> None:
+def test_a_path_that_is_not_the_clients_own_regular_file_is_refused(path: Path, put: str) -> None:
     plant, why = PUT[put]
     plant(path)
     before = open_files()
@@ -106,7 +106,7 @@ def test_what_is_no_file_of_its_own_counts_as_not_there(path: Path, put: str) ->
 
 
 @as_root
-def test_a_file_of_somebody_else_is_refused_too_when_the_folder_of_the_client_is_gone_by_then(
+def test_another_users_file_is_refused_even_if_the_clients_folder_vanishes(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     of_somebody_else(path)
@@ -122,7 +122,7 @@ def test_a_file_of_somebody_else_is_refused_too_when_the_folder_of_the_client_is
 
 
 @as_root
-def test_a_file_of_the_owner_of_that_folder_is_read_by_root(path: Path, talks: Path) -> None:
+def test_root_reads_a_file_of_the_owner_of_the_clients_folder(path: Path, talks: Path) -> None:
     path.write_bytes(SOUND)
     for one in (path, talks.parent):
         os.chown(one, 12345, 12345)
@@ -130,7 +130,7 @@ def test_a_file_of_the_owner_of_that_folder_is_read_by_root(path: Path, talks: P
 
 
 @pytest.mark.parametrize("put", ["a link", "a pipe", "a file", "a link to itself"])
-def test_below_what_is_no_folder_of_its_own_nothing_is_there(path: Path, talks: Path, put: str) -> None:
+def test_a_file_below_a_link_or_a_non_folder_counts_as_missing(path: Path, talks: Path, put: str) -> None:
     path.write_bytes(SOUND)
     subagents = path.parent.rename(talks / "others")
     match put:
@@ -146,7 +146,7 @@ def test_below_what_is_no_folder_of_its_own_nothing_is_there(path: Path, talks: 
     assert host_files.is_file(CLAUDE_CODE, f"{subagents}/{path.name}")
 
 
-def test_the_folder_of_the_client_may_be_a_link_and_be_named_with_it_or_without(
+def test_the_clients_folder_may_be_a_link_and_both_paths_work(
     path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path.write_bytes(SOUND)
@@ -168,7 +168,7 @@ def test_the_folder_of_the_client_may_be_a_link_and_be_named_with_it_or_without(
         (GEMINI_CLI, None, ".gemini/tmp"),
     ],
 )
-def test_each_client_has_its_own_folder_at_home_and_another_where_its_variable_says_so(
+def test_each_client_has_a_folder_in_home_unless_its_variable_names_another(
     away_from_home: Path, host: str, variable: str | None, below: str
 ) -> None:
     home = away_from_home
@@ -196,7 +196,7 @@ STRANGE_PATHS: list[Any] = [
 
 
 @table("given", STRANGE_PATHS)
-def test_a_path_that_leads_anywhere_else_opens_nothing(talks: Path, given: Any) -> None:
+def test_a_path_that_is_not_canonical_or_not_below_the_clients_folder_opens_nothing(talks: Path, given: Any) -> None:
     file = talks / "c" / "agent-a1.meta.json"
     file.parent.mkdir(exist_ok=True)
     file.write_bytes(SOUND)

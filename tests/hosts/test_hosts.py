@@ -1,4 +1,4 @@
-"""Which host told, by what only that one sends; and what the hosts other than Claude Code tell."""
+"""Which host sent a payload, and the events of the hosts other than Claude Code."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ CLAUDE = {"CLAUDE_PROJECT_DIR": "/p", "CLAUDE_PID": "1"}
 QWEN = {"CLAUDE_PROJECT_DIR": "/p", "GEMINI_PROJECT_DIR": "/p", "QWEN_PROJECT_DIR": "/p"}
 GEMINI = {"CLAUDE_PROJECT_DIR": "/p", "GEMINI_PROJECT_DIR": "/p", "GEMINI_SESSION_ID": "s"}
 
-# What was wired, what was sent, what stood in the environment, and whose it is.
+# The wired host, the payload, the environment, and the host that is recognized.
 TOLD: dict[str, tuple[str | None, dict[str, Any], dict[str, str], str | None]] = {
     "Claude Code": (None, {**BASE, "hook_event_name": "PreToolUse"}, CLAUDE, "claude-code"),
     "Claude Code with the model of its session": (
@@ -76,19 +76,19 @@ TOLD: dict[str, tuple[str | None, dict[str, Any], dict[str, str], str | None]] =
 
 
 @table(("wired", "payload", "environ", "name"), TOLD.values())
-def test_what_only_one_host_sends_beats_the_wiring_and_that_beats_the_environment(
+def test_the_payload_overrides_the_wired_host_and_that_overrides_the_environment(
     wired: str | None, payload: dict[str, Any], environ: dict[str, str], name: str | None
 ) -> None:
     assert hosts.host_of(wired, payload, environ) == name
 
 
-def test_a_reply_can_be_built_for_exactly_the_kinds_to_which_some_host_obeys_one() -> None:
+def test_reply_builders_exist_for_exactly_the_kinds_that_some_host_obeys() -> None:
     supported = {kind for name in hosts.HOSTS for kind in hosts.host_named(name).replies}
     assert set(_REPLY_BUILDERS) == supported
 
 
 @table("name", hosts.HOSTS)
-def test_a_host_says_how_it_is_replied_to_if_it_obeys_such_a_reply_and_only_then(name: str) -> None:
+def test_a_host_defines_a_reply_exactly_if_it_obeys_that_reply(name: str) -> None:
     host = hosts.host_named(name)
 
     said = {"delegate": host.rewrite_prompt is not None, "start": host.start_event is not None}
@@ -99,7 +99,7 @@ SILENT_STARTS = {"qwen-code", "gemini-cli"}
 
 
 @table("name", hosts.HOSTS)
-def test_a_delegation_says_whether_its_start_will_be_told_of(name: str) -> None:
+def test_a_delegation_says_whether_the_host_will_report_its_start(name: str) -> None:
     asked = {"prompt": PROMPT, "message": PROMPT, "agent_name": "x"}
     tools = {"codex": "spawn_agent", "qwen-code": "agent", "gemini-cli": "invoke_agent"}
     payload = {**STAMPED, "tool_name": tools.get(name, "Agent"), "tool_input": asked, "tool_use_id": "t"}
@@ -112,11 +112,11 @@ def test_a_delegation_says_whether_its_start_will_be_told_of(name: str) -> None:
 NEEDED = {"general", "readers", "replies"}
 PARTS = {*hosts.Host.__annotations__}
 OTHERS = {"content_key"}
-"""Of Gemini CLI, for whoever makes a delegation that it will send."""
+"""Gemini CLI has this one: it gives the key of a delegation before Gemini CLI sends it."""
 
 
 def defined_by(module: ModuleType) -> set[str]:
-    """The public names that the text of ``module`` gives a value."""
+    """The public names that the source of ``module`` defines."""
     statements = ast.parse(Path(module.__file__ or "").read_bytes()).body
     names = {one.name for one in statements if isinstance(one, ast.FunctionDef)}
     targets = [one.targets[0] for one in statements if isinstance(one, ast.Assign)]
@@ -144,7 +144,7 @@ def test_a_hosts_module_has_the_parts_of_a_host_and_no_other_public_name(name: s
 
 
 def told(host: str, payload: dict[str, Any]) -> list[Any]:
-    """What ``host`` tells by ``payload``, without what is the same in all of it."""
+    """The events of ``payload`` from ``host``, without the keys that all events share."""
     found = read(host, payload)
     for event in found:
         check_event(event, "")
@@ -183,7 +183,7 @@ ASKED = {"description": "Count quokkas", "prompt": f"{PROMPT}\n[gaia-sessions: r
         ("running", None, [], None),
     ],
 )
-def test_qwen_code_ends_as_its_tool_says(
+def test_an_agent_of_qwen_code_ends_as_its_tool_reports(
     status: str, reason: str | None, kinds: list[str], interrupted: object
 ) -> None:
     shown = {"status": status, "terminateReason": reason, "result": "Twelve."}
@@ -197,7 +197,7 @@ def test_qwen_code_ends_as_its_tool_says(
 
 
 @table(("is_interrupt", "interrupted"), [(False, None), (True, True), ("yes", None), (None, None)])
-def test_a_delegation_of_qwen_code_that_failed_had_an_agent_at_work(is_interrupt: object, interrupted: object) -> None:
+def test_a_failed_delegation_of_qwen_code_had_a_running_agent(is_interrupt: object, interrupted: object) -> None:
     payload = {**STAMPED, "tool_name": "agent", "tool_input": ASKED, "tool_use_id": "t"}
     [event] = told("qwen-code", {**payload, "hook_event_name": "PostToolUseFailure", "is_interrupt": is_interrupt})
 
@@ -214,7 +214,7 @@ def test_a_delegation_of_qwen_code_that_failed_had_an_agent_at_work(is_interrupt
         ("completed", "ABORTED", ["fail"], True),
     ],
 )
-def test_gemini_cli_ends_as_its_tool_says(
+def test_an_agent_of_gemini_cli_ends_as_its_tool_reports(
     state: str, reason: str | None, kinds: list[str], interrupted: object
 ) -> None:
     shown = {"state": state, "terminateReason": reason, "result": "Twelve."}
@@ -228,7 +228,7 @@ def test_gemini_cli_ends_as_its_tool_says(
     assert {event["tool_use_id"] for event in found} == {content_key("x", PROMPT)}
 
 
-def test_a_delegation_of_gemini_cli_is_known_by_what_was_asked_of_whom() -> None:
+def test_a_delegation_of_gemini_cli_is_identified_by_its_agent_and_prompt() -> None:
     asked = {"agent_name": "x", "prompt": ASKED["prompt"], "description": "Count quokkas"}
     payload = {**STAMPED, "tool_name": "invoke_agent", "tool_input": asked, "tool_use_id": "t"}
     keys = {"host_session_id": "s", "tool_use_id": content_key("x", ASKED["prompt"]), "agent_name": "x"}
@@ -244,7 +244,7 @@ BRIEFED = f"\n\n[gaia-sessions: briefing agent-1]\nYou go on.\n{END_OF_DATA}"
 
 
 @table("ours", ["", f"\n\n{NOTE}", BRIEFED, f"{BRIEFED}\n\n{NOTE}", f"{BRIEFED}\n\n{NOTE}" * 2])
-def test_what_we_added_to_a_prompt_does_not_count_for_its_key(ours: str) -> None:
+def test_text_that_hooks_added_to_a_prompt_does_not_change_its_key(ours: str) -> None:
     assert content_key("x", PROMPT + ours) == content_key("x", PROMPT) != content_key("y", PROMPT)
 
 
@@ -252,7 +252,7 @@ def test_what_we_added_to_a_prompt_does_not_count_for_its_key(ours: str) -> None
     "quoted",
     [f"\n\n{NOTE}\n\nWhat does it mean?", "\n\n[gaia-sessions: briefing agent-1]\nx", f"{BRIEFED}\nAnd so on."],
 )
-def test_our_words_within_a_prompt_are_words_of_that_prompt(quoted: str) -> None:
+def test_quoted_hook_text_within_a_prompt_changes_its_key(quoted: str) -> None:
     assert len({content_key("x", PROMPT + tail) for tail in ("", quoted, quoted.replace("a", "b"))}) == 3
 
 
@@ -265,7 +265,7 @@ WAITED = {
 }
 
 
-def test_waiting_for_agents_of_codex_tells_of_each_what_became_of_it() -> None:
+def test_wait_agent_of_codex_reports_how_each_agent_ended() -> None:
     payload = {**BASE, "hook_event_name": "PostToolUse", "tool_name": "multi_agent_v1wait_agent", "tool_use_id": "t"}
     found = told("codex", {**payload, "tool_response": json.dumps({"status": WAITED, "timed_out": False})})
 
@@ -301,7 +301,7 @@ THREAD = "01a2007b-0000-7000-8000-000000000001"
         ("not_interrupt_agent", "/root/long", "running", None),
     ],
 )
-def test_an_agent_of_codex_that_was_at_work_is_interrupted_by_its_path_its_name_or_its_id(
+def test_interrupt_agent_of_codex_interrupts_a_running_agent_by_path_name_or_id(
     tool: str, target: object, before: object, agent: str | None
 ) -> None:
     payload = {**BASE, "hook_event_name": "PostToolUse", "tool_name": tool, "tool_use_id": "t"}
@@ -313,7 +313,7 @@ def test_an_agent_of_codex_that_was_at_work_is_interrupted_by_its_path_its_name_
     assert found == ([{**INTERRUPTED, **keys}] if agent else [])
 
 
-def test_a_name_that_a_sub_agent_of_codex_gives_is_one_below_itself() -> None:
+def test_a_relative_name_from_a_codex_sub_agent_means_an_agent_below_it() -> None:
     folder = Path.home() / ".codex" / "sessions"
     folder.mkdir(parents=True)
     path = folder / "rollout.jsonl"
@@ -326,7 +326,7 @@ def test_a_name_that_a_sub_agent_of_codex_gives_is_one_below_itself() -> None:
     assert found["host_agent_id"] == "/root/long/deep"
 
 
-def test_a_spawn_of_codex_that_failed_is_over() -> None:
+def test_a_failed_spawn_of_codex_closes_its_delegation() -> None:
     payload = {**BASE, "hook_event_name": "PostToolUse", "tool_name": "spawn_agent", "tool_use_id": "t"}
 
     assert told("codex", {**payload, "tool_response": "agent thread limit reached"}) == [
@@ -349,7 +349,7 @@ KEYS = [
 
 
 @table("name", [name for name in hosts.HOSTS if name != "claude-code"])
-def test_whatever_a_payload_holds_it_is_read_or_passed_by(name: str) -> None:
+def test_a_malformed_payload_gives_only_valid_events(name: str) -> None:
     module = hosts.host_named(name)
     whole: dict[str, Any] = {
         **STAMPED,

@@ -1,4 +1,4 @@
-"""By which words of Claude Code an interruption is known, and when the limit is reset that it names."""
+"""Which texts of Claude Code mean an interruption, and when the limit in such a text is reset."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ EARLY = "Agent terminated early due to an API error: "
         (None, "", None),
     ],
 )
-def test_only_what_the_client_itself_says_of_a_limit_is_an_interruption(
+def test_only_the_clients_own_error_messages_count_as_interruptions(
     error: str | None, text: str, interruption: str | None
 ) -> None:
     assert keys_of_failure(error, text, None, NOW).get("interruption") == interruption
@@ -58,7 +58,7 @@ def test_only_what_the_client_itself_says_of_a_limit_is_an_interruption(
         ("resets 2:23pm (UTC)", "2026-11-22T14:23:00Z"),
         ("resets 2pm (UTC)", "2026-11-22T14:00:00Z"),
         ("resets 12:30am (UTC)", "2026-11-23T00:30:00Z"),
-        ("resets 12:21pm (UTC)", "2026-11-22T12:21:00Z"),  # a minute ago: it is that one
+        ("resets 12:21pm (UTC)", "2026-11-22T12:21:00Z"),  # a minute ago, so today
         ("resets 12:17pm (UTC)", "2026-11-23T12:17:00Z"),
         ("resets 9:23am (America/New_York)", "2026-11-22T14:23:00Z"),
         ("resets Nov 24, 7:56pm (UTC)", "2026-11-24T19:56:00Z"),
@@ -72,7 +72,7 @@ def test_only_what_the_client_itself_says_of_a_limit_is_an_interruption(
         ("Request rejected (429)", None),
     ],
 )
-def test_the_reset_is_the_time_that_the_text_means(text: str, moment: str | None) -> None:
+def test_the_reset_time_is_read_from_the_text(text: str, moment: str | None) -> None:
     found = reset_time(f"You've hit your limit · {text}", None, NOW)
     assert (found and parse_time(found)) == (moment and parse_time(moment))
 
@@ -86,15 +86,23 @@ def test_the_reset_is_the_time_that_the_text_means(text: str, moment: str | None
         ("2028-02-28T10:00Z", "Feb 29, 3pm (UTC)", "2028-02-29T15:00Z"),  # a leap day
         ("2027-12-28T10:00Z", "Feb 29, 3pm (UTC)", "2028-02-29T15:00Z"),  # the leap day of next year
         ("2026-02-28T10:00Z", "Feb 29, 3pm (UTC)", None),  # no leap year
-        ("2026-03-29T00:30Z", "2:30am (Europe/Berlin)", "2026-03-29T01:30Z"),  # a time that is skipped
-        ("2026-10-25T00:10Z", "2:30am (Europe/Berlin)", "2026-10-25T00:30Z"),  # shown twice: the first
-        ("2026-10-25T00:50Z", "2:30am (Europe/Berlin)", "2026-10-25T01:30Z"),  # shown twice: the next
+        ("2026-03-29T00:30Z", "2:30am (Europe/Berlin)", "2026-03-29T01:30Z"),  # the clock skips this time
+        (
+            "2026-10-25T00:10Z",
+            "2:30am (Europe/Berlin)",
+            "2026-10-25T00:30Z",
+        ),  # the clock shows this time twice: the first
+        (
+            "2026-10-25T00:50Z",
+            "2:30am (Europe/Berlin)",
+            "2026-10-25T01:30Z",
+        ),  # the clock shows this time twice: the second
         ("9999-12-31T23:00Z", "3pm (UTC)", None),  # after the last day
-        ("9999-12-31T23:00Z", "3pm (Pacific/Kiritimati)", None),  # the last day, elsewhere over
+        ("9999-12-31T23:00Z", "3pm (Pacific/Kiritimati)", None),  # the last day has ended in this time zone
         ("0001-01-01T01:00Z", "Jan 1, 3pm (America/New_York)", None),  # before the first day
     ],
 )
-def test_the_reset_is_the_next_time_that_a_clock_there_shows(now: str, text: str, moment: str | None) -> None:
+def test_the_reset_is_the_next_such_time_in_its_time_zone(now: str, text: str, moment: str | None) -> None:
     found = reset_time(f"You've hit your limit · resets {text}", None, parse_time(now))
     assert (found and parse_time(found)) == (moment and parse_time(moment))
 
@@ -105,14 +113,14 @@ def transcript(folder: Path, *lines: dict[str, Any]) -> str:
     return str(file)
 
 
-def test_the_exact_time_in_the_transcript_comes_before_that_of_the_text(talks: Path) -> None:
+def test_the_exact_reset_time_in_the_transcript_overrides_the_text(talks: Path) -> None:
     line = {"error": "rate_limit", "apiErrorParams": {"rate_limit_info": {"resetsAt": 1795357339}}}
     found = reset_time("resets 2:22pm (UTC)", transcript(talks, {"type": "user"}, line), NOW)
     assert found == "2026-11-22T14:22:19.000000Z"
 
 
 @table("seconds", [1795357339000, 253402300799, 10**400, -(10**18), 0, True, "1795357339", None, [], 1e300])
-def test_a_reset_in_the_transcript_that_cannot_be_leaves_that_of_the_text(seconds: object, talks: Path) -> None:
+def test_an_impossible_reset_time_in_the_transcript_is_ignored(seconds: object, talks: Path) -> None:
     line = {"apiErrorParams": {"rate_limit_info": {"resetsAt": seconds}}}
     found = reset_time("resets 2:22pm (UTC)", transcript(talks, line), NOW)
     assert found == "2026-11-22T14:22:00.000000Z"
@@ -150,7 +158,7 @@ def test_the_last_line_of_a_transcript_shows_an_interruption(
     assert list(interrupted_agents(str(talks))) == ([("a1", keys)] if interruption else [])
 
 
-def test_an_interruption_from_before_a_run_says_nothing_about_it(talks: Path) -> None:
+def test_an_interruption_before_a_run_does_not_end_that_run(talks: Path) -> None:
     path = transcript(talks, {**SAID, "timestamp": "2026-11-22T13:49:42.750Z"})
     run: Run = {"run": 2, "transcript_path": path}
     end = ("killed", {"detail": "interrupted", "interruption": "interrupted"})
@@ -162,7 +170,7 @@ def test_an_interruption_from_before_a_run_says_nothing_about_it(talks: Path) ->
 
 
 @table("content", [b"", b"\n\n", b"\xff\xfe", b"[" * 70_000, b'{"message": 7}\n'])
-def test_no_transcript_is_too_strange_to_be_looked_at(talks: Path, content: bytes) -> None:
+def test_a_malformed_transcript_shows_no_interruption(talks: Path, content: bytes) -> None:
     talks /= content[:2].hex() or "empty"
     talks.mkdir()
     (talks / "agent-a1.jsonl").write_bytes(content)

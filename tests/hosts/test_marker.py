@@ -1,4 +1,4 @@
-"""Our own words in what agents write: which lines count, and what each of them names."""
+"""The lines of gaia_sessions in texts of agents: which lines count, and what they name."""
 
 from __future__ import annotations
 
@@ -88,11 +88,11 @@ def test_a_marker_in_the_last_line_names_a_phase_and_maybe_an_id(
 
 
 @table("message", DOES_NOT)
-def test_nothing_else_in_a_message_is_read_for_meaning(message: str) -> None:
+def test_no_other_text_counts_as_a_marker(message: str) -> None:
     assert read_marker(message) == (None, None)
 
 
-def test_a_message_of_a_million_lines_is_read_from_its_end() -> None:
+def test_the_marker_of_a_message_of_a_million_lines_is_found() -> None:
     assert read_marker("line\n" * 1_000_000 + "[gaia-sessions: approval]") == ("approval", None)
 
 
@@ -112,14 +112,14 @@ REQUESTS: dict[str, str] = {
     "in a third list": f"  + {ASKS}",
     "in a list, behind a tab": f"-\t{ASKS}",
     "numbered": f"1. Read the plan.\n2. {ASKS}\n3. Apply it.",
-    "numbered otherwise": f"12) {ASKS}",
+    "numbered with a bracket": f"12) {ASKS}",
     "emphasised": f"*{ASKS}*",
-    "emphasised otherwise": f"__{ASKS}__",
+    "emphasised with underscores": f"__{ASKS}__",
     "bold code": f"  **`{ASKS}`** ",
     "code": f"``` {ASKS} ```",
     "approved": f"Approved: {ASKS}",
     "three words in capitals": f"NOW PLEASE PROCEED: {ASKS}",
-    "two of which are one": f"Please go on: {ASKS}",
+    "a lead-in of two words that count as one": f"Please go on: {ASKS}",
     "words with commas": f"Approved, then continue:{ASKS}",
     "a lead-in in bold, in a list, numbered": f"2. **Continue:** `{ASKS}`",
     "a lead-in half in bold": f"**Please** *resume*: {ASKS}",
@@ -158,7 +158,7 @@ QUOTES: dict[str, str] = {
     "quoted, and indented": f"   > **{ASKS}**",
     "quoted in a list": f"- > {ASKS}",
     "the second line of a quote that is marked once": f"> The log says:\n{ASKS}",
-    "the third line of it": f"> The log\nsays:\n{ASKS}",
+    "the third line of a quote that is marked once": f"> The log\nsays:\n{ASKS}",
     "the second line of a quote in a list": f"- > The log says:\n  {ASKS}",
     "the second line of a quote in a list of a list": f"- - > The log says:\n{ASKS}",
     "the second line of a quote in a numbered list of a list": f"+ 1. > The log says:\n{ASKS}",
@@ -176,7 +176,7 @@ QUOTES: dict[str, str] = {
     "fenced, where what looks like the end is the beginning of another": f"- ```\n  ls\n```\n{ASKS}\n```",
     "fenced, after indented backticks": f"    ```\n\n```\n{ASKS}\n```",
     "fenced in a list": f"1. ```\n   {ASKS}\n   ```",
-    "fenced in Windows": f"```\r\n{ASKS}\r\n```\r\n",
+    "fenced, with Windows line ends": f"```\r\n{ASKS}\r\n```\r\n",
     "fenced by lone carriage returns": f"```\r{ASKS}\r```",
     "fenced by form feeds": f"```\f{ASKS}\f```",
     "fenced, after backticks behind a form feed": f"\f ```\n  ```\n{ASKS}\n  ```",
@@ -187,46 +187,46 @@ QUOTES: dict[str, str] = {
     "in quotation marks": f'"{ASKS}"',
     "in brackets": f"({ASKS})",
     "struck out": f"~~{ASKS}~~",
-    "taken out in a patch": f"-{ASKS}",
-    "put in in a patch": f"+{ASKS}",
+    "removed in a patch": f"-{ASKS}",
+    "added in a patch": f"+{ASKS}",
     "in a table": f"| {ASKS} |",
     "a task that is not done": f"- [ ] {ASKS}",
     "a link": f"{ASKS}(https://example.org)",
     "another lead-in": f"The log says: {ASKS}",
     "rejected": f"Rejected: {ASKS}",
-    "not": f"Do not resume: {ASKS}",
+    "a negation": f"Do not resume: {ASKS}",
     "not yet": f"Not approved: {ASKS}",
     "four words of the table": f"Now please go on: {ASKS}",
-    "half of two words": f"Go: {ASKS}",
-    "the other half": f"On: {ASKS}",
+    "the first half of a lead-in": f"Go: {ASKS}",
+    "the second half of a lead-in": f"On: {ASKS}",
     "a lead-in without a colon": f"Approved {ASKS}",
     "a colon without a lead-in": f": {ASKS}",
     "a comma and a colon without a lead-in": f", : {ASKS}",
     "commas and emphasis without a lead-in": f"- *,* ,: {ASKS}",
-    "a lead-in of two": f"Log: continue: {ASKS}",
+    "two lead-ins": f"Log: continue: {ASKS}",
     "two list markers": f"- - {ASKS}",
-    "a letter that only looks like one": f"\u0421ontinue: {ASKS}",
-    "a blank that is none of ours": f"\u00a0{ASKS}",
-    "behind another line end": f"Continue\u2028{ASKS}",
+    "a foreign letter that looks like a Latin one": f"\u0421ontinue: {ASKS}",
+    "a no-break space": f"\u00a0{ASKS}",
+    "after a Unicode line end": f"Continue\u2028{ASKS}",
     "a long s": f"[gaia-\u017fessions: resume {ONE}]",
 }
 
 
 @table("text", REQUESTS.values())
-def test_a_request_is_a_line_that_says_nothing_else(text: str) -> None:
+def test_a_resume_line_that_says_nothing_else_is_a_request(text: str) -> None:
     assert read_requests(text) == [ONE]
 
 
 @table("text", QUOTES.values())
-def test_every_other_way_to_write_the_line_only_quotes_it(text: str) -> None:
+def test_a_quoted_or_altered_resume_line_is_no_request(text: str) -> None:
     assert read_requests(text) == []
 
 
-def test_an_id_of_ones_own_can_be_asked_for() -> None:
+def test_a_request_can_name_a_custom_id() -> None:
     assert read_requests("[gaia-sessions: resume My.work_1]") == ["My.work_1"]
 
 
-def test_every_request_counts_also_for_the_same_session() -> None:
+def test_repeated_requests_for_one_session_all_count() -> None:
     text = f"{ASKS}\n- {ASKS.replace(ONE, OTHER)}\nContinue: {ASKS}"
 
     assert read_requests(text) == [ONE, OTHER, ONE]
@@ -238,30 +238,31 @@ MENTIONS: dict[str, tuple[str, list[str]]] = {
     "in brackets": (f"({ONE}), '{OTHER}'", [ONE, OTHER]),
     "twice the same": (f"{ONE} {ONE}", [ONE]),
     "nothing": ("the agent-", []),
-    "one behind the word": (f"agent-agent {ONE} sub-agent-based", [ONE]),
-    "an id of one's own": ("My.work_1", []),
+    "an ID after the word agent": (f"agent-agent {ONE} sub-agent-based", [ONE]),
+    "a custom ID": ("My.work_1", []),
     "a longer word": (f"x{ONE} {ONE}x {ONE}-old my-{ONE} a.{ONE} {ONE}\u00e9 agent-{ONE}", []),
     "too few digits": ("agent-20260108-180530-abc1234", []),
     "too few digits of the time": ("agent-20260108-18053-abc12345", []),
-    "other signs between them": ("agent-20260108_180530_abc12345", []),
-    "no hexadecimal digits": ("agent-20260108-180530-abc1234g", []),
+    "other signs between the parts": ("agent-20260108_180530_abc12345", []),
+    "a digit that is not hexadecimal": ("agent-20260108-180530-abc1234g", []),
     "digits of another script": ("agent-\uff120260108-180530-abc12345", []),
-    "in lines of ours": (f"[gaia-sessions: briefing {ONE}]\n| > [GAIA-sessions: approval {OTHER}]", [ONE, OTHER]),
+    "in lines of gaia_sessions": (
+        f"[gaia-sessions: briefing {ONE}]\n| > [GAIA-sessions: approval {OTHER}]",
+        [ONE, OTHER],
+    ),
     "quoted": (f"> {ASKS}", [ONE]),
-    "an id of one's own, quoted": ("> [GAIA-Sessions: Resume My.work_1] says [it]", ["My.work_1"]),
+    "a custom ID, quoted": ("> [GAIA-Sessions: Resume My.work_1] says [it]", ["My.work_1"]),
     "an impossible id, quoted": ("> [gaia-sessions: resume ../x]", []),
     "unfinished": ("[gaia-sessions: resume My.work_1", []),
 }
 
 
 @table(("text", "mentioned"), MENTIONS.values())
-def test_a_text_names_a_session_by_a_generated_id_or_by_the_line_wherever_that_stands(
-    text: str, mentioned: list[str]
-) -> None:
+def test_a_text_mentions_a_session_by_a_generated_id_or_a_resume_line(text: str, mentioned: list[str]) -> None:
     assert read_mentions(text) == mentioned
 
 
-def test_of_a_list_of_ids_only_the_first_twenty_count() -> None:
+def test_only_the_first_twenty_ids_of_a_text_count() -> None:
     ids = [f"agent-20260108-180530-{number:08x}" for number in range(30)]
 
     assert read_mentions("\n".join(ids)) == ids[:20]
@@ -287,10 +288,10 @@ HOSTILE: dict[str, str] = {
     "nearly ids": "agent-20260108-",
     "quoted requests": f"> {ASKS}\n",
     "lines with a bracket": "a [\n",
-    "lines with brackets and what is no quote": "a [>\n",
+    "lines with brackets and no quote": "a [>\n",
     "lines with a sign of greater than": "a > b\n",
     "beginnings of lines": "[g",
-    "one of our openings a line": "[gaia-sessions:\n",
+    "one opening per line": "[gaia-sessions:\n",
     "numbers of lists": "1. ",
     "blanks": " ",
     "lines of blanks": " \n",
@@ -325,7 +326,7 @@ BETWEEN, *OTHERS = WRAPPED
     ],
 )
 @table("piece", HOSTILE.values())
-def test_a_hostile_text_of_mebibytes_is_read_in_the_time_that_a_hook_has(piece: str, name: str, size: int) -> None:
+def test_a_hostile_text_of_several_mebibytes_is_read_within_three_seconds(piece: str, name: str, size: int) -> None:
     before, after = WRAPPED[name]
     text = before + piece * (size // len(piece)) + after
     begun = time.process_time()
@@ -333,18 +334,18 @@ def test_a_hostile_text_of_mebibytes_is_read_in_the_time_that_a_hook_has(piece: 
     read_requests(text)
     read_mentions(text)
 
-    assert time.process_time() - begun < 3  # seconds, all that a hook has; 8 MiB take 0.2 where this was written
+    assert time.process_time() - begun < 3  # seconds, the whole time of a hook; 8 MiB took 0.2 seconds
 
 
 @table("piece", ["x [\n", "<b>\n", "- a\n", "\n", "[x]: y\n"])
-def test_a_request_is_found_between_millions_of_lines_that_do_not_matter(piece: str) -> None:
+def test_a_request_is_found_among_millions_of_other_lines(piece: str) -> None:
     lines = piece * 1_000_000
 
     assert read_requests(f"{lines}{ASKS}\n{lines}") == [ONE]
 
 
 @table("piece", ["> a\n\n", "```\n```\n", "[gaia-sessions:\n", f"{ASKS.replace(ONE, OTHER)}\n"])
-def test_a_text_with_too_many_lines_to_judge_asks_for_nothing(piece: str) -> None:
+def test_a_text_with_too_many_relevant_lines_contains_no_request(piece: str) -> None:
     assert read_requests(piece * 1_000 + ASKS)[-1:] == [ONE]
     assert read_requests(piece * 10_000 + ASKS) == []
     assert read_requests(ASKS + "\n" + piece * 10_000 + ASKS) == []
@@ -352,27 +353,33 @@ def test_a_text_with_too_many_lines_to_judge_asks_for_nothing(piece: str) -> Non
 
 HEADING, OTHER_HEADING = f"[gaia-sessions: briefing {ONE}]", f"[gaia-sessions: briefing {OTHER}]"
 ECHOED = json.dumps({"content": f"Go on.\n\n{OTHER_HEADING}\nYou go on"})
-"""The line of a transcript, as a tool shows it."""
+"""A line of a transcript, as a tool shows it."""
 
 BRIEFED: dict[str, tuple[str, str | None]] = {
     "a briefing": (f"Go on.\n\n{HEADING}\nYou go on", ONE),
     "at the beginning": (f"{HEADING}\nYou go on", ONE),
-    "as JSON has it": (json.dumps({"content": f"Go on.\n\n{HEADING}\nYou go on"}), ONE),
-    "as JSON has it, behind a backslash": (json.dumps({"content": f"Go on. \\\n{HEADING}\nYou go on"}), ONE),
+    "within JSON": (json.dumps({"content": f"Go on.\n\n{HEADING}\nYou go on"}), ONE),
+    "within JSON, after a backslash": (json.dumps({"content": f"Go on. \\\n{HEADING}\nYou go on"}), ONE),
     "JSON that is cut off": (json.dumps({"content": f"Go on.\n\n{HEADING}\nYou go on"})[:-8], ONE),
-    "the last counts, for ours comes last": (f"{OTHER_HEADING}\nYou\n{HEADING}\nYou", ONE),
-    "one that is quoted in ours": (f"{HEADING}\nYou go on\n| {OTHER_HEADING}\n| You go on", ONE),
-    "one that is quoted in ours, as JSON has it": (
+    "the last of two briefings": (f"{OTHER_HEADING}\nYou\n{HEADING}\nYou", ONE),
+    "a briefing that quotes another": (f"{HEADING}\nYou go on\n| {OTHER_HEADING}\n| You go on", ONE),
+    "a briefing that quotes another, within JSON": (
         json.dumps({"content": f"Go.\n\n{HEADING}\nYou go on\n|   user: {OTHER_HEADING}\n| You go on"}),
         ONE,
     ),
-    "the JSON of another in ours, as JSON has it": (json.dumps({"c": f"Go.\n{HEADING}\nYou\n| {ECHOED}\n"}), ONE),
-    "that in its turn": (json.dumps({"c": f"Go.\n{HEADING}\nYou\n| {json.dumps(ECHOED)}\n"}), ONE),
-    "one in a line": (f"Read this: {HEADING}\nYou go on", None),
-    "one with more in its line": (f"{HEADING} is what I saw\nYou go on", None),
+    "a briefing that quotes the JSON of another, within JSON": (
+        json.dumps({"c": f"Go.\n{HEADING}\nYou\n| {ECHOED}\n"}),
+        ONE,
+    ),
+    "a briefing that quotes JSON within JSON, within JSON": (
+        json.dumps({"c": f"Go.\n{HEADING}\nYou\n| {json.dumps(ECHOED)}\n"}),
+        ONE,
+    ),
+    "a briefing line after other text": (f"Read this: {HEADING}\nYou go on", None),
+    "a briefing line with more text": (f"{HEADING} is what I saw\nYou go on", None),
     "none": ("Go on.", None),
     "an impossible id": ("[gaia-sessions: briefing ../x]\n", None),
-    "an impossible id behind a possible one": (f"{HEADING}\nYou\n[gaia-sessions: briefing ../x]\n", ONE),
+    "an impossible ID after a possible one": (f"{HEADING}\nYou\n[gaia-sessions: briefing ../x]\n", ONE),
     "unfinished": (f"[gaia-sessions: briefing {ONE}", None),
 }
 
@@ -382,7 +389,7 @@ def test_a_briefing_names_its_session(text: str, told: str | None) -> None:
     assert read_briefing_id(text) == told
 
 
-def test_the_line_that_we_write_is_read_as_a_request() -> None:
+def test_the_generated_resume_line_is_read_as_a_request() -> None:
     assert read_requests(f"Go on.\n{resume_line(ONE)}\n") == [ONE]
 
 
@@ -401,5 +408,5 @@ def test_the_line_that_we_write_is_read_as_a_request() -> None:
         ("", "", ""),
     ],
 )
-def test_a_message_is_what_it_asks_and_what_it_says_before(message: str, asked: str, before: str) -> None:
+def test_a_message_is_split_into_its_question_and_the_text_before(message: str, asked: str, before: str) -> None:
     assert (read_why(message), without_marker(message)) == (asked, before)

@@ -1,4 +1,4 @@
-"""The messages of an agent, from the transcript that its host keeps."""
+"""The messages of an agent, read from the transcript of its host."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def line(role: str, content: object, **keys: object) -> str:
 
 
 def as_written(entry: object) -> str:
-    """Without blanks, as the client writes it; some captures have them."""
+    """A line of JSON without spaces, as the client writes it; some captures have spaces."""
     return json.dumps(entry, separators=(",", ":")) + "\n"
 
 
@@ -42,14 +42,14 @@ def run_with(path: Path, text: str) -> Run:
 
 
 def problems(run: Run) -> list[str]:
-    """What is said of a transcript that has no message."""
+    """What is reported for a transcript without messages."""
     found = [*messages(run)]
     assert all(isinstance(one, SessionsError) for one in found)
     return [str(one).removeprefix(run["transcript_path"]).lstrip(": ") for one in found]
 
 
 @table("capture", CAPTURES)
-def test_text_calls_and_results_are_messages_in_their_order(capture: Path, talks: Path) -> None:
+def test_texts_calls_and_results_are_messages_in_order(capture: Path, talks: Path) -> None:
     files = json.loads(capture.read_text(encoding="utf-8").splitlines()[-1])["files"]
     [(name, transcript)] = [one for one in files.items() if "/subagents/agent-" in one[0] and one[0][-1] == "l"]
     agent = Path(name).stem.removeprefix("agent-")
@@ -74,7 +74,7 @@ def test_text_calls_and_results_are_messages_in_their_order(capture: Path, talks
 
 
 def transcripts() -> Iterator[tuple[str, str, str]]:
-    """The transcripts of agents that clients left at the end of a capture: where, of which agent, the text."""
+    """The agents' transcripts at the end of each capture: the capture, the agent, the text."""
     for path in sorted((Path(__file__).parents[1] / "data" / "hosts").glob("claude-code-*/*.jsonl")):
         for name, text in json.loads(path.read_text(encoding="utf-8").splitlines()[-1]).get("files", {}).items():
             agent = Path(name).name.removeprefix("agent-").removesuffix(".jsonl")
@@ -82,7 +82,7 @@ def transcripts() -> Iterator[tuple[str, str, str]]:
                 yield f"{path.parent.name}/{path.stem}", agent, text
 
 
-def test_every_transcript_that_a_client_left_is_read_whole(talks: Path) -> None:
+def test_every_captured_transcript_is_read_completely(talks: Path) -> None:
     read = []
     for where, agent, text in transcripts():
         found = [*messages({**run_with(talks / "t.jsonl", f"{text}\n"), "host_agent_id": agent})]
@@ -95,7 +95,7 @@ def test_every_transcript_that_a_client_left_is_read_whole(talks: Path) -> None:
     assert len(read) > 30
 
 
-def test_every_transcript_that_a_client_left_is_read_from_its_end_as_one_turn(talks: Path) -> None:
+def test_every_captured_transcript_is_read_from_its_end_as_one_turn(talks: Path) -> None:
     without_beginning = []
     for where, agent, text in transcripts():
         written = "".join(as_written(json.loads(entry)) for entry in text.splitlines() if entry)
@@ -127,7 +127,7 @@ RESULT = {"type": "tool_result", "tool_use_id": "toolu_1", "content": [{"type": 
 
 
 @table("between", [0, 1, 65_530, 65_536, 2 << 20, 9 << 20])
-def test_what_turns_began_with_is_found_however_far_back(talks: Path, between: int) -> None:
+def test_the_first_message_of_each_turn_is_found_even_far_back(talks: Path, between: int) -> None:
     rounds = line("assistant", "x" * 1000) + line("user", [RESULT])
     work = (rounds * (1 + between // len(rounds)))[-between:] if between else ""
     work = work.partition("\n")[2]
@@ -141,26 +141,26 @@ def test_what_turns_began_with_is_found_however_far_back(talks: Path, between: i
 
 @table("length", [(2 << 20) - 200, 2 << 20, 3 << 20, 20 << 20])
 @table("end", ["", line("assistant", "x" * 70_000), line("assistant", "x" * 1000) * 3000])
-def test_no_older_text_stands_for_one_that_is_too_long_to_be_read(talks: Path, length: int, end: str) -> None:
+def test_an_older_message_does_not_replace_one_that_is_too_long(talks: Path, length: int, end: str) -> None:
     run = run_with(talks / "t.jsonl", line("user", "One.") + line("user", "x" * length) + end)
     found = [len(one["content"]) for _, one in sent_newest_first(run, never)]
     assert found == ([length, 4] if length < 2 << 20 else [])
 
 
-def test_of_what_is_being_written_nothing_is_known(talks: Path) -> None:
+def test_an_incomplete_last_line_is_ignored(talks: Path) -> None:
     run = run_with(talks / "t.jsonl", line("user", "One.") + line("user", "Two.").rstrip("\n")[:-3])
     assert [(is_first, one["content"]) for is_first, one in sent_newest_first(run, never)] == [(True, "One.")]
 
 
 @table("content", ["[Request interrupted by user]", "Stop hook feedback:\nMore.", [RESULT], 7, [7], None])
-def test_what_no_turn_begins_with_is_no_question(talks: Path, content: Any) -> None:
+def test_lines_that_begin_no_turn_are_ignored(talks: Path, content: Any) -> None:
     run = run_with(talks / "t.jsonl", line("user", content) + said("x").replace('"a1"', '"a2"'))
     assert [*sent_newest_first(run, never)] == []
     assert [*sent_newest_first({**run, "transcript_path": "/nowhere"}, never)] == []
 
 
 @table("damage", [b"\n" * (64 << 20), b'x"user"\n' * (8 << 20), b'{"user":' * (8 << 20)])
-def test_a_long_file_without_questions_is_looked_through_until_the_time_is_over(talks: Path, damage: bytes) -> None:
+def test_the_search_in_a_long_file_stops_when_the_time_is_over(talks: Path, damage: bytes) -> None:
     run = run_with(talks / "t.jsonl", line("user", "Far away."))
     with (talks / "t.jsonl").open("ab") as file:
         file.write(damage)
@@ -169,7 +169,7 @@ def test_a_long_file_without_questions_is_looked_through_until_the_time_is_over(
     assert next(looks) <= 30
 
 
-def test_a_file_that_is_cut_while_it_is_read_from_its_end_ends_there(talks: Path) -> None:
+def test_reading_from_the_end_stops_if_the_file_is_truncated_meanwhile(talks: Path) -> None:
     path = talks / "t.jsonl"
     run = run_with(path, "".join(line("assistant", f"Step {number}. " + "x" * 1000) for number in range(900)))
     found = messages_newest_first(run, 1 << 20)
@@ -188,14 +188,14 @@ def says_something(entry: Any) -> bool:
     return isinstance(content, str) or any(block["type"] != "thinking" for block in content or ())
 
 
-def test_a_text_keeps_its_lines_and_a_time_has_the_form_of_records(talks: Path) -> None:
+def test_a_text_keeps_its_line_breaks_and_a_time_gets_the_format_of_records(talks: Path) -> None:
     text = "# Title\n\n\tcode\n| a | b |\n"
     assert [*messages(run_with(talks / "t.jsonl", line("assistant", text)))] == [
         {"role": "assistant", "content": text, "timestamp": STORED}
     ]
 
 
-def test_of_the_end_only_whole_lines_are_read_and_a_line_that_is_being_written_is_none(talks: Path) -> None:
+def test_reading_from_the_end_returns_only_complete_lines(talks: Path) -> None:
     lines = [line("assistant", f"Step {number}. " + "x" * 1000) for number in range(2000)]
     run = run_with(talks / "t.jsonl", "".join(lines) + '{"type": "assis')
 
@@ -212,26 +212,26 @@ NO_MESSAGES = {
     "another kind of line": '{"type": "system", "agentId": "a1", "message": {"content": "x"}}\n',
     "content of another kind": line("assistant", 7),
     "blocks of another kind": line("assistant", [7, {}, {"type": "text", "text": 7}, {"type": "thinking"}, None]),
-    "nothing but a line that is being written": line("user", "x").rstrip(),
+    "only an incomplete line": line("user", "x").rstrip(),
 }
 
 
 @table("text", NO_MESSAGES.values())
-def test_what_is_no_message_is_passed_over(text: str, talks: Path) -> None:
+def test_lines_that_are_no_messages_are_skipped(text: str, talks: Path) -> None:
     assert [*messages(run_with(talks / "t.jsonl", text))] == []
 
 
 UNREADABLE = {
-    "no JSON": ("hello\n", "line 1: not JSON"),
+    "not JSON": ("hello\n", "line 1: not JSON"),
     "no time": (line("user", "x", timestamp=None), "line 1: not a time"),
-    "a line that is too long": (line("user", "x" * (3 << 20)), "line 1: it is longer than 2 MiB"),
-    "another agent's": (line("user", "x", agentId="a2"), "it is the transcript of another agent"),
-    "a conversation's": ('{"type": "user", "message": {"content": "x"}}\n', "it is the transcript of another agent"),
+    "a line that is too long": (line("user", "x" * (3 << 20)), "line 1: longer than 2 MiB"),
+    "another agent's": (line("user", "x", agentId="a2"), "this is the transcript of another agent"),
+    "a conversation's": ('{"type": "user", "message": {"content": "x"}}\n', "this is the transcript of another agent"),
 }
 
 
 @table(("text", "problem"), UNREADABLE.values())
-def test_what_cannot_be_read_is_said(text: str, problem: str, talks: Path) -> None:
+def test_an_unreadable_transcript_is_reported_with_the_reason(text: str, problem: str, talks: Path) -> None:
     [said] = problems(run_with(talks / "t.jsonl", text))
     assert said.startswith(problem)
 
@@ -244,7 +244,7 @@ def test_lines_of_another_agent_are_left_out(talks: Path) -> None:
     assert [type(found) for found in messages(run)] == [InvalidInput]
 
 
-def test_a_file_that_cannot_be_opened_is_said(talks: Path) -> None:
+def test_a_transcript_that_cannot_be_opened_is_reported(talks: Path) -> None:
     run = run_with(talks / "t.jsonl", line("user", "Hello."))
     outside = f"it is not below {talks.parent}"
     for name, why in (("gone", "No such file or directory"), ("", outside)):
@@ -255,11 +255,11 @@ def test_a_file_that_cannot_be_opened_is_said(talks: Path) -> None:
         assert problems({**run, "transcript_path": path}) == [f"cannot read: {outside}"]
 
 
-def test_a_file_that_is_no_transcript_of_an_agent_that_we_can_read_is_said(talks: Path) -> None:
+def test_a_transcript_of_an_unsupported_kind_is_reported(talks: Path) -> None:
     run = run_with(talks / "t.jsonl", line("user", "Hello."))
 
     [journal] = problems({**run, "workflow": {"run_id": "wf_1"}})
-    assert journal == "it is the journal of a workflow, whose agents have sessions of their own"
+    assert journal == "this is the journal of a workflow; its agents have their own sessions"
     assert problems({**run, "host": "codex"}) == ["transcripts of codex cannot be read"]
-    assert problems({"run": 1, "transcript_path": "/t"}) == ["transcripts of an unknown host cannot be read"]
+    assert problems({"run": 1, "transcript_path": "/t"}) == ["transcripts of an unknown client cannot be read"]
     assert [*messages({"run": 1, "host": "claude-code"})] == []

@@ -1,7 +1,6 @@
-"""Names of hosts and of their events stand in ``hosts``: the rooms below decide by what a host's module says of it.
+"""Only ``hosts`` has names of hosts and their events. Other rooms ask the module of the host.
 
-``hook`` is among those rooms: it may name the payload's keys that tell a host's call from a direct one, since it must
-do that before it knows the host; those keys are no names of hosts or events.
+``hook`` may name keys of payloads: it must know a host's call from a direct call before it knows the host.
 """
 
 from __future__ import annotations
@@ -26,17 +25,17 @@ CONSTANTS = {name.upper() for name in MODULES}
 TITLES = {name.replace("-", " ") for name in hosts.HOSTS if "-" in name}
 EVENTS = {event for name in hosts.HOSTS for event in hosts.host_named(name).events_by_hook[hosts.HOOK]}
 TOOLS = {tool for name in hosts.HOSTS for tool in hosts.settings_of(name).delegation}
-# A word in small letters, as Qwen Code calls a tool, may be anybody's.
+# A word in small letters, such as a tool of Qwen Code, can also be an ordinary word.
 WORDS = {word for word in EVENTS | TOOLS if not word.islower()} | set(hosts.HOSTS) | MODULES
 
-# What is on people's disks names a host, and hosts are unknown to whoever reads it there.
+# Names of hosts that other rooms may use, because existing records have them.
 ON_DISK = {
-    ("session/runs.py", "claude-code"),  # records have a host by its name alone, and the index depends on it
+    ("session/runs.py", "claude-code"),  # records have the name of the host, and the index depends on the name
 }
 
 
 def names_in(source: str) -> Iterator[str]:
-    """The names of hosts, of their events and of their tools in the code of ``source``, but for its prose."""
+    """The names of hosts, events and tools in the code of ``source``, without docstrings."""
     tree = ast.parse(source)
     prose = {node.value for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     for node in ast.walk(tree):
@@ -51,7 +50,7 @@ def names_in(source: str) -> Iterator[str]:
                 yield module
 
 
-def test_names_of_hosts_and_of_their_events_stand_in_hosts_only() -> None:
+def test_names_of_hosts_and_their_events_occur_only_in_hosts() -> None:
     files = [file for room in ROOMS for file in sorted((SOURCE / room).rglob("*.py"))]
     found = {(str(file.relative_to(SOURCE)), name) for file in files for name in names_in(file.read_text("utf-8"))}
 
@@ -78,5 +77,5 @@ def test_a_name_is_found_in_code_and_not_in_prose(source: str, found: list[str])
     assert list(names_in(source)) == found
 
 
-def test_the_names_on_disk_are_those_of_hosts_that_exist() -> None:
+def test_each_host_with_unique_agents_exists() -> None:
     assert set(hosts.HOSTS) >= HOSTS_WITH_UNIQUE_AGENTS

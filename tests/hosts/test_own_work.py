@@ -1,4 +1,4 @@
-"""What an agent of Claude Code waits for: which of the tasks that a stop lists its own transcript shows it began."""
+"""Which tasks of a stop a Claude Code agent waits for: those that it started, as its transcript shows."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ AFTER_CLEAR: Any = entry("user", "[SYSTEM NOTIFICATION - NOT USER INPUT]")
 
 @pytest.fixture
 def waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
-    """What the agent waits for, by the tasks that its stop lists and the lines of its transcript; None: it has none."""
+    """Asks what the agent waits for, given the tasks of its stop and its transcript (None: no transcript)."""
     monkeypatch.setenv("HOME", str(tmp_path))
     path = tmp_path / ".claude" / "projects" / "p" / f"agent-{AGENT}.jsonl"
     path.parent.mkdir(parents=True)
@@ -72,7 +72,7 @@ def waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]
         answer("Command did not complete within its 9s timeout and was moved to the background (ID: b5ewt7h2y). ..."),
     ],
 )
-def test_a_task_of_its_own_keeps_it_waiting(said: Any, waits: Any) -> None:
+def test_an_agent_waits_for_a_task_that_it_started(said: Any, waits: Any) -> None:
     assert waits([HERSELF, OTHERS, SHELL], [FIRST, said]) == WAITS
     assert waits([HERSELF, OTHERS, SHELL], [AFTER_CLEAR, said]) == WAITS
     assert waits([HERSELF, OTHERS], [FIRST, said]) is None
@@ -96,7 +96,7 @@ def test_a_task_of_its_own_keeps_it_waiting(said: Any, waits: Any) -> None:
         entry("assistant", [{"type": "tool_result", "content": RUNS}]),
     ],
 )
-def test_what_does_not_say_that_it_began_the_task_does_not_keep_it_waiting(said: Any, waits: Any) -> None:
+def test_an_agent_does_not_wait_if_its_transcript_does_not_show_the_start(said: Any, waits: Any) -> None:
     assert waits([HERSELF, SHELL], [FIRST, said]) is None
 
 
@@ -108,7 +108,7 @@ def test_what_does_not_say_that_it_began_the_task_does_not_keep_it_waiting(said:
         (MONITOR, "monitor", answer("Monitor started (task m0nitor, timeout 300000ms). You will be notified.")),
     ],
 )
-def test_it_waits_for_its_own_agents_and_monitors_too(task: Any, kind: str, said: Any, waits: Any) -> None:
+def test_an_agent_waits_for_agents_and_monitors_that_it_started(task: Any, kind: str, said: Any, waits: Any) -> None:
     known: Any = {} if kind == "monitor" else {"assumed": True}
     assert waits([HERSELF, task], [FIRST, said]) == {**WAITS, "kind": kind, "tasks": [task["id"]], **known}
     assert waits([HERSELF, task], [FIRST]) is None
@@ -116,20 +116,22 @@ def test_it_waits_for_its_own_agents_and_monitors_too(task: Any, kind: str, said
 
 
 @table("lines", [None, [], [AFTER_CLEAR], [{**FIRST, "agentId": "another"}], ["no object"]])
-def test_where_the_transcript_cannot_tell_commands_are_assumed_to_be_its_own(lines: Any, waits: Any) -> None:
+def test_without_a_usable_transcript_commands_are_assumed_to_be_the_agents_own(lines: Any, waits: Any) -> None:
     assert waits([HERSELF, SHELL, CHILD], lines) == {**WAITS, "assumed": True}
     assert waits([HERSELF, MONITOR], lines) == {**WAITS, "kind": "monitor", "tasks": ["m0nitor"], "assumed": True}
     assert waits([HERSELF, CHILD], lines) is None
 
 
 @table("limit", ["_MOST_BYTES", "_MOST_ANSWERS", "_SECONDS_TO_READ"])
-def test_a_transcript_that_is_too_long_cannot_tell(limit: str, waits: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_transcript_that_is_too_long_counts_as_unusable(
+    limit: str, waits: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with monkeypatch.context() as patched:
         patched.setattr(own_work, limit, -1 if limit == "_SECONDS_TO_READ" else 0)
         assert waits([HERSELF, SHELL], [FIRST, answer("done")]) == {**WAITS, "assumed": True}
 
 
-def test_what_is_listed_and_kept_is_bounded(waits: Any) -> None:
+def test_the_number_and_the_length_of_tasks_are_limited(waits: Any) -> None:
     many = [{**SHELL, "id": f"b{number}"} for number in range(MOST_TASKS + 5)]
     assert len(waits([HERSELF, *many], None)["tasks"]) == MOST_TASKS
     assert waits([*[OTHERS] * MOST_RUNNING, HERSELF, SHELL], None) is None
@@ -137,15 +139,15 @@ def test_what_is_listed_and_kept_is_bounded(waits: Any) -> None:
 
 
 @table("tasks", [None, "text", {}, [None, 1, "text"], [HERSELF, {"id": 7, "type": "shell", "status": "running"}]])
-def test_tasks_that_are_none_are_passed_over(tasks: object, waits: Any) -> None:
+def test_malformed_tasks_are_ignored(tasks: object, waits: Any) -> None:
     assert waits(tasks, [FIRST, answer(RUNS)]) is None
 
 
-def test_a_line_that_is_no_object_is_passed_over(waits: Any) -> None:
+def test_a_transcript_line_that_is_no_object_is_ignored(waits: Any) -> None:
     assert waits([HERSELF, SHELL], [FIRST, f'"tool_result" {RUNS}', [RUNS, "tool_result"]]) is None
 
 
-def test_an_agent_far_behind_in_the_list_waits_too(waits: Any) -> None:
+def test_an_agent_far_down_in_a_long_task_list_waits_too(waits: Any) -> None:
     before = [{**SHELL, "id": f"b{number}"} for number in range(300)]
     assert waits([*before, HERSELF, SHELL], [FIRST, answer("Command running in background with ID: b7.")]) == {
         **WAITS,
@@ -156,7 +158,7 @@ def test_an_agent_far_behind_in_the_list_waits_too(waits: Any) -> None:
     assert waits([*before[:150], HERSELF, OTHERS], [FIRST, answer(RUNS)]) is None
 
 
-def test_what_another_agent_began_is_not_its_own_whatever_file_is_named(waits: Any) -> None:
+def test_a_task_that_another_agent_started_is_not_the_agents_own(waits: Any) -> None:
     others = {**answer(RUNS), "agentId": "another"}
     assert waits([HERSELF, SHELL], [FIRST, others]) is None
     assert waits([HERSELF, SHELL], [{**FIRST, "agentId": "another"}, others]) == {**WAITS, "assumed": True}

@@ -1,4 +1,4 @@
-"""What Qwen Code tells of its agents where it names each call of a tool, and what it tells where it does not."""
+"""Events of Qwen Code: a newer version that names each tool call, and an older one that does not."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ ENDED = {"agent_transcript_path": "/subagents/s/a.jsonl", "last_assistant_messag
 
 
 def told(event: str, **payload: Any) -> list[Any]:
-    """What ``event`` tells, without what is the same in all of it."""
+    """The events of the payload, without the keys that all events share."""
     found = told_by("qwen-code", {**BASE, "hook_event_name": event, **payload})
     for each in found:
         assert each.pop("host_session_id") == "s"
     return found
 
 
-def test_a_delegation_has_the_id_of_its_call_and_its_start_will_be_told_of() -> None:
+def test_a_delegation_has_the_id_of_its_call_and_expects_a_start() -> None:
     delegate = {"kind": "delegate", "tool_use_id": "call_1", "agent_name": "Explore", "purpose": "Count"}
     assert told("PreToolUse", **CALL) == [delegate]
     nested = {**CALL, "agent_id": "Plan-call_0", "tool_input": {**ASKED, "run_in_background": False}}
@@ -33,7 +33,7 @@ def test_a_delegation_has_the_id_of_its_call_and_its_start_will_be_told_of() -> 
     ]
 
 
-def test_an_agent_is_known_by_its_type_and_the_id_of_its_call() -> None:
+def test_an_agent_is_identified_by_its_type_and_the_id_of_its_call() -> None:
     assert told("SubagentStart", **AGENT) == [{"kind": "start", **KEYS}]
     background = {"returnDisplay": {"subagentName": "Explore", "status": "background"}}
     launched = {"launch": True, "background": True}
@@ -47,24 +47,24 @@ def test_an_agent_is_known_by_its_type_and_the_id_of_its_call() -> None:
     assert told("SubagentStop", **AGENT, **ENDED) == [{"kind": "stop", **KEYS, **last}]
 
 
-def test_an_agent_whose_id_is_not_made_of_a_call_is_passed_over() -> None:
+def test_an_agent_whose_id_contains_no_call_id_is_ignored() -> None:
     for keys in ({"agent_id": "call_1", "agent_type": "Explore"}, {"agent_id": "a"}, {"agent_type": "Explore"}):
         assert told("SubagentStart", **keys) == []
         assert told("SubagentStop", **keys, **ENDED) == []
 
 
-def test_the_stop_of_an_agent_in_the_foreground_is_left_to_the_return_of_its_delegation() -> None:
+def test_the_stop_of_a_foreground_agent_is_ignored() -> None:
     assert told("SubagentStop", **AGENT, **{**ENDED, "agent_transcript_path": BASE["transcript_path"]}) == []
 
 
-def test_the_older_version_names_no_call_so_its_agents_are_passed_over() -> None:
+def test_agent_starts_and_stops_of_the_older_version_are_ignored() -> None:
     older: Any = {"hook_event_name": "SubagentStart", "session_id": "s", **AGENT}
     assert read("qwen-code", older) == []
     stopped = {key: value for key, value in ENDED.items() if key != "background_tasks"}
     assert told("SubagentStop", **AGENT, **stopped) == []
 
 
-def test_the_end_of_a_turn_tells_who_is_at_work_and_how_the_others_ended() -> None:
+def test_the_end_of_a_turn_reports_running_agents_and_how_the_others_ended() -> None:
     states = ("running", "completed", "failed", "cancelled", "paused", "new")
     tasks = [{"id": f"Explore-{state}", "status": state, "agent_type": "Explore"} for state in states]
 
@@ -81,17 +81,17 @@ def test_the_end_of_a_turn_tells_who_is_at_work_and_how_the_others_ended() -> No
 
 
 @table("tasks", [None, "x", 1, {}, True])
-def test_a_turn_that_names_no_tasks_says_nothing_of_who_is_at_work(tasks: object) -> None:
+def test_a_turn_without_a_task_list_does_not_say_which_agents_run(tasks: object) -> None:
     assert told("Stop", background_tasks=tasks) == [{"kind": "main_stop"}]
 
 
-def test_a_turn_that_failed_ends_nobody_where_a_background_is_possible() -> None:
+def test_a_failed_turn_ends_agents_only_in_the_older_version() -> None:
     assert told("StopFailure", error="unknown") == []
     older: Any = {"hook_event_name": "StopFailure", "session_id": "s"}
     [event] = read("qwen-code", older)
     assert event["kind"] == "main_stop"
 
 
-def test_a_call_that_failed_without_a_start_had_no_agent_at_work() -> None:
+def test_a_failed_call_without_a_start_had_no_running_agent() -> None:
     [event] = told("PostToolUseFailure", **CALL, error="depth limit")
     assert event == {"kind": "fail", "tool_use_id": "call_1", "agent_name": "Explore", "error": "depth limit"}

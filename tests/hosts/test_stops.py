@@ -1,4 +1,4 @@
-"""Which stop of an agent of Claude Code a hook is told of, by what stands in its transcript."""
+"""Which stop of a Claude Code agent a hook may hold, identified by the agent's transcript."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def stop(tmp: Path, lines: list[Any], known: Collection[str] = (), message: str 
         ([DONE, *[told("x" * 100_000)] * 12], [KEY], None),
     ],
 )
-def test_a_stop_is_known_by_the_message_that_ends_it(
+def test_a_stop_is_identified_by_the_message_that_ends_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lines: list[Any], known: list[str], key: str | None
 ) -> None:
     without_pauses(monkeypatch)
@@ -82,17 +82,17 @@ def test_a_stop_is_known_by_the_message_that_ends_it(
     assert reply("it is not done") == {"decision": "block", "reason": "it is not done"}
 
 
-def test_no_other_event_is_a_stop_to_hold(tmp_path: Path) -> None:
+def test_a_stop_of_the_main_agent_is_not_held(tmp_path: Path) -> None:
     assert stop(tmp_path, [told("Go."), DONE], hook_event_name="Stop") is None
 
 
 @table("path", ["/etc/passwd", 5, "", "/no/such/file"])
-def test_a_file_that_is_none_of_the_host_raises(tmp_path: Path, path: Any) -> None:
+def test_a_transcript_outside_the_hosts_folder_raises_an_error(tmp_path: Path, path: Any) -> None:
     with pytest.raises(OSError, match=r"not below|no files"):
         stop(tmp_path, [told("Go."), DONE], agent_transcript_path=path)
 
 
 @table("name", [name for name in HOSTS if name != "claude-code"])
-def test_no_other_host_is_asked_to_hold_one(name: str) -> None:
+def test_only_claude_code_can_hold_a_stop(name: str) -> None:
     host = host_named(name)
     assert host.stop_to_hold is None

@@ -1,4 +1,4 @@
-"""What an agent of Claude Code did so far, from its transcript: rounds that ended, tokens, calls that failed."""
+"""What an agent of Claude Code has done, as its transcript shows: ended rounds, tokens, failed calls."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def at(second: int) -> str:
 
 
 def asks(message: str, second: int, *calls: str, tokens: int = 100, **more: Any) -> list[dict[str, Any]]:
-    """The lines of one message, each with the usage of the whole, as the client writes them."""
+    """The lines of one message; each has the usage of the whole message, as the client writes it."""
     usage = {
         "input_tokens": tokens,
         "cache_creation_input_tokens": 10,
@@ -59,44 +59,44 @@ def done(
     return found.rounds, found.tokens, list(found.failed)
 
 
-def test_a_message_counts_once_without_what_it_read_from_a_cache(talks: Path) -> None:
+def test_a_message_counts_once_and_without_cached_tokens(talks: Path) -> None:
     assert done(talks, asks("a", 1, "one", "two"), result("one", 2), result("two", 3)) == (1, 111, [])
 
 
-def test_whether_the_call_is_written_is_said(talks: Path) -> None:
+def test_has_call_says_whether_the_transcript_has_the_call(talks: Path) -> None:
     for call, is_there in (("own", True), ("other", False)):
         done(talks, asks("a", 1, "one"), result("one", 2), asks("b", 3, "own"))
         assert work_so_far([str(talks / "agent.jsonl")], None, call).has_call is is_there
 
 
 @table("written", [0, 1, 2, 3])
-def test_the_round_of_the_call_has_not_ended_however_much_of_it_is_written(talks: Path, written: int) -> None:
+def test_the_round_of_the_current_call_does_not_count_as_ended(talks: Path, written: int) -> None:
     own = asks("b", 3, "beside", "own")[:written]
     assert done(talks, asks("a", 1, "one"), result("one", 2), own)[0] == 1
 
 
-def test_nor_has_it_where_a_call_beside_it_has_its_result(talks: Path) -> None:
+def test_the_current_round_does_not_count_even_if_another_call_has_a_result(talks: Path) -> None:
     assert done(talks, asks("b", 3, "beside", "own"), result("beside", 4))[0] == 0
 
 
-def test_calls_that_failed_are_named_and_what_a_text_says_is_not_taken_for_a_key(talks: Path) -> None:
+def test_failed_calls_are_named_and_keys_inside_texts_are_ignored(talks: Path) -> None:
     tricky = asks("a", 1, "one", usage={"input_tokens": 9, "output_tokens": 9})
     assert done(talks, tricky, result("one", 2, failed=True), result("two", 3)) == (1, 111, ["one"])
 
 
-def test_what_an_agent_gives_to_a_tool_hides_nothing_and_adds_nothing(talks: Path) -> None:
+def test_the_input_of_a_tool_does_not_change_the_counts(talks: Path) -> None:
     keys = {"type": "user", "timestamp": "2001-01-01T00:00:00.000Z", "id": "x", "is_error": True}
     tricky = asks("a", 1, "one", filter=keys, usage={"input_tokens": 9}, inner={"message": {"id": "y"}})
     assert done(talks, tricky, result("one", 2), since=at(1)) == (1, 111, [])
 
 
-def test_what_a_tool_answers_beside_the_message_is_no_part_of_it(talks: Path) -> None:
+def test_the_tool_use_result_beside_a_message_does_not_change_the_counts(talks: Path) -> None:
     [answer] = result("one", 2)
     answer["toolUseResult"] = {"a": "b", "timestamp": "2001-01-01T00:00:00.000Z", "is_error": True, "usage": {"x": 1}}
     assert done(talks, asks("a", 1, "one"), [answer], since=at(1)) == (1, 111, [])
 
 
-def test_of_several_results_in_a_line_those_that_failed_are_named(talks: Path) -> None:
+def test_each_failed_result_in_a_line_is_named(talks: Path) -> None:
     [first], [second], [third] = (result(call, 2, failed=call != "two") for call in ("one", "two", "three"))
     first["message"]["content"] += [*second["message"]["content"], *third["message"]["content"]]
     assert done(talks, asks("a", 1, "one", "two", "three"), [first]) == (1, 111, ["one", "three"])
@@ -111,26 +111,26 @@ def test_a_message_of_another_provider_counts_and_an_error_of_the_api_does_not(t
     assert done(talks, other, [error | {"isApiErrorMessage": True}], result("one", 3)) == (1, 111, [])
 
 
-def test_only_the_run_counts_that_began_then(talks: Path) -> None:
+def test_only_lines_since_the_start_of_the_run_count(talks: Path) -> None:
     lines = [asks("a", 1, "one"), result("one", 2), asks("b", 10, "two"), result("two", 11)]
     assert done(talks, *lines, since="2026-01-08T18:05:10.000000Z") == (1, 111, [])
     assert done(talks, *lines)[:2] == (2, 222)
 
 
 @table("line", [b"", b"{", b'"type":"assistant" "id":"msg_x"', b'"type":"assistant","id":"msg_y","usage":{'])
-def test_what_is_no_line_of_the_client_says_nothing(talks: Path, line: bytes) -> None:
+def test_a_malformed_line_counts_nothing(talks: Path, line: bytes) -> None:
     file = talks / "agent.jsonl"
     file.write_bytes(line + b"\n")
     found = work_so_far([str(file)], None, "own")
     assert (found.rounds, found.tokens) == (0, 0)
 
 
-def test_a_file_that_is_not_there_is_an_error_for_whoever_asks(talks: Path) -> None:
+def test_a_missing_file_raises_an_error(talks: Path) -> None:
     with pytest.raises(OSError, match="nothing"):
         work_so_far([str(talks / "nothing")], None, "own")
 
 
-def test_a_line_that_an_agent_made_up_fails_nothing_that_is_counted(talks: Path) -> None:
+def test_malformed_usage_and_call_ids_are_ignored(talks: Path) -> None:
     deep = asks("a", 1, "one")
     for line in deep:
         line["message"]["usage"] = {"a": json.loads("[" * 900 + "]" * 900)}
@@ -140,10 +140,8 @@ def test_a_line_that_an_agent_made_up_fails_nothing_that_is_counted(talks: Path)
     assert done(talks, deep, odd) == (1, 0, ["two"])
 
 
-def test_a_transcript_that_takes_too_long_is_one_that_cannot_be_read(
-    talks: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_transcript_that_takes_too_long_raises_a_timeout(talks: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     moments = iter([0.0, 0.1, 5.0])
     monkeypatch.setattr(work_so_far_module, "monotonic", lambda: next(moments))
-    with pytest.raises(TimeoutError, match="it is too long to be read while a client waits"):
+    with pytest.raises(TimeoutError, match="it is too long to read while the client waits"):
         done(talks, asks("a", 1, "one"), result("one", 2))

@@ -1,4 +1,4 @@
-"""What is read of the files of a workflow, which anybody may have written, while its agent waits to start."""
+"""What a hook reads from the files of a workflow. Their content is not trusted, and the agent waits meanwhile."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MIB = 1 << 20
 
 
 def workflow_run(folder: Path, name: str, *entries: Any, minute: int = 0, size: int = 0) -> None:
-    """A journal with ``entries``, filled up to ``size``, in a folder that was changed in this minute."""
+    """Writes a journal with ``entries``, extended to ``size``, in a folder with this modification time."""
     journal = folder / name / "journal.jsonl"
     journal.parent.mkdir()
     journal.write_text("".join(json.dumps(entry) + "\n" for entry in entries), encoding="utf-8")
@@ -42,7 +42,7 @@ def keys_of(folder: Path, agent: str) -> Any:
     return agent_keys(payload, str(folder), agent).get("workflow")
 
 
-def test_the_newest_run_that_names_the_agent_is_its_own(talks: Path) -> None:
+def test_an_agent_belongs_to_the_newest_workflow_run_that_names_it(talks: Path) -> None:
     workflow_run(talks, "wf_1", started("a1"), started("a2"), minute=1)
     workflow_run(talks, "wf_2", started("a1", "v2:2"), minute=2)
     workflow_run(talks, "wf_3", {"type": "result", "key": "v2:3", "agentId": "a1"}, started("A1"), minute=3)
@@ -53,7 +53,9 @@ def test_the_newest_run_that_names_the_agent_is_its_own(talks: Path) -> None:
 
 
 @table(("size", "workflow"), [(63 * MIB, {"run_id": "wf_1", "key": "v2:1"}), (64 * MIB, None)])
-def test_no_more_is_read_of_all_journals_than_one_may_have(size: int, workflow: object, talks: Path) -> None:
+def test_all_journals_together_are_read_up_to_the_limit_of_one_journal(
+    size: int, workflow: object, talks: Path
+) -> None:
     talks /= str(size)
     talks.mkdir()
     workflow_run(talks, "wf_1", started("a1"), minute=1)
@@ -62,7 +64,7 @@ def test_no_more_is_read_of_all_journals_than_one_may_have(size: int, workflow: 
     assert keys_of(talks, "a1") == workflow
 
 
-def test_what_is_no_journal_is_passed_over(talks: Path) -> None:
+def test_an_invalid_workflow_journal_is_skipped(talks: Path) -> None:
     workflow_run(talks, "wf_1", started("a1"), minute=1)
     workflow_run(talks, "wf_\x1b[31m\n", started("a1", "v2:2"), minute=2)
     os.mkdir(os.fsencode(talks) + b"/wf_\xff")
@@ -82,7 +84,7 @@ def test_what_is_no_journal_is_passed_over(talks: Path) -> None:
     assert keys_of(talks, "a1") == {"run_id": "wf_1", "key": "v2:1"}
 
 
-# A hook has three seconds for all it does. The memory is that of the program, and of one journal read twice over.
+# A hook has three seconds for everything. The memory is enough for the program and two copies of a journal.
 LIMITED = """
 import resource, sys
 from gaia_sessions.config import Config
@@ -104,11 +106,11 @@ HOSTILE: list[tuple[Callable[[], bytes], str]] = [
     (lambda: b"{}\n" * (21 * MIB) + LINE, FOUND),
     (lambda: b'"a1"\n' * (12 * MIB) + LINE, "None"),
 ]
-"""What stands in a journal before the line of the agent, and what is found."""
+"""The content of a journal, and what is found for the agent."""
 
 
 @pytest.mark.parametrize("rows", [HOSTILE[:2], pytest.param(HOSTILE[2:], marks=pytest.mark.slow)], ids=len)
-def test_a_journal_takes_no_more_time_and_memory_than_a_start_has(
+def test_a_huge_journal_is_read_within_the_time_and_memory_of_a_hook(
     rows: list[tuple[Callable[[], bytes], str]], talks: Path
 ) -> None:
     (talks / "wf_1").mkdir()
@@ -122,7 +124,7 @@ def test_a_journal_takes_no_more_time_and_memory_than_a_start_has(
         assert (done.returncode, done.stdout.strip()) == (0, expected), done.stderr[-500:]
 
 
-def test_a_line_may_be_as_long_as_one_of_a_transcript(talks: Path) -> None:
+def test_a_journal_line_may_have_2_mib(talks: Path) -> None:
     for name, size in (("wf_1", 2 * MIB), ("wf_2", 2 * MIB + 1)):
         entry = started("a1", note="")
         entry["note"] = "x" * (size - len(json.dumps(entry)))
@@ -133,7 +135,7 @@ def test_a_line_may_be_as_long_as_one_of_a_transcript(talks: Path) -> None:
 
 
 @table(("size", "ends"), [(8 * MIB, ["a1", "w1"]), (8 * MIB + 1, ["w1"])])
-def test_the_file_of_a_workflow_may_be_as_large_as_a_payload(size: int, ends: list[str], talks: Path) -> None:
+def test_a_workflow_file_may_have_8_mib(size: int, ends: list[str], talks: Path) -> None:
     payload = HookPayload("claude-code", {"session_id": "h"}, Config({}), utc_now(), {})
     progress = [{"type": "workflow_agent", "agentId": "a1", "state": "done"}]
     document = {"taskId": "w1", "workflowProgress": progress, "script": ""}

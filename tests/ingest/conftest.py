@@ -1,4 +1,4 @@
-"""What events do to records is shown by the real hooks, called in this process, in a project on disk."""
+"""Most tests here call the real hooks in this process, in a project on disk, and read the records."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _numbers = count()
 
 
 def wired(host: Host, *words: str) -> Host:
-    """The same project, where ``words`` follow the hook in its command."""
+    """The same project, with ``words`` after the hook in its command."""
     same = copy(host)
     same.words = [*words]
     return same
 
 
 def own_folder(test: Callable[..., None]) -> Callable[..., None]:
-    """Below ``table``: each row has a folder of its own."""
+    """A decorator for a test with ``table``: each row gets its own folder."""
 
     @wraps(test)
     def call(tmp_path: Path, **others: Any) -> None:

@@ -1,4 +1,4 @@
-"""A sub-agent asks a person for the permission to use a tool: real payloads through the hook."""
+"""A sub-agent asks for the permission to use a tool: real payloads through the hook."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _calls = count(1)
 
 
 def hear(host: Host, payload: object) -> None:
-    """The one hook is told ``payload``, and is silent."""
+    """Sends ``payload`` to the hook, which prints nothing."""
     assert host.run("every_event", payload) == SILENT
 
 
 def tool(host: Host, name: str = "Read", event: str = "PostToolUse", **changes: object) -> dict[str, Any]:
-    """The payload with which the host tells that the agent ``a1`` used a tool."""
+    """The payload that reports a tool use of the agent ``a1``."""
     keys: dict[str, Any] = {
         "agent_id": "a1",
         "agent_type": "Explore",
@@ -41,7 +41,7 @@ def tool(host: Host, name: str = "Read", event: str = "PostToolUse", **changes: 
 
 def asking(host: Host) -> dict[str, Any]:
     payload = tool(host, "Bash", "PermissionRequest", permission_suggestions=[])
-    del payload["tool_use_id"]  # as the host sends it
+    del payload["tool_use_id"]  # the host does not send it
     return payload
 
 
@@ -53,7 +53,7 @@ def phases(record: Any) -> list[str]:
 
 
 def payloads_of(host: Host, capture: Path) -> Iterator[dict[str, Any]]:
-    """Each payload of ``capture``, in a project where the captured one was, after the host's note of its agent."""
+    """Each payload of ``capture``, moved to this project; the note of its agent is written first."""
     text = re.sub(r"/project\b|/run-dir", str(host.project), capture.read_text(encoding="utf-8"))
     for line in text.replace("/home/user", str(Path.home())).splitlines():
         told = json.loads(line)
@@ -68,10 +68,10 @@ def payloads_of(host: Host, capture: Path) -> Iterator[dict[str, Any]]:
         yield payload
 
 
-# Too early, too late
+# Requests and the state of the session
 
 
-def test_a_request_that_meets_a_held_lock_is_let_go(host: Host) -> None:
+def test_a_request_that_meets_a_held_lock_is_dropped(host: Host) -> None:
     agent_id = host.work()
     before = host.record()
 
@@ -82,7 +82,7 @@ def test_a_request_that_meets_a_held_lock_is_let_go(host: Host) -> None:
     assert host.log("hook")[-1]["decision"] == "busy"
 
 
-def test_a_request_brings_a_start_that_waits_into_the_record(host: Host) -> None:
+def test_a_request_applies_the_start_that_waits_in_the_inbox(host: Host) -> None:
     host.begin()
     assert [event["kind"] for event in host.deferred()] == ["start"]
 
@@ -92,7 +92,7 @@ def test_a_request_brings_a_start_that_waits_into_the_record(host: Host) -> None
     assert phases(host.record()) == ["initializing", "investigating"]
 
 
-def test_requests_of_an_agent_that_nobody_knows_are_let_go(host: Host) -> None:
+def test_a_request_of_an_unknown_agent_changes_nothing(host: Host) -> None:
     host.work()
     before = host.tree(host.root)
 
@@ -111,7 +111,7 @@ def test_a_request_of_an_agent_that_stopped_changes_nothing(host: Host) -> None:
     assert host.tree(host.root) == before
 
 
-# What is none of it
+# Events that change nothing
 
 
 def news_of_tools(host: Host) -> Iterator[dict[str, Any]]:
@@ -121,7 +121,7 @@ def news_of_tools(host: Host) -> Iterator[dict[str, Any]]:
     yield asking(host)
 
 
-def test_the_use_of_a_tool_changes_not_a_byte(host: Host) -> None:
+def test_tool_uses_of_a_sub_agent_change_nothing(host: Host) -> None:
     host.edit(host.work(), last_updated=host.ago(minutes=20))
     before = host.tree(host.root)
 
@@ -132,7 +132,7 @@ def test_the_use_of_a_tool_changes_not_a_byte(host: Host) -> None:
     assert host.tree(host.root) == before
 
 
-def test_tools_of_the_main_agent_change_nothing(host: Host) -> None:
+def test_tool_uses_and_requests_of_the_main_agent_change_nothing(host: Host) -> None:
     host.edit(host.work(), last_updated=host.ago(minutes=20))
     before = host.tree(host.root)
 
@@ -142,7 +142,7 @@ def test_tools_of_the_main_agent_change_nothing(host: Host) -> None:
     assert host.tree(host.root) == before
 
 
-def test_agents_that_are_ignored_are_not_followed(host: Host) -> None:
+def test_a_request_of_an_ignored_agent_changes_nothing(host: Host) -> None:
     host.edit(host.work(), last_updated=host.ago(minutes=20))
     (host.project / ".claude" / "gaia-sessions.toml").write_text('[hooks]\nignore_agents = ["Explore"]\n')
     before = host.tree(host.root)
@@ -165,7 +165,7 @@ def test_agents_that_are_ignored_are_not_followed(host: Host) -> None:
     ],
 )
 @own_host
-def test_news_that_lacks_what_it_takes_changes_nothing(host: Host, changes: dict[str, Any]) -> None:
+def test_a_malformed_request_changes_nothing(host: Host, changes: dict[str, Any]) -> None:
     host.work()
     before = host.tree(host.root)
 
@@ -174,7 +174,7 @@ def test_news_that_lacks_what_it_takes_changes_nothing(host: Host, changes: dict
     assert host.tree(host.root) == before
 
 
-def test_the_name_of_a_tool_can_be_anybodys_text(host: Host) -> None:
+def test_the_tool_name_is_stored_shortened_and_without_control_characters(host: Host) -> None:
     host.work()
 
     hear(host, asking(host) | {"tool_name": "\x1b[31mEdit\n\u202e" + "x" * 500})

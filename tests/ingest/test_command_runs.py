@@ -1,4 +1,4 @@
-"""What hosts report never ends or changes the run of a command, even if it has all their keys."""
+"""Events of hosts never change the run of a command, even if their keys match the run."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What an agent that goes on is told of the earlier runs, and what ``context`` says.
+"""What a resumed agent is told of the earlier runs, which is what ``context`` returns.
 
-The files are written as Claude Code writes them; ``tests/hook/test_realclient_context.py`` has its own.
+These tests write transcripts as Claude Code does. ``tests/hook/test_realclient_context.py`` has real ones.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
     Line = dict[str, Any]
 
 ASKS = "The plan.\n[gaia-sessions: approval] shall I?"
-GONE = "(of run 1 only the last message is known: no file of it can be read)"
+GONE = "(only the last message of run 1 is known, because no file of this run can be read)"
 LAST = ["Run 1:", "  assistant: The plan.", "    [gaia-sessions: approval] shall I?"]
 
 
 def said(role: str, *blocks: Line | str, agent: str = "a1") -> Line:
-    """A line of the client's file, without a time."""
+    """A line of the client's transcript, without a time."""
     content: Any = [{"type": "text", "text": block} if isinstance(block, str) else block for block in blocks]
     return {"type": role, "agentId": agent, "message": {"role": role, "content": content}}
 
@@ -72,7 +72,7 @@ def file_of(host: Host, agent: str = "a1") -> Path:
 
 
 def write(host: Host, lines: list[Line], agent: str = "a1") -> None:
-    """The client writes ``lines``, each now."""
+    """Adds ``lines`` to the client's transcript, each with the current time."""
     seconds = count()
     stamped = [{**line, "timestamp": host.ago(seconds=-next(seconds) / 1e6)} for line in lines]
     with file_of(host, agent).open("a", encoding="utf-8") as file:
@@ -89,7 +89,7 @@ def pause(host: Host, lines: list[Line] | None = None, message: str | None = ASK
 
 
 def resume(host: Host, agent_id: str, tool_use_id: str = "toolu_2") -> str:
-    """The prompt of the agent that goes on."""
+    """The prompt of the resumed agent."""
     asked = {"description": "Apply", "prompt": f"Yes.\n[gaia-sessions: resume {agent_id}]", "subagent_type": "Explore"}
     prompt = host.hear(host.delegation(tool_use_id, tool_input=asked, session_id="another"))["updatedInput"]["prompt"]
     assert len(prompt.partition("\n\n")[2]) <= 6000
@@ -101,14 +101,14 @@ def context(host: Host, agent_id: str, **bound: int) -> list[str]:
 
 
 def told(host: Host, agent_id: str) -> list[str]:
-    """What the agent that goes on is told of earlier turns, which is what ``context`` says."""
+    """What the resumed agent is told of earlier turns; ``context`` returns the same."""
     lines = context(host, agent_id)
     shown = "".join(f"| {line}".rstrip() + "\n" for line in lines)
     assert resume(host, agent_id).endswith(f"-> approval\n{shown}=== gaia-sessions: end of data ===")
     return lines
 
 
-def test_what_was_said_and_done_is_told_in_its_order(host: Host) -> None:
+def test_the_context_lists_messages_and_calls_in_order(host: Host) -> None:
     assert told(host, pause(host, WORK)) == TOLD
 
 
@@ -122,7 +122,7 @@ def test_each_turn_has_the_id_of_its_task(host: Host) -> None:
     assert [message["role"] for message in turn["messages"]] == ["user", *["assistant", "tool"] * 2, "assistant"]
 
 
-def test_what_the_client_adds_is_left_out_and_an_interruption_stays_in_its_turn(host: Host) -> None:
+def test_lines_that_the_client_adds_are_left_out_and_an_interruption_stays_in_its_turn(host: Host) -> None:
     lines = [
         *WORK[:1],
         {"type": "attachment", "agentId": "a1", "attachment": {"type": "user", "content": "assistant"}},
@@ -148,7 +148,7 @@ def test_a_message_that_wakes_an_agent_begins_a_turn_of_its_new_run(host: Host) 
     assert context(host, agent_id) == [*TOLD, "Run 2:", "  user: Apply it.", "  assistant: Applied."]
 
 
-def test_what_woke_an_agent_is_told_however_much_it_did_since(host: Host) -> None:
+def test_the_message_that_woke_an_agent_is_shown_even_after_a_long_run(host: Host) -> None:
     agent_id = pause(host, WORK)
     host.hear(host.messaging())
     host.hear(host.starting())
@@ -175,14 +175,14 @@ def test_briefings_do_not_nest(host: Host) -> None:
     assert resume(host, agent_id, "toolu_3").count("[gaia-sessions: briefing") == 1
 
 
-def test_an_agent_that_went_on_in_another_conversation_is_told_without_its_beginning(host: Host) -> None:
+def test_a_transcript_without_its_first_message_is_marked_as_incomplete(host: Host) -> None:
     lines = told(host, pause(host, WORK[1:]))
 
     beyond = ["Earlier turns:", "  (older turns are left out)"]
     assert lines == [*beyond, "Run 1:", "  (a part of it is left out)", *TOLD[2:]]
 
 
-def test_a_last_result_of_any_length_is_told_with_its_call(host: Host) -> None:
+def test_a_very_long_last_result_is_shown_with_its_call(host: Host) -> None:
     agent_id = host.work()
     write(host, [sent("Count them."), *rounds(1, 2, 3, text="x" * 300_000)])
 
@@ -196,7 +196,7 @@ def test_a_last_result_of_any_length_is_told_with_its_call(host: Host) -> None:
     assert lines[4].startswith("  result 1: xxx")
 
 
-def test_what_a_long_run_began_with_is_told_however_long_it_is(host: Host) -> None:
+def test_the_first_prompt_of_a_long_run_is_shown_even_if_it_is_long(host: Host) -> None:
     work = [sent("Count them. " + "p" * 100_000), *rounds(*range(300), text="x" * 6000), said("assistant", ASKS)]
     lines = told(host, pause(host, work))
 
@@ -204,7 +204,7 @@ def test_what_a_long_run_began_with_is_told_however_long_it_is(host: Host) -> No
     assert lines[2] == "  (a part of it is left out)"
 
 
-def test_runs_of_a_client_and_of_commands_are_told_in_their_order(host: Host) -> None:
+def test_runs_of_a_client_and_of_commands_are_listed_in_order(host: Host) -> None:
     agent_id = pause(host, WORK)
     script = "cat > /dev/null; echo Part {0}.; echo '[gaia-sessions: approval] more?'"
     for number in (2, 3):
@@ -235,17 +235,21 @@ def link(file: Path) -> None:
 
 
 HOSTILE: dict[str, Callable[[Path], object]] = {
-    "none": lambda _: None,
-    "empty": lambda file: file.write_bytes(b""),
+    "a missing file": lambda _: None,
+    "an empty file": lambda file: file.write_bytes(b""),
     "a pipe": fifo,
     "a link": link,
     "a folder": lambda file: file.mkdir(),
     "bytes": lambda file: file.write_bytes(bytes(range(256)) * 4096),
-    "a line of 8 MiB": lambda file: file.write_bytes(b'{"type": "user", "agentId": "a1", "x": "' + b"x" * (8 << 20)),
-    "a whole line of 8 MiB": lambda file: file.write_bytes(b'{"type": "user", "x": "' + b"x" * (8 << 20) + b'"}\n'),
-    "nested without end": lambda file: file.write_bytes(b'{"user":' * 100_000 + b"\n"),
+    "a line of 8 MiB without its end": lambda file: file.write_bytes(
+        b'{"type": "user", "agentId": "a1", "x": "' + b"x" * (8 << 20)
+    ),
+    "a line of 8 MiB with its end": lambda file: file.write_bytes(
+        b'{"type": "user", "x": "' + b"x" * (8 << 20) + b'"}\n'
+    ),
+    "deep nesting": lambda file: file.write_bytes(b'{"user":' * 100_000 + b"\n"),
     "newlines": lambda file: file.write_bytes(b"\n" * (8 << 20)),
-    "lines of another": lambda file: file.write_text((json.dumps(sent("x", agent="a9")) + "\n") * 40_000),
+    "lines of another agent": lambda file: file.write_text((json.dumps(sent("x", agent="a9")) + "\n") * 40_000),
     "lines without a time": lambda file: file.write_text((json.dumps(sent("x")) + "\n") * 40_000),
     "no content": lambda file: file.write_text('{"type": "user", "agentId": "a1", "message": 7}\n' * 20_000),
 }
@@ -253,7 +257,9 @@ HOSTILE: dict[str, Callable[[Path], object]] = {
 
 @table("damage", HOSTILE.values())
 @own_host
-def test_a_file_that_says_nothing_costs_no_more_than_its_part(host: Host, damage: Callable[[Path], object]) -> None:
+def test_an_unusable_transcript_costs_little_time_and_leaves_the_last_message(
+    host: Host, damage: Callable[[Path], object]
+) -> None:
     agent_id = host.work()
     damage(file_of(host))
     host.hear(host.ending(message=ASKS))
@@ -262,7 +268,7 @@ def test_a_file_that_says_nothing_costs_no_more_than_its_part(host: Host, damage
     assert host.log("hook")[-1]["ms"] < 2600
 
 
-def test_a_line_that_is_not_whole_yet_is_no_message(host: Host) -> None:
+def test_an_incomplete_last_line_is_not_read_as_a_message(host: Host) -> None:
     agent_id = pause(host, WORK)
     with file_of(host).open("a", encoding="utf-8") as file:
         file.write(json.dumps({**sent("More."), "timestamp": host.ago()})[:-5])
@@ -270,21 +276,21 @@ def test_a_line_that_is_not_whole_yet_is_no_message(host: Host) -> None:
     assert told(host, agent_id) == TOLD
 
 
-def test_a_file_that_ends_before_the_last_message_is_told_with_it(host: Host) -> None:
-    recovered = "(recovered: the client's file of run 1 does not end with the last message)"
+def test_a_last_message_that_is_missing_in_the_transcript_is_added(host: Host) -> None:
+    recovered = "(the last message of run 1 was recovered: the client's file does not end with it)"
     assert told(host, pause(host, WORK[:-1])) == [recovered, *TOLD]
 
 
-def test_work_that_ended_without_a_message_is_told_from_the_file(host: Host) -> None:
+def test_a_run_without_a_last_message_is_recovered_from_the_transcript(host: Host) -> None:
     agent_id = host.work()
     write(host, WORK[:-1])
     host.hear(host.failing(error="Interrupted", is_interrupt=True))
 
-    recovered = "(recovered from the client's file: run 1 ended without a last message)"
+    recovered = "(run 1 ended without a last message; what it said was recovered from the client's file)"
     assert context(host, agent_id) == [recovered, *TOLD[:-2]]
 
 
-def test_of_a_long_run_the_beginning_the_last_rounds_and_the_answer_are_told(host: Host) -> None:
+def test_a_long_run_is_shown_by_its_beginning_last_rounds_and_answer(host: Host) -> None:
     lines = told(host, pause(host, [sent("Count them."), *rounds(*range(10_000)), said("assistant", ASKS)]))
 
     assert lines[:3] == ["Run 1:", "  user: Count them.", "  (a part of it is left out)"]
@@ -296,7 +302,7 @@ def test_of_a_long_run_the_beginning_the_last_rounds_and_the_answer_are_told(hos
     assert calls == results != []
 
 
-def test_what_an_agent_noted_of_its_own_is_told_where_its_file_is_not(host: Host) -> None:
+def test_added_turns_are_shown_even_if_the_transcript_is_gone(host: Host) -> None:
     agent_id = host.work()
     sessions = gaia_sessions.Sessions(str(host.root))
     sessions.add_turn(agent_id, [{"role": "user", "content": "First."}, {"role": "assistant", "content": "Zero."}])
@@ -310,7 +316,7 @@ def test_what_an_agent_noted_of_its_own_is_told_where_its_file_is_not(host: Host
     assert context(host, agent_id) == [GONE, *first, "Turn 2:", "  assistant: So far 41.", *LAST]
 
 
-def test_the_system_prompt_is_told_first_and_beside_the_bound(host: Host) -> None:
+def test_the_system_prompt_comes_first_and_does_not_count_against_the_limit(host: Host) -> None:
     sessions = gaia_sessions.Sessions(str(host.root))
     agent_id = sessions.create("Explore", system_prompt="You count.\n\n" + "Twice. " * 2000)
     sessions.add_turn(agent_id, [{"role": "user", "content": "Go"}, {"role": "assistant", "content": "x" * 9000}])
@@ -324,14 +330,14 @@ def test_the_system_prompt_is_told_first_and_beside_the_bound(host: Host) -> Non
 
 
 @table("bound", [{"turns": 0}, {"max_tokens": 0}, {"turns": True}, {"max_tokens": 2.5}])
-def test_no_other_bound_is_taken(host: Host, bound: dict[str, Any]) -> None:
+def test_an_invalid_bound_is_refused(host: Host, bound: dict[str, Any]) -> None:
     agent_id = gaia_sessions.Sessions(str(host.root)).create("Explore")
 
     with pytest.raises(gaia_sessions.errors.BadArgument):
         gaia_sessions.Sessions(str(host.root)).context(agent_id, **bound)
 
 
-def test_of_many_runs_the_last_are_told_whole_and_the_others_in_a_line(host: Host) -> None:
+def test_the_last_runs_are_shown_in_full_and_older_runs_in_one_line_each(host: Host) -> None:
     agent_id = pause(host, [sent("Job 1"), said("assistant", ASKS)])
     for number in range(2, 9):
         agent, delegation = f"a{number}", f"toolu_{number}"

@@ -1,6 +1,6 @@
-"""An agent that outlives its conversation: one session with its true end, and nobody else is offered its work.
+"""An agent that outlives its conversation keeps one session, and its work is not offered while it runs.
 
-What a host tells then is that of real captures, whose agents were made to pause, and of payloads in their form.
+The events come from real captures, in which every stop now asks for an approval, or have the same form.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from tests.hook.conftest import Host
     from tests.hook.test_lives import Life, Line
 
-__all__ = ["lives"]  # a fixture
+__all__ = ["lives"]  # a fixture, which pytest finds by its name here
 
 NEXT = "9c1d7f20-77aa"
 OFFER = "[gaia-sessions: resume "
@@ -40,7 +40,7 @@ MOVED = [
 
 
 def asking(lines: Iterable[Line]) -> list[Line]:
-    """``lines`` of a capture in which every agent stops because it needs an approval."""
+    """The ``lines`` of a capture, changed so that every agent stops for an approval."""
     told = list(lines)
     for line in told:
         if line.event == "SubagentStop":
@@ -49,17 +49,17 @@ def asking(lines: Iterable[Line]) -> list[Line]:
 
 
 def offers(life: Life) -> list[str]:
-    """The events whose answer offered a way back to paused work."""
+    """The events whose reply offered to resume paused work."""
     return [event for event, answer in life.answers if OFFER in answer["hookSpecificOutput"]["additionalContext"]]
 
 
 def in_next(payload: dict[str, Any]) -> dict[str, Any]:
-    """``payload`` as it comes in the conversation after the one that ended."""
+    """``payload`` as an event of the next conversation."""
     return {**payload, "session_id": NEXT, "transcript_path": payload["transcript_path"].replace("0e23a513-af54", NEXT)}
 
 
 def leave(host: Host, reason: str = "clear") -> Any:
-    """The conversation ends, the next one begins; what that one is told."""
+    """Ends the conversation, begins the next one, and returns what the next one is told."""
     assert host.hear(host.event_payload("SessionEnd", reason=reason)) is None
     source = {"clear": "clear", "resume": "resume"}.get(reason, "startup")
     return host.hear(in_next(host.event_payload("SessionStart", source=source)))
@@ -72,7 +72,7 @@ def latest(record: Any) -> tuple[object, ...]:
 
 
 @table("capture", MOVED)
-def test_an_approval_asked_for_in_the_next_conversation_pauses_the_one_session_and_is_told_there(
+def test_an_approval_asked_in_the_next_conversation_pauses_the_session_and_is_offered_there(
     capture: Path, lives: Any
 ) -> None:
     life = lives()
@@ -91,7 +91,7 @@ def test_an_approval_asked_for_in_the_next_conversation_pauses_the_one_session_a
 
 
 @table("capture", MOVED)
-def test_while_the_agent_runs_nobody_is_offered_its_work(capture: Path, lives: Any) -> None:
+def test_the_work_of_a_running_agent_is_offered_to_nobody(capture: Path, lives: Any) -> None:
     life = lives()
     lines = life.lines(capture)
     stops = next(place for place, line in enumerate(lines) if line.event == "SubagentStop")
@@ -103,7 +103,7 @@ def test_while_the_agent_runs_nobody_is_offered_its_work(capture: Path, lives: A
     assert (record["phase"], "ended_at" in record["runs"][0]) == ("investigating", False)
 
 
-def test_only_the_agents_in_the_background_outlive_a_conversation_that_is_left(host: Host) -> None:
+def test_only_background_agents_outlive_a_conversation_that_the_user_leaves(host: Host) -> None:
     with host.client():
         background = host.work("toolu_1", "a1")
         host.hear(host.launching("toolu_1", "a1"))
@@ -120,9 +120,7 @@ def test_only_the_agents_in_the_background_outlive_a_conversation_that_is_left(h
 
 @table("reason", ["clear", "resume"])
 @own_host
-def test_an_agent_that_waits_for_its_start_to_be_told_is_not_denied_when_the_conversation_is_left(
-    host: Host, reason: str
-) -> None:
+def test_leaving_a_conversation_does_not_deny_an_agent_whose_start_is_unreported(host: Host, reason: str) -> None:
     asked = {**host.delegation()["tool_input"], "run_in_background": True}
     host.hear(host.delegation(tool_input=asked))
 
@@ -135,7 +133,7 @@ def test_an_agent_that_waits_for_its_start_to_be_told_is_not_denied_when_the_con
 
 @table("reason", ["clear", "resume"])
 @own_host
-def test_the_next_conversation_ends_the_agents_that_were_heard_of_in_it(host: Host, reason: str) -> None:
+def test_the_end_of_the_next_conversation_ends_agents_that_were_reported_in_it(host: Host, reason: str) -> None:
     host.work("toolu_1", "a1")
     host.hear(host.launching())
     leave(host, reason)
@@ -147,7 +145,7 @@ def test_the_next_conversation_ends_the_agents_that_were_heard_of_in_it(host: Ho
     assert latest(host.record()) == ("investigating", 1, "ended_with_host", "a1", host.SESSION, NEXT)
 
 
-def test_an_agent_whose_conversation_ended_goes_on_where_it_is_named_as_running(host: Host) -> None:
+def test_an_ended_run_reopens_if_the_next_conversation_lists_its_agent_as_running(host: Host) -> None:
     agent_id = host.work("toolu_1", "a1")
     host.hear(host.launching())
     gaia_sessions.update_state(agent_id, "executing", root=str(host.root))
@@ -166,7 +164,7 @@ def test_an_agent_whose_conversation_ended_goes_on_where_it_is_named_as_running(
 
 @table("in_the_same", [True, False])
 @own_host
-def test_the_end_of_a_conversation_gives_way_to_the_true_end_of_its_agent(host: Host, *, in_the_same: bool) -> None:
+def test_the_stop_of_an_agent_replaces_the_end_with_its_conversation(host: Host, *, in_the_same: bool) -> None:
     agent_id = host.work("toolu_1", "a1")
     gaia_sessions.update_state(agent_id, "executing", root=str(host.root))
     host.hear(host.event_payload("SessionEnd", reason="other"))
@@ -178,7 +176,7 @@ def test_the_end_of_a_conversation_gives_way_to_the_true_end_of_its_agent(host: 
     assert (record["resume_ready"], "finalized_at" in record) == (True, False)
 
 
-def test_a_start_in_a_fork_is_that_of_the_same_run(host: Host) -> None:
+def test_a_start_in_a_fork_belongs_to_the_same_run(host: Host) -> None:
     with host.client():
         host.work("toolu_1", "a1")
         host.hear(host.launching())
@@ -194,7 +192,7 @@ def test_a_start_in_a_fork_is_that_of_the_same_run(host: Host) -> None:
         assert host.record() == record
 
 
-def test_an_agent_at_rest_that_is_written_to_in_the_next_conversation_begins_a_run_that_is_known_in_the_first(
+def test_a_run_that_begins_in_the_next_conversation_is_joined_in_the_first_too(
     host: Host,
 ) -> None:
     paused(host)
@@ -214,7 +212,7 @@ def test_an_agent_at_rest_that_is_written_to_in_the_next_conversation_begins_a_r
     assert (record["phase"], [run["end"] for run in record["runs"]]) == ("approval", ["stopped", "stopped"])
 
 
-def test_an_agent_that_was_woken_outlives_its_conversation_as_any_other(host: Host) -> None:
+def test_a_woken_background_agent_outlives_its_conversation(host: Host) -> None:
     host.work("toolu_1", "a1")
     host.hear(host.launching())
     host.hear(host.ending(message=ASKS))
@@ -227,7 +225,7 @@ def test_an_agent_that_was_woken_outlives_its_conversation_as_any_other(host: Ho
     assert latest(host.record())[:3] == ("executing", 2, None)
 
 
-def test_a_late_notification_is_about_the_stretch_it_names_in_whichever_conversation_it_comes(host: Host) -> None:
+def test_a_late_notification_of_an_earlier_run_does_not_change_the_new_run(host: Host) -> None:
     host.work("toolu_1", "a1")
     host.hear(host.launching())
     host.hear(host.ending(message=ASKS))
@@ -241,7 +239,7 @@ def test_a_late_notification_is_about_the_stretch_it_names_in_whichever_conversa
     assert host.record() == before
 
 
-def test_what_a_person_said_of_an_end_is_not_taken_back(host: Host) -> None:
+def test_an_end_that_the_user_set_is_not_reopened(host: Host) -> None:
     agent_id = host.work("toolu_1", "a1")
     gaia_sessions.update_state(agent_id, "executing", root=str(host.root))
     host.hear(host.event_payload("SessionEnd", reason="other"))
@@ -254,7 +252,7 @@ def test_what_a_person_said_of_an_end_is_not_taken_back(host: Host) -> None:
     assert host.record() == before
 
 
-def test_an_agent_that_is_heard_of_in_a_fork_before_its_start_is_not_lost_with_the_process_before(host: Host) -> None:
+def test_an_agent_reported_in_a_fork_before_its_start_is_not_lost_with_the_old_process(host: Host) -> None:
     with host.client():
         agent_id = host.work("toolu_1", "a1")
         host.hear(host.launching())
@@ -270,7 +268,7 @@ def test_an_agent_that_is_heard_of_in_a_fork_before_its_start_is_not_lost_with_t
     assert host.record()["runs"][0]["host_process"]["pid"] == daemon.pid
 
 
-def test_what_ended_with_its_conversation_is_not_offered_while_its_host_is_there(host: Host) -> None:
+def test_work_that_ended_with_its_conversation_is_not_offered_while_its_client_runs(host: Host) -> None:
     with host.client():
         host.work("toolu_1", "a1")
         host.hear(host.event_payload("SessionEnd", reason="other"))
@@ -281,7 +279,7 @@ def test_what_ended_with_its_conversation_is_not_offered_while_its_host_is_there
     assert OFFER in told["additionalContext"]
 
 
-def test_a_conversation_that_goes_on_is_told_what_rests_of_its_own_and_a_new_one_all(host: Host) -> None:
+def test_a_resumed_conversation_is_offered_its_own_paused_work_and_a_new_one_all(host: Host) -> None:
     ours = paused(host)
     host.hear(in_next(host.delegation("toolu_2")))
     host.hear(in_next(host.returning("toolu_2", "a2", status="async_launched", isAsync=True)))
@@ -297,7 +295,7 @@ def test_a_conversation_that_goes_on_is_told_what_rests_of_its_own_and_a_new_one
     assert named == {"resume": [ours], "compact": [ours], "startup": [ours, theirs], "clear": [ours, theirs]}
 
 
-def test_a_conversation_that_is_resumed_is_told_which_agents_it_may_wake_and_no_other_is(host: Host) -> None:
+def test_only_a_resumed_conversation_is_told_which_agents_it_may_wake(host: Host) -> None:
     agent_id = paused(host)
 
     told = {
@@ -306,14 +304,14 @@ def test_a_conversation_that_is_resumed_is_told_which_agents_it_may_wake_and_no_
     }
 
     (heading, line), (other_heading, other_line) = told["resume"], told["startup"]
-    wake = "send the agent that its line names a message with SendMessage; or "
+    wake = "use SendMessage to write to the agent named in its line; or "
     assert heading == other_heading.replace("delegate to", f"{wake}delegate to")
     assert line == f"{other_line}, agent a1"
     assert line.startswith(f"{OFFER}{agent_id}] ")
     assert told["compact"] == told["clear"] == told["startup"]
 
 
-def test_reconcile_does_not_take_a_conversation_that_was_left_for_one_that_ended(host: Host) -> None:
+def test_reconcile_does_not_end_agents_of_a_conversation_that_the_user_left(host: Host) -> None:
     host.work("toolu_1", "a1")
     host.hear(host.launching())
     leave(host)
@@ -325,13 +323,13 @@ def test_reconcile_does_not_take_a_conversation_that_was_left_for_one_that_ended
 
 
 def codex(host: Host, kind: str, conversation: str, **keys: object) -> str:
-    """What is done with news of Codex, whose agents are called after their tasks in every conversation."""
+    """The result of an event of Codex, which names agents after their tasks in every conversation."""
     now = utc_now()
     event: Any = {"kind": kind, "at": format_time(now), "host": "codex", "host_session_id": conversation, **keys}
     return handle_event(FileStore(str(host.root)), event, Terms(now, Config({}), 1)).word
 
 
-def test_an_agent_of_another_conversation_that_is_called_the_same_is_another_agent(host: Host) -> None:
+def test_a_codex_agent_with_the_same_name_in_another_conversation_is_another_agent(host: Host) -> None:
     alpha = {"host_agent_id": "/root/alpha"}
     codex(host, "delegate", "A", tool_use_id="t1", agent_name="alpha", purpose="one")
     codex(host, "start", "A", tool_use_id="t1", launch=True, **alpha)
@@ -351,7 +349,7 @@ def test_an_agent_of_another_conversation_that_is_called_the_same_is_another_age
     assert records[second]["runs"][0]["host_agent_id"] == "/root/alpha"
 
 
-def test_the_agent_of_an_agent_goes_on_with_the_one_that_delegated_to_it(host: Host) -> None:
+def test_a_nested_agent_outlives_the_conversation_only_with_its_parent(host: Host) -> None:
     with host.client():
         background = host.work("toolu_1", "a1")
         host.hear(host.launching("toolu_1", "a1"))
@@ -373,7 +371,7 @@ def test_the_agent_of_an_agent_goes_on_with_the_one_that_delegated_to_it(host: H
 
 @table("news", ["a turn's end that names it", "a request for permission"])
 @own_host
-def test_the_end_of_a_conversation_gives_way_to_life_in_the_same_conversation(host: Host, news: str) -> None:
+def test_a_later_sign_of_life_reopens_a_run_that_ended_with_its_conversation(host: Host, news: str) -> None:
     host.work("toolu_1", "a1")
     host.hear(host.launching())
     host.hear(host.event_payload("SessionEnd", reason="other"))
@@ -388,7 +386,7 @@ def test_the_end_of_a_conversation_gives_way_to_life_in_the_same_conversation(ho
     assert latest(host.record()) == ("investigating", 1, None, "a1", host.SESSION, None)
 
 
-def test_two_starts_of_one_finished_agent_in_two_conversations_are_one_session(host: Host) -> None:
+def test_two_concurrent_starts_of_a_finished_agent_create_one_new_session(host: Host) -> None:
     host.work("toolu_1", "a1")
     host.hear(host.ending())
     [first] = host.records()

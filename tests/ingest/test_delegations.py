@@ -1,4 +1,4 @@
-"""The host form of ``pre_delegate``: a delegation is one session, however often and from wherever it is told."""
+"""``pre_delegate`` from a host: each delegation is one session, even if it is reported often or concurrently."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def begun(**run: object) -> dict[str, object]:
-    """The record of a session that was just delegated, with its run."""
+    """The record of a session whose work was just delegated, with its run."""
     known = {"host": "claude-code", "host_session_id": "0e23a513-af54", "tool_use_id": "toolu_1", **run}
     return whole(runs=[{**known, "run": 1, "claimed_at": "TIME"}])
 
@@ -33,7 +33,7 @@ def test_a_delegation_creates_one_session_with_its_run(host: Host, tool: str) ->
     assert host.timeless(host.record()) == begun()
 
 
-def test_what_else_the_host_tells_of_the_run_is_kept_with_it(host: Host) -> None:
+def test_the_parent_agent_and_the_background_are_recorded_in_the_run(host: Host) -> None:
     asked = {"description": "Count quokkas", "prompt": "x", "subagent_type": "Explore", "run_in_background": True}
 
     host.run("pre_delegate", host.delegation(tool_input=asked, agent_id="a0", agent_type="general-purpose"))
@@ -41,13 +41,13 @@ def test_what_else_the_host_tells_of_the_run_is_kept_with_it(host: Host) -> None
     assert host.timeless(host.record()) == begun(parent_host_agent_id="a0", background=True)
 
 
-def test_a_delegation_without_a_type_is_one_of_the_general_kind(host: Host) -> None:
+def test_a_delegation_without_an_agent_type_is_general_purpose(host: Host) -> None:
     host.run("pre_delegate", host.delegation(tool_input={"prompt": "x"}))
 
     assert (host.record()["agent_name"], host.record()["purpose"]) == ("general-purpose", "general")
 
 
-def test_the_same_delegation_again_is_the_same_session(host: Host) -> None:
+def test_a_repeated_delegation_creates_no_second_session(host: Host) -> None:
     host.run("pre_delegate", host.delegation())
     before = host.tree(host.root)
 
@@ -59,7 +59,7 @@ def test_the_same_delegation_again_is_the_same_session(host: Host) -> None:
     assert [line["decision"] for line in host.log("pre_delegate")] == ["created", "known"]
 
 
-def test_the_same_id_of_another_session_of_the_host_is_another_delegation(host: Host) -> None:
+def test_the_same_tool_use_id_in_another_conversation_is_another_delegation(host: Host) -> None:
     host.run("pre_delegate", host.delegation())
     host.run("pre_delegate", host.delegation(session_id="another"))
     host.run("pre_delegate", host.delegation("toolu_2"))
@@ -71,7 +71,7 @@ def test_the_same_id_of_another_session_of_the_host_is_another_delegation(host: 
 
 
 @pytest.mark.parametrize("times", [2, pytest.param(10, marks=pytest.mark.slow)])
-def test_told_by_two_processes_at_once_it_is_one_session_each_time(host: Host, times: int) -> None:
+def test_two_concurrent_reports_of_a_delegation_create_one_session(host: Host, times: int) -> None:
     for number in range(times):
         with ThreadPoolExecutor(2) as pool:
             ran = list(pool.map(partial(host.start, "pre_delegate"), [host.delegation(f"toolu_{number}")] * 2))
@@ -85,16 +85,16 @@ def test_told_by_two_processes_at_once_it_is_one_session_each_time(host: Host, t
 
 NOT_OURS: dict[str, dict[str, Any]] = {
     "another tool": {"tool_name": "Bash"},
-    "a tool whose name only resembles": {"tool_name": "agent"},
+    "a tool with a similar name": {"tool_name": "agent"},
     "no tool": {"tool_name": None},
     "another event": {"hook_event_name": "PostToolUse"},
     "no event": {"hook_event_name": None},
-    "an event that is no text": {"hook_event_name": ["PreToolUse"]},
+    "an event that is not a string": {"hook_event_name": ["PreToolUse"]},
     "no session of the host": {"session_id": ""},
-    "a session that is no text": {"session_id": 7},
-    "no id of the delegation": {"tool_use_id": None},
-    "an endless id": {"tool_use_id": "t" * 513},
-    "an input that is no object": {"tool_input": "prompt"},
+    "a session ID that is not a string": {"session_id": 7},
+    "no ID of the delegation": {"tool_use_id": None},
+    "a too long ID": {"tool_use_id": "t" * 513},
+    "an input that is not an object": {"tool_input": "prompt"},
     "no input": {"tool_input": None},
     "a stop": {"hook_event_name": "SubagentStop", "agent_id": "a1", "agent_type": "Explore"},
 }
@@ -102,7 +102,7 @@ NOT_OURS: dict[str, dict[str, Any]] = {
 
 @table("changes", NOT_OURS.values())
 @own_host
-def test_whatever_is_no_delegation_creates_nothing(host: Host, changes: dict[str, Any]) -> None:
+def test_an_event_that_is_not_a_delegation_creates_nothing(host: Host, changes: dict[str, Any]) -> None:
     assert host.run("pre_delegate", host.delegation(**changes)) == (0, b"", b"")
 
     assert not host.root.exists()
@@ -122,7 +122,7 @@ def test_whatever_is_no_delegation_creates_nothing(host: Host, changes: dict[str
     ],
 )
 @own_host
-def test_the_description_becomes_the_purpose_shortened_and_harmless(
+def test_the_description_becomes_the_purpose_shortened_and_without_control_characters(
     host: Host, description: object, purpose: str
 ) -> None:
     host.run("pre_delegate", host.delegation(tool_input={"description": description, "prompt": "x"}))
@@ -130,7 +130,7 @@ def test_the_description_becomes_the_purpose_shortened_and_harmless(
     assert host.record()["purpose"] == purpose
 
 
-def test_descriptions_are_not_stored_where_that_is_switched_off(host: Host) -> None:
+def test_descriptions_are_not_stored_if_that_is_switched_off(host: Host) -> None:
     settings = {"GAIA_SESSIONS_STORE_DESCRIPTION": "false"}
 
     host.run("pre_delegate", host.delegation(), settings)
@@ -157,7 +157,7 @@ def test_the_prompt_is_stored_nowhere(host: Host) -> None:
     assert not [path for path, entry in host.tree(host.project).items() if host.PROMPT in str(entry)]
 
 
-def test_a_session_of_a_delegation_that_was_removed_is_made_anew(host: Host) -> None:
+def test_a_delegation_whose_session_was_removed_creates_a_new_session(host: Host) -> None:
     first = host.delegate()
     shutil.rmtree(host.root / first)
 
@@ -167,7 +167,7 @@ def test_a_session_of_a_delegation_that_was_removed_is_made_anew(host: Host) -> 
     assert host.record()["agent_id"] != first
 
 
-def test_every_call_leaves_one_line_in_the_log(host: Host) -> None:
+def test_every_delegation_leaves_one_line_in_the_log(host: Host) -> None:
     host.run("pre_delegate", host.delegation(agent_id="a" * 512, agent_type="Plan"))
 
     [line] = host.log("pre_delegate")
@@ -190,7 +190,7 @@ def test_every_call_leaves_one_line_in_the_log(host: Host) -> None:
 
 @table("event", ["x" * 100_000, {"prompt": "Count the quokkas " * 5_000}])
 @own_host
-def test_no_value_of_a_payload_makes_a_line_in_the_log_long(host: Host, event: object) -> None:
+def test_a_huge_event_name_does_not_make_the_log_line_long(host: Host, event: object) -> None:
     host.run("pre_delegate", host.delegation(hook_event_name=event))
 
     assert (host.logs / "pre_delegate.log").stat().st_size < 2_000

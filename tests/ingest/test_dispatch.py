@@ -1,4 +1,4 @@
-"""One table says which handler applies each kind of event."""
+"""The table of handlers: each kind of event has one handler."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ def test_each_kind_of_event_has_one_handler() -> None:
     assert sorted(HANDLERS) == sorted(KINDS)
 
 
-# The table has the names of handlers, which no type checker can follow.
+# The table has the handlers' names as strings, which no type checker can check.
 @table(("module", "name"), HANDLERS.values())
-def test_a_handler_of_the_table_exists_and_takes_what_every_handler_is_given(module: str, name: str) -> None:
+def test_each_handler_in_the_table_exists_and_takes_store_event_and_terms(module: str, name: str) -> None:
     handler = getattr(import_module(f"gaia_sessions.ingest.{module}"), name)
 
     signature = {parameter.name: parameter.annotation for parameter in inspect.signature(handler).parameters.values()}

@@ -1,4 +1,4 @@
-"""How runs end: each kind of evidence alone, in any order, twice, and all at once."""
+"""How runs end: each kind of evidence alone, in any order, twice and concurrently."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ LIMITED = "stopped at a limit that is reset at"
 LIMIT = "You've hit your limit · resets 2:23pm (UTC)"
 
 End = tuple[str, str | None, int]
-"""The phase of a session, the end of its latest run, its errors."""
+"""The phase of a session, the end of its latest run, and its number of errors."""
 
-# What each says of an agent that investigates, and of one that is executing.
+# The result for an agent that investigates, and for an agent that executes.
 AT_WORK: dict[str, tuple[End, End]] = {
     "a stop": (("completed", "stopped", 0), ("completed", "stopped", 0)),
     "a stop that asks": (("approval", "stopped", 0), ("approval", "stopped", 0)),
@@ -73,7 +73,7 @@ def end(record: Any) -> End:
 
 
 def tell(host: Host, *names: str) -> None:
-    """The host tells each piece of evidence, and nothing but a way back is ever answered."""
+    """Reports each piece of evidence; a reply may only say how to resume the work."""
     for name in names:
         told = host.hear(EVIDENCE[name](host))
         assert told is None or any(words in told["additionalContext"] for words in ("This is possible until", LIMITED))
@@ -81,9 +81,7 @@ def tell(host: Host, *names: str) -> None:
 
 @table("name", AT_WORK)
 @own_host
-def test_each_evidence_ends_the_run_of_an_agent_at_work_and_says_what_becomes_of_its_session(
-    host: Host, name: str
-) -> None:
+def test_each_evidence_ends_a_working_agents_run_sets_the_phase_and_counts_once(host: Host, name: str) -> None:
     host.work("toolu_1", "a1")
 
     tell(host, name)
@@ -96,7 +94,7 @@ def test_each_evidence_ends_the_run_of_an_agent_at_work_and_says_what_becomes_of
 
 @table("name", AT_WORK)
 @own_host
-def test_what_becomes_of_an_agent_that_executes(host: Host, name: str) -> None:
+def test_each_evidence_sets_the_end_and_the_phase_of_an_agent_that_executes(host: Host, name: str) -> None:
     gaia_sessions.update_state(host.work(), "executing", root=str(host.root))
 
     tell(host, name)
@@ -112,7 +110,7 @@ DENIALS = [("a failed delegation", "denied"), ("the main stop", "denied"), ("the
 
 @table(("name", "word"), [*DENIALS, ("an interrupt", "killed")])
 @own_host
-def test_a_delegation_that_never_started_was_denied_or_interrupted(host: Host, name: str, word: str) -> None:
+def test_a_delegation_that_never_started_ends_as_denied_or_killed(host: Host, name: str, word: str) -> None:
     assert host.hear(host.delegation()) is None
 
     tell(host, name, name)
@@ -121,7 +119,7 @@ def test_a_delegation_that_never_started_was_denied_or_interrupted(host: Host, n
     assert host.timeless(host.record()["history"]) == host.moved("initializing", "abandoned")
 
 
-# Whatever comes first, the same is true in the end.
+# The result is the same in every order.
 TOGETHER: list[tuple[tuple[str, ...], End]] = [
     (("a stop", "a return", "the main stop"), ("completed", "stopped", 0)),
     (("a stop that asks", "a return", "the main stop"), ("approval", "stopped", 0)),
@@ -144,7 +142,7 @@ TOGETHER: list[tuple[tuple[str, ...], End]] = [
 
 
 @table(("names", "expected"), TOGETHER)
-def test_evidence_comes_in_any_order(host: Host, names: tuple[str, ...], expected: End) -> None:
+def test_evidence_in_any_order_gives_the_same_end(host: Host, names: tuple[str, ...], expected: End) -> None:
     for order in itertools.permutations(names):
         one = another(host)
         one.work()
@@ -165,7 +163,7 @@ ORDERS = [
 ]
 
 
-def test_the_failure_of_an_agent_counts_whenever_its_host_notes_the_delegation(host: Host) -> None:
+def test_a_failure_is_recorded_no_matter_when_the_host_notes_the_delegation(host: Host) -> None:
     for order in ORDERS:
         one = another(host)
         one.hear(one.delegation())
@@ -195,7 +193,7 @@ def test_a_silent_stop_leaves_the_run_open_until_its_delegation_returns(host: Ho
     assert end(host.record()) == ("completed", "stopped", 0)
 
 
-def test_what_returned_without_a_stop_is_settled_with_the_turn_until_a_stop_comes_whose_outcome_stays(
+def test_a_late_stop_replaces_the_phase_that_the_end_of_the_turn_concluded(
     host: Host,
 ) -> None:
     gaia_sessions.update_state(host.work(), "executing", root=str(host.root))
@@ -214,7 +212,7 @@ def test_what_returned_without_a_stop_is_settled_with_the_turn_until_a_stop_come
 
 @table("order", [["start", "launch"], ["launch", "start"]])
 @own_host
-def test_a_launch_into_the_background_and_its_start_come_in_either_order(host: Host, order: list[str]) -> None:
+def test_a_background_launch_and_its_start_may_come_in_either_order(host: Host, order: list[str]) -> None:
     host.hear(host.delegation())
     news = {"start": host.starting(), "launch": host.launching()}
     for name in order:
@@ -233,7 +231,7 @@ def test_a_launch_into_the_background_and_its_start_come_in_either_order(host: H
     assert host.timeless(host.record()["history"]) == host.moved("initializing", "investigating", "completed")
 
 
-def test_a_main_stop_ends_neither_agents_in_the_background_nor_what_those_delegated(host: Host) -> None:
+def test_a_main_stop_ends_neither_background_agents_nor_their_delegations(host: Host) -> None:
     host.hear(host.delegation("toolu_1"))
     host.hear(host.launching("toolu_1", "a1"))
     host.hear(host.delegation("toolu_2", agent_id="a1"))
@@ -250,7 +248,7 @@ def in_background(host: Host) -> dict[str, Any]:
     return host.delegation(tool_input=asked)
 
 
-def test_a_main_stop_denies_what_neither_launched_nor_is_named_in_the_background_too(host: Host) -> None:
+def test_a_main_stop_denies_an_unlisted_background_delegation_until_it_starts(host: Host) -> None:
     host.hear(in_background(host))
 
     tell(host, "the main stop")
@@ -270,7 +268,7 @@ def test_a_main_stop_denies_what_neither_launched_nor_is_named_in_the_background
     ],
 )
 @own_host
-def test_only_an_agent_that_is_named_may_be_that_of_a_delegation_without_a_start(
+def test_only_a_listed_agent_keeps_a_delegation_without_a_start_open(
     host: Host, task: dict[str, str], expected: End
 ) -> None:
     host.hear(in_background(host))
@@ -280,7 +278,8 @@ def test_only_an_agent_that_is_named_may_be_that_of_a_delegation_without_a_start
     assert end(host.record()) == expected
 
 
-def test_an_agent_whose_notification_says_completed_without_a_stop_reached_its_turn_limit(host: Host) -> None:
+def test_a_completed_notification_without_a_stop_fails_a_validating_session(host: Host) -> None:
+    # Claude Code reports an agent that reached its turn limit like this.
     host.hear(host.delegation())
     host.hear(host.launching())
     gaia_sessions.update_state(host.record()["agent_id"], "validating", root=str(host.root))
@@ -309,7 +308,7 @@ LOST_WITH_CLIENT = (
 
 @table("is_reported", [False, True])
 @own_host
-def test_an_agent_that_ended_with_its_client_has_made_no_error(host: Host, *, is_reported: bool) -> None:
+def test_an_agent_that_ended_with_its_client_counts_no_error(host: Host, *, is_reported: bool) -> None:
     host.work()
     if is_reported:
         host.hear(host.event_payload("SessionEnd", reason="other"))
@@ -321,7 +320,7 @@ def test_an_agent_that_ended_with_its_client_has_made_no_error(host: Host, *, is
     assert gaia_sessions.should_resume(host.record()["agent_id"], root=str(host.root))
 
 
-def test_an_agent_that_its_ending_client_stopped_may_go_on_as_if_the_client_had_said_nothing(host: Host) -> None:
+def test_a_killed_notification_after_the_end_of_the_conversation_changes_nothing(host: Host) -> None:
     host.work()
     host.hear(host.event_payload("SessionEnd", reason="other"))
     before = host.record()
@@ -333,7 +332,7 @@ def test_an_agent_that_its_ending_client_stopped_may_go_on_as_if_the_client_had_
 
 @table("prompt", ["Please go on", "see <task-notification><task-id>a1</task-id>", "", 7, None])
 @own_host
-def test_a_prompt_that_somebody_typed_is_none_of_ours(host: Host, prompt: object) -> None:
+def test_a_typed_prompt_that_is_no_notification_changes_nothing(host: Host, prompt: object) -> None:
     host.work()
     before = host.records()
 
@@ -345,7 +344,7 @@ def test_a_prompt_that_somebody_typed_is_none_of_ours(host: Host, prompt: object
 
 @table(("phase", "expected"), [("investigating", "session_resumable"), ("executing", "phase_not_resumable")])
 @own_host
-def test_when_its_host_was_killed_a_session_that_rests_may_be_resumed_at_once(
+def test_killing_the_host_makes_a_session_resumable_if_its_phase_allows_it(
     host: Host, phase: str, expected: str
 ) -> None:
     with host.client() as client:
@@ -363,7 +362,7 @@ def test_when_its_host_was_killed_a_session_that_rests_may_be_resumed_at_once(
     assert host.record() == before
 
 
-def test_a_session_whose_start_still_waits_may_be_resumed_once_its_host_was_killed(host: Host) -> None:
+def test_a_session_with_a_waiting_start_is_resumable_once_its_host_was_killed(host: Host) -> None:
     with host.client() as client:
         host.begin()
         agent_id = host.record()["agent_id"]
@@ -377,17 +376,17 @@ def test_a_session_whose_start_still_waits_may_be_resumed_once_its_host_was_kill
     assert (decided["phase"], host.record()["phase"]) == ("investigating", "initializing")
     assert host.tree(host.root) == before
     told = host.hear(host.resuming(agent_id, session_id="another"))
-    assert f"[gaia-sessions: briefing {agent_id}]\nYou go on with" in told["updatedInput"]["prompt"]
+    assert f"[gaia-sessions: briefing {agent_id}]\nYou resume work" in told["updatedInput"]["prompt"]
 
 
-def test_in_one_payload_an_agent_whose_news_does_not_fit_takes_nothing_from_the_next(host: Host) -> None:
+def test_a_full_record_does_not_block_the_next_event_of_the_same_payload(host: Host) -> None:
     first, second = host.work("toolu_1", "a1"), host.work("toolu_2", "a2")
     file = host.root / first / "state.json"
-    padding = (1 << 20) - len(json.dumps(host.records()[first])) - 50  # so full that nothing more goes into it
+    padding = (1 << 20) - len(json.dumps(host.records()[first])) - 50  # leaves no room for another change
     host.edit(first, metadata={"x": "y" * padding})
     full = file.read_bytes()
     said = {"type": "user", "message": {"content": [{"type": "text", "text": "[Request interrupted by user]"}]}}
-    for agent in ("a2", "a1"):  # the file that was changed last is read first
+    for agent in ("a2", "a1"):  # the hook reads the newest file first
         (host.agents / f"agent-{agent}.jsonl").write_text(json.dumps(said) + "\n", encoding="utf-8")
 
     told = host.hear(host.event_payload("UserPromptSubmit", prompt="Go on"))
@@ -400,7 +399,7 @@ def test_in_one_payload_an_agent_whose_news_does_not_fit_takes_nothing_from_the_
     assert [event["host_agent_id"] for event in host.deferred()] == ["a1"]
 
 
-def test_what_waits_and_cannot_be_read_keeps_no_decision_from_being_made(host: Host) -> None:
+def test_an_unreadable_inbox_file_does_not_prevent_a_decision(host: Host) -> None:
     agent_id = host.work()
     (host.root / ".inbox").mkdir(exist_ok=True)
     (host.root / ".inbox" / "20260108-180530-000000-00000000.json").write_bytes(b"\xff")
@@ -409,7 +408,7 @@ def test_what_waits_and_cannot_be_read_keeps_no_decision_from_being_made(host: H
     assert gaia_sessions.explain_resume(agent_id, root=str(host.root))["reason"] == "running"
 
 
-def test_of_a_killed_host_the_next_delegation_takes_over_the_work(host: Host) -> None:
+def test_a_delegation_resumes_the_work_of_a_killed_host(host: Host) -> None:
     with host.client() as client:
         host.hear(host.delegation())
         host.knows("a1", "toolu_1")
@@ -419,7 +418,7 @@ def test_of_a_killed_host_the_next_delegation_takes_over_the_work(host: Host) ->
 
     told = host.hear(host.resuming(agent_id, session_id="another"))
 
-    assert f"[gaia-sessions: briefing {agent_id}]\nYou go on with" in told["updatedInput"]["prompt"]
+    assert f"[gaia-sessions: briefing {agent_id}]\nYou resume work" in told["updatedInput"]["prompt"]
     runs = host.record()["runs"]
     assert [(run.get("end"), run.get("detail")) for run in runs] == [
         ("lost", "Claude Code crashed or was closed while the agent was at work"),
@@ -428,7 +427,7 @@ def test_of_a_killed_host_the_next_delegation_takes_over_the_work(host: Host) ->
     assert (host.record()["phase"], host.record()["error_count"]) == ("investigating", 0)
 
 
-def test_a_message_to_a_finished_agent_is_a_new_session_that_continues_the_old(host: Host) -> None:
+def test_a_message_to_a_finished_agent_starts_a_new_session_that_continues_the_old_one(host: Host) -> None:
     first = host.work()
     tell(host, "a stop", "a return")
     before = host.record()
@@ -448,7 +447,7 @@ def test_a_message_to_a_finished_agent_is_a_new_session_that_continues_the_old(h
     assert "tool_use_id" not in run
 
 
-def test_a_message_to_a_paused_agent_is_a_new_run_of_the_same_session(host: Host) -> None:
+def test_a_message_to_a_paused_agent_starts_a_new_run_of_the_same_session(host: Host) -> None:
     host.work()
     tell(host, "a stop that asks", "a return")
     before = host.record()
@@ -478,7 +477,7 @@ def test_a_message_to_a_running_agent_changes_nothing_but_its_journal(host: Host
     assert [entry["kind"] for entry in host.journal(agent_id)] == ["delegate", "start", "message"]
 
 
-def test_every_message_is_kept_once_however_often_it_is_told(host: Host) -> None:
+def test_each_message_is_recorded_once_even_if_it_is_reported_often(host: Host) -> None:
     agent_id = host.work()
 
     for call in ("toolu_m", "toolu_m", "toolu_n", "toolu_m"):
@@ -488,7 +487,7 @@ def test_every_message_is_kept_once_however_often_it_is_told(host: Host) -> None
     assert [entry["evidence"]["call"] for entry in told] == ["toolu_m", "toolu_n"]
 
 
-def test_a_stop_after_a_blocked_one_that_is_told_twice_is_judged_once(host: Host) -> None:
+def test_a_stop_after_a_blocked_stop_counts_once_if_it_is_reported_twice(host: Host) -> None:
     agent_id = host.work()
     host.hear(host.ending(message="First try."))
     host.hear(host.ending(message="Second try.", stop_hook_active=True))
@@ -504,7 +503,7 @@ def test_a_stop_after_a_blocked_one_that_is_told_twice_is_judged_once(host: Host
 
 @table("to", ["scout", "", None, 7, "a" * 600, "../a1"])
 @own_host
-def test_a_message_to_whom_no_session_knows_is_none_of_ours(host: Host, to: Any) -> None:
+def test_a_message_to_an_unknown_agent_changes_nothing(host: Host, to: Any) -> None:
     host.work()
     before = host.tree(host.root)
 
@@ -513,7 +512,7 @@ def test_a_message_to_whom_no_session_knows_is_none_of_ours(host: Host, to: Any)
     assert host.tree(host.root) == before
 
 
-def test_the_journal_has_one_line_for_each_news_that_changed_something(host: Host) -> None:
+def test_the_journal_has_one_line_for_each_event_that_changed_the_session(host: Host) -> None:
     agent_id = host.work()
     tell(host, "a silent stop", "a failed delegation", "a failed delegation", "a return", "the session's end")
 
@@ -542,7 +541,7 @@ def test_the_journal_has_one_line_for_each_news_that_changed_something(host: Hos
 
 
 def all_at_once(host: Host, payloads: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Each payload is told to a hook of its own, all at the same time; the lines of the log about them."""
+    """Starts one hook for each payload, all at the same time, and returns their log lines."""
     before = len(host.log("hook"))
     with ThreadPoolExecutor(len(payloads)) as pool:
         ran = list(pool.map(partial(host.start, "every_event"), payloads))
@@ -554,7 +553,7 @@ def all_at_once(host: Host, payloads: list[dict[str, Any]]) -> list[dict[str, An
 
 
 @pytest.mark.parametrize("each", [3, pytest.param(10, marks=pytest.mark.slow)])
-def test_many_hooks_at_once_on_one_store_lose_nothing(host: Host, each: int) -> None:
+def test_many_concurrent_hooks_on_one_store_lose_nothing(host: Host, each: int) -> None:
     begun = [host.delegate(f"toolu_{number}", f"a{number}") for number in range(each)]
     stops = [host.ending(f"a{number}", f"Found {number}.") for number in range(each)]
     fresh = [host.delegation(f"toolu_new_{number}") for number in range(each)]
@@ -573,19 +572,19 @@ def test_many_hooks_at_once_on_one_store_lose_nothing(host: Host, each: int) -> 
 
 
 @pytest.mark.parametrize("times", [1, pytest.param(5, marks=pytest.mark.slow)])
-def test_many_hooks_at_once_about_one_agent_are_one_end(host: Host, times: int) -> None:
+def test_many_concurrent_hooks_about_one_agent_record_one_end(host: Host, times: int) -> None:
     agent_id = host.work()
     payloads = [host.ending(), host.returning(), host.pausing(), host.ending("a1", None)] * times
 
     all_at_once(host, payloads)
-    host.hear(host.delegation("toolu_2"))  # applies what had to wait
+    host.hear(host.delegation("toolu_2"))  # applies the events that wait
 
     record = host.records()[agent_id]
     assert (end(record), len(record["runs"]), host.deferred()) == (("completed", "stopped", 0), 1, [])
 
 
 def whole(host: Host) -> list[dict[str, Any]]:
-    """A sound payload of every event that there is a reading for."""
+    """A valid payload of every event that has a reader."""
     return [
         *(EVIDENCE[name](host) for name in EVIDENCE),
         *(host.delegation(), host.starting(), host.launching(), host.messaging()),
@@ -594,7 +593,7 @@ def whole(host: Host) -> list[dict[str, Any]]:
     ]
 
 
-def test_there_is_a_payload_of_every_event(host: Host) -> None:
+def test_the_sample_payloads_cover_every_event(host: Host) -> None:
     assert {payload["hook_event_name"] for payload in whole(host)} == set(claude_code.READERS)
 
 
@@ -602,7 +601,7 @@ WRONG: list[object] = [None, True, 0, -1.5, "", " \n", "../x", "x" * 100_000, []
 
 
 def outputs(host: Host, monkeypatch: pytest.MonkeyPatch, payload: object) -> list[Any]:
-    """What the hook prints for ``payload``; no error is passed over."""
+    """What the hook prints for ``payload``; the hook must not log an error."""
     said: list[Any] = []
     data = json.dumps(payload).encode()
     monkeypatch.setenv("CLAUDE_PROJECT_DIR", str(host.project))
@@ -617,7 +616,7 @@ def outputs(host: Host, monkeypatch: pytest.MonkeyPatch, payload: object) -> lis
 
 
 def is_harmless(payload: dict[str, Any], answer: Any) -> bool:
-    """Whether it has the shape of what this event may be answered, and decides nothing."""
+    """Whether ``answer`` has the form of a reply to this event and decides nothing."""
     told = answer["hookSpecificOutput"]
     event = payload["hook_event_name"]
     allowed = "updatedInput" if event == "PreToolUse" else "additionalContext"
@@ -625,7 +624,7 @@ def is_harmless(payload: dict[str, Any], answer: Any) -> bool:
 
 
 @pytest.mark.parametrize("step", [7, pytest.param(1, marks=pytest.mark.slow)])
-def test_wrong_types_one_at_a_time_are_met_with_silence(host: Host, monkeypatch: pytest.MonkeyPatch, step: int) -> None:
+def test_a_payload_with_one_wrong_value_decides_nothing(host: Host, monkeypatch: pytest.MonkeyPatch, step: int) -> None:
     host.work()
     changed = [(payload, key, value) for payload in whole(host) for key in payload for value in WRONG]
 
@@ -668,7 +667,7 @@ def test_no_payload_of_any_event_makes_a_hook_raise_or_decide(
 
 @table("value", [None, 7, "", [[]], {"a": {}}])
 @own_host
-def test_wrong_types_everywhere_are_met_with_silence_and_nothing_is_written(host: Host, value: object) -> None:
+def test_a_payload_of_only_wrong_types_prints_and_records_nothing(host: Host, value: object) -> None:
     for event in claude_code.READERS:
         payload = next(payload for payload in whole(host) if payload["hook_event_name"] == event)
         wrong = {**dict.fromkeys(payload, value), "hook_event_name": event}
@@ -679,7 +678,7 @@ def test_wrong_types_everywhere_are_met_with_silence_and_nothing_is_written(host
 HOSTILE: dict[str, bytes] = {
     "nothing": b"",
     "blanks": b" \n",
-    "torn": b'{"hook_event_name": "SubagentStart", "agent_id',
+    "cut off": b'{"hook_event_name": "SubagentStart", "agent_id',
     "a list": b'["SubagentStart"]',
     "a word": b'"SubagentStart"',
     "no event": b'{"session_id": "s"}',
@@ -690,13 +689,13 @@ HOSTILE: dict[str, bytes] = {
 
 @table("data", HOSTILE.values())
 @own_host
-def test_what_no_host_sends_is_met_with_silence_by_the_one_hook(host: Host, data: bytes) -> None:
+def test_input_that_no_host_sends_makes_the_hook_print_and_write_nothing(host: Host, data: bytes) -> None:
     assert host.run("every_event", data) == SILENT
 
     assert not host.root.exists()
 
 
-def test_told_of_a_stop_no_script_ever_prints_anything(host: Host) -> None:
+def test_no_hook_prints_anything_about_a_stop(host: Host) -> None:
     host.work()
     pauses = [host.ending(message=message) for message in (None, "Done.", ASKS, "x" * 100_000)]
     again = [payload | {"stop_hook_active": True} for payload in pauses]

@@ -1,4 +1,4 @@
-"""What hosts report of one agent, in any order and twice, is one record: the whole way from the event to the store."""
+"""The events of one agent give the same record in any order and if repeated, from the event to the store."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ FAIL = {"kind": "fail", **AGENT, "error": "boom"}
 OWN_FAIL = {**FAIL, "has_message": True, "error": "rate limit"}
 INTERRUPT = {"kind": "fail", **AGENT, "interrupted": True}
 
-# The lives of one agent, told in the order in which they happened; the delegation always comes first.
+# Lives of one agent: the events in their order after the delegation, the phase, and the end of the run.
 LIVES: dict[str, tuple[list[dict[str, Any]], str, str]] = {
     "done": ([START, STOP, RETURNED, DELEGATION_CLOSED], "completed", "stopped"),
     "paused": ([START, PAUSE, RETURNED, DELEGATION_CLOSED], "approval", "stopped"),
     "done in the background": ([LAUNCH, START, STOP, NOTIFIED_COMPLETED], "completed", "stopped"),
     "no stop came": ([START, RETURNED, DELEGATION_CLOSED], "investigating", "returned"),
     "failed": ([START, FAIL, DELEGATION_CLOSED], "investigating", "failed"),
-    "failed in its own words": ([START, OWN_FAIL, FAIL, DELEGATION_CLOSED], "investigating", "failed"),
+    "failed with a message of its own": ([START, OWN_FAIL, FAIL, DELEGATION_CLOSED], "investigating", "failed"),
     "failed in the background": ([LAUNCH, START, NOTIFIED_FAILED], "investigating", "failed"),
     "interrupted": ([START, INTERRUPT, DELEGATION_CLOSED], "abandoned", "killed"),
     "killed in the background": ([LAUNCH, START, NOTIFIED_KILLED], "abandoned", "killed"),
@@ -55,13 +55,13 @@ LIVES: dict[str, tuple[list[dict[str, Any]], str, str]] = {
 
 
 def at(fields: dict[str, Any], second: int) -> tuple[Event, datetime]:
-    """The event, and when it was heard; one that waited in the inbox is applied with the time it carries."""
+    """The event and its time; an event from the inbox is applied with the time that it carries."""
     moment = BEGAN + timedelta(seconds=second)
-    return {**HOST, **fields, "at": format_time(moment)}, moment  # type: ignore[typeddict-item]  # told has the kind
+    return {**HOST, **fields, "at": format_time(moment)}, moment  # type: ignore[typeddict-item]  # fields has the kind
 
 
 def record_after(events: list[tuple[Event, datetime]]) -> Any:
-    """The one session there is, without its times, its id and the revision."""
+    """The record of the only session, without its times, its ID and its revision."""
     store = MemoryStore()
     for event, moment in events:
         result = dispatch.handle_event(store, event, Terms(moment, Config({}), 0))
@@ -85,7 +85,7 @@ def in_order(life: list[dict[str, Any]]) -> list[tuple[Event, datetime]]:
 
 
 @table(("life", "phase", "end"), LIVES.values())
-def test_a_life_reported_in_order_ends_as_it_did_and_twice_it_is_the_same(
+def test_events_in_order_give_the_expected_end_and_repeats_change_nothing(
     life: list[dict[str, Any]], phase: str, end: str
 ) -> None:
     events = in_order(life)
@@ -97,7 +97,7 @@ def test_a_life_reported_in_order_ends_as_it_did_and_twice_it_is_the_same(
 
 @table("name", LIVES)
 @given(data=st.data())
-def test_a_life_reported_in_any_order_and_twice_is_the_same_life(name: str, data: st.DataObject) -> None:
+def test_repeated_events_in_any_order_give_the_same_record(name: str, data: st.DataObject) -> None:
     delegation, *others = in_order(LIVES[name][0])
     order = data.draw(st.permutations([*others, *others]))
     record = record_after([delegation, *order])
@@ -109,13 +109,13 @@ def moves(record: Any) -> Counter[str]:
     return Counter(move["to_phase"] for move in record["history"])
 
 
-def test_a_stop_without_a_word_reported_after_its_delegation_returned_is_the_same_life() -> None:
+def test_a_stop_without_a_message_after_the_return_gives_the_same_record() -> None:
     delegation, *others = in_order([START, {"kind": "stop", **AGENT}, RETURNED])
     assert record_after([delegation, *others])["phase"] == "completed"
     assert record_after([delegation, *reversed(others)]) == record_after([delegation, *others])
 
 
-def test_a_stop_with_a_word_after_one_without_is_a_stop_with_a_word() -> None:
+def test_a_stop_with_a_message_replaces_an_earlier_stop_without_one() -> None:
     [delegation, start, silent, with_message] = in_order(
         [START, {"kind": "stop", **AGENT}, {**STOP, "after_block": True}]
     )
@@ -123,7 +123,7 @@ def test_a_stop_with_a_word_after_one_without_is_a_stop_with_a_word() -> None:
 
 
 @table("kind", KINDS)
-def test_every_kind_of_event_that_passes_the_check_can_wait_in_the_inbox(kind: str) -> None:
+def test_each_kind_of_event_leaves_the_inbox_even_without_its_keys(kind: str) -> None:
     store = MemoryStore()
     store.defer({"kind": kind, "at": format_time(BEGAN)}, BEGAN)
     store.defer({**HOST, "kind": kind, "at": format_time(BEGAN)}, BEGAN)  # type: ignore[typeddict-item]
@@ -136,9 +136,9 @@ def told(store: MemoryStore, fields: dict[str, Any], second: int) -> str:
     return dispatch.handle_event(store, event, Terms(moment, Config({}), 0)).word
 
 
-def test_of_two_starts_that_wake_an_agent_whose_work_is_over_one_begins_a_session() -> None:
+def test_only_one_of_two_starts_that_wake_a_finished_agent_creates_a_session() -> None:
     class Overtaken(MemoryStore):
-        """Another process applies the same start after this one has looked, and before it is alone with the agent."""
+        """Another process applies the same start after this one looked, and before this one has the lock."""
 
         def lock_key(self, key: tuple[str, ...], timeout: float | None = None) -> MemoryKeyLock:
             if key == ("agent", "a") and not self.overtaken:
@@ -158,7 +158,7 @@ def test_of_two_starts_that_wake_an_agent_whose_work_is_over_one_begins_a_sessio
     assert [record["phase"] for _, record in store.scan()] == ["completed", "investigating"]  # type: ignore[index]
 
 
-def test_a_start_that_begins_no_session_waits_for_nobody_who_looks_for_the_agent() -> None:
+def test_a_start_that_creates_no_session_does_not_wait_for_the_lock_of_the_agent() -> None:
     store = MemoryStore()
     told(store, DELEGATE, 0)
 
@@ -166,7 +166,7 @@ def test_a_start_that_begins_no_session_waits_for_nobody_who_looks_for_the_agent
         assert told(store, START, 10) == "started"
 
 
-def test_an_event_that_waits_is_looked_up_once_each_time_it_is_tried() -> None:
+def test_each_try_of_a_waiting_event_looks_up_each_key_once() -> None:
     class Watched(MemoryStore):
         found: ClassVar[list[Alias]] = []
 

@@ -1,4 +1,4 @@
-"""What becomes of events, updates and ends that find a record full: the end of the work always fits."""
+"""Events, updates and ends that meet a full record: the end of the work always has room."""
 
 from __future__ import annotations
 
@@ -55,9 +55,9 @@ STEPS = st.lists(
 
 
 class Full:
-    """A session whose metadata leaves no more free than it must, and the host that runs its agent.
+    """A session whose metadata leaves only the reserved room and ``free`` bytes, and the host of its agent.
 
-    is_of_before: the metadata was written by an earlier version, which left 2 KiB free.
+    is_of_before: an earlier version wrote the metadata, and left 2 KiB free.
     """
 
     def __init__(self, free: int, limit: int = LIMIT, *, is_of_before: bool = False) -> None:
@@ -93,11 +93,11 @@ class Full:
         return dispatch.handle_event(self.store, event, Terms(self.now, Config({"idle_minutes": 10_000}), 0))
 
     def of(self, number: int) -> dict[str, Any]:
-        """What news says that comes in the conversation of claim ``number``."""
+        """The keys of events in the conversation of claim ``number``."""
         return {"host_session_id": f"{number:036}", **self.process()}
 
     def claim(self, number: int) -> EventResult:
-        """A resume asked for in a conversation of its own, ten minutes after the last one."""
+        """Asks for a resume in a new conversation, ten minutes after the last request."""
         self.now += CLAIM_LIFETIME
         keys = {"host_session_id": f"{number:036}", "tool_use_id": f"toolu_{number:024}"}
         told = {"kind": "delegate", "at": format_time(self.now), "host": "claude-code", **keys, **self.process()}
@@ -108,7 +108,7 @@ class Full:
         updating.update(writing(self.store, self.now), self.agent_id, phase, **asked)
 
     def fill(self, size: int) -> None:
-        """Writes metadata as no command would."""
+        """Writes metadata without the limit that commands have."""
         self.store.change(self.agent_id, lambda record: {**record, "metadata": {"f": "x" * size}})
 
     def take(self, step: tuple[Any, ...]) -> None:
@@ -137,13 +137,13 @@ SMALL = ROOM_FOR_ENDS + (1 << 15)
 
 
 @given(st.integers(0, 3000), st.booleans(), STEPS)
-def test_no_event_about_a_full_record_is_lost_for_its_size(
+def test_no_event_is_lost_because_a_record_is_full(
     free: int,
     is_of_before: bool,  # noqa: FBT001  # drawn
     steps: list[tuple[Any, ...]],
 ) -> None:
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(retention, "DOCUMENT_LIMIT", SMALL)  # in the full size it takes minutes
+        patched.setattr(retention, "DOCUMENT_LIMIT", SMALL)  # the full size takes minutes
         check_events(Full(free, SMALL, is_of_before=is_of_before), steps)
 
 
@@ -154,30 +154,32 @@ def check_events(full: Full, steps: list[tuple[Any, ...]]) -> None:
         except TooLarge:
             if step[0] not in ("phase", "metadata"):
                 raise
-        except SessionFinal:  # it takes no update, whatever its size
+        except SessionFinal:  # an ended session refuses updates of any size
             pass
         ends = ("stop", "fail", "session_end", "notification")
         assert step[0] not in ends or "ended_at" in full.record["runs"][-1]
         assert {**full.record["metadata"], **full.metadata} == full.record["metadata"]
         assert len(encode(full.record)) <= SMALL
         if len(list(full.store.scan())) > 1:
-            return  # it was woken after its end: a new session, which is small
+            return  # the agent was woken after its end, in a new and small session
     told: list[Any] = list(full.store.entries(full.agent_id, "events.jsonl"))
     runs = full.record["runs"]
     last = runs[-1]["run"]
-    reopened = set() if "ended_at" in runs[-1] else {last}  # it may have ended with its conversation, and work on
+    reopened = set() if "ended_at" in runs[-1] else {last}  # the run may have ended with its conversation and reopened
     assert {entry["run"] for entry in told if "end" in entry} | reopened == set(range(1, last + 1))
 
 
 @pytest.fixture(params=[SMALL, pytest.param(LIMIT, marks=pytest.mark.slow)])
 def limit(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
-    """What a record may have; the whole size costs many times as much."""
+    """The size limit of a record; the real limit makes the tests many times slower."""
     monkeypatch.setattr(retention, "DOCUMENT_LIMIT", request.param)
     return int(request.param)
 
 
 @table(("free", "is_of_before"), [(0, False), (1, False), (500, False), (2000, False), (0, True), (500, True)])
-def test_a_session_full_of_metadata_is_woken_often_and_ends(limit: int, free: int, *, is_of_before: bool) -> None:
+def test_a_session_full_of_metadata_can_be_woken_ten_times_and_still_ends(
+    limit: int, free: int, *, is_of_before: bool
+) -> None:
     full = Full(free, limit, is_of_before=is_of_before)
     for number in range(10):
         full.tell("stop", has_message=True, marker_phase="approval", last_message=f"{number} {'x' * 3990}")
@@ -196,7 +198,7 @@ def test_a_session_full_of_metadata_is_woken_often_and_ends(limit: int, free: in
 
 
 def claimed(limit: int, claims: int) -> Full:
-    """A full session that asked for an approval, and was to be resumed so many times, without a start."""
+    """A full session that waits for approval, after ``claims`` claims that never started."""
     full = Full(0, limit)
     full.tell("stop", has_message=True, marker_phase="approval", last_message="may I?")
     for number in range(claims):
@@ -205,7 +207,7 @@ def claimed(limit: int, claims: int) -> Full:
 
 
 @table("claims", [1, 2, 3, 4, 5, 6, 40])
-def test_an_end_is_recorded_however_many_claims_before_never_started(limit: int, claims: int) -> None:
+def test_an_end_is_recorded_after_many_claims_that_never_started(limit: int, claims: int) -> None:
     full = claimed(limit, claims)
 
     full.tell("start", host_agent_id="b" * 17, tool_use_id=f"toolu_{claims - 1:024}", **full.of(claims - 1))
@@ -233,7 +235,7 @@ def test_a_command_ends_a_full_session_whose_claims_never_started(limit: int, cl
 
 
 @table("late", [2, 3, 5, 10])
-def test_an_end_is_recorded_though_every_lapsed_claim_started_after_all(limit: int, late: int) -> None:
+def test_an_end_is_recorded_even_if_every_lapsed_claim_starts_late(limit: int, late: int) -> None:
     full = claimed(limit, late)
     for number in range(late):
         told = {"host_agent_id": f"{number:017}", "tool_use_id": f"toolu_{number:024}", **full.of(number)}
@@ -246,7 +248,7 @@ def test_an_end_is_recorded_though_every_lapsed_claim_started_after_all(limit: i
     assert record["metadata"] == full.metadata
 
 
-def test_a_resume_for_whose_end_there_is_no_room_begins_a_new_session() -> None:
+def test_a_resume_creates_a_new_session_if_the_record_has_no_room_for_its_end() -> None:
     full = claimed(LIMIT, 0)
     room = LIMIT - BYTES_FOR_RUN // 2 - len(encode(full.record))
     full.store.change(full.agent_id, lambda record: {**record, "metadata": {**record["metadata"], "n": "x" * room}})
@@ -257,7 +259,7 @@ def test_a_resume_for_whose_end_there_is_no_room_begins_a_new_session() -> None:
     assert (done.word, done.refused, full.record) == ("created", "too_large", before)
 
 
-def test_a_resume_for_whose_end_earlier_runs_can_be_left_out_is_taken() -> None:
+def test_a_resume_is_accepted_if_dropping_older_runs_makes_room() -> None:
     full = claimed(LIMIT, 0)
     ended: Any = {"run": 1, "ended_at": format_time(full.now), "end": "stopped"}
     latest: Any = {**full.record["runs"][-1], "run": 2}
@@ -272,7 +274,7 @@ def test_a_resume_for_whose_end_earlier_runs_can_be_left_out_is_taken() -> None:
     assert len(encode(record)) <= LIMIT
 
 
-def test_an_end_for_which_metadata_leaves_no_room_waits_until_there_is_some() -> None:
+def test_an_end_without_room_waits_in_the_inbox_until_metadata_is_removed() -> None:
     full = Full(0)
     full.store.change(full.agent_id, lambda record: {**record, "metadata": {}})
     room = LIMIT - len(encode(full.record)) - 20
@@ -288,7 +290,7 @@ def test_an_end_for_which_metadata_leaves_no_room_waits_until_there_is_some() ->
     assert (full.record["phase"], full.record["runs"][-1]["end"], full.store.waiting()) == ("completed", "stopped", [])
 
 
-def test_what_an_update_adds_to_a_full_record_is_refused_and_where_the_work_stands_and_its_end_are_not() -> None:
+def test_a_full_record_refuses_large_additions_but_accepts_phases_and_an_end() -> None:
     full = Full(0)
 
     for asked in ({"metadata": {"x": "x" * 3000}}, {"error": "e" * 5000}):
@@ -306,7 +308,7 @@ def test_what_an_update_adds_to_a_full_record_is_refused_and_where_the_work_stan
     assert is_final(full.record["phase"])
 
 
-def test_a_creation_leaves_room_for_the_end() -> None:
+def test_a_creation_that_leaves_no_room_for_the_end_is_refused() -> None:
     store = MemoryStore()
     for name, size in (("agent-1", LIMIT - ROOM_FOR_ENDS - 1000), ("agent-2", LIMIT - ROOM_FOR_ENDS)):
         metadata = {"fill": "x" * size}
@@ -317,7 +319,7 @@ def test_a_creation_leaves_room_for_the_end() -> None:
     assert [agent_id for agent_id, _ in store.scan()] == ["agent-1"]
 
 
-def test_a_hooks_end_with_more_text_than_there_is_room_for_is_recorded_with_less() -> None:
+def test_a_hooks_end_with_too_much_text_is_recorded_and_metadata_stays() -> None:
     full = Full(0, is_of_before=True)
     event = {"kind": "finalize", "at": format_time(full.now), "agent_id": full.agent_id, "outcome": "failed"}
     full.take_in({**event, "summary": "s" * 100_000, "error": "e" * 100_000})
@@ -328,7 +330,7 @@ def test_a_hooks_end_with_more_text_than_there_is_room_for_is_recorded_with_less
     assert record["metadata"] == full.metadata
 
 
-def test_a_request_for_permission_leaves_room_for_the_end() -> None:
+def test_a_permission_request_does_not_change_a_full_record() -> None:
     full = Full(0, is_of_before=True)
     before = full.record
 

@@ -1,4 +1,4 @@
-"""What meets a held lock or comes before its session: it waits in the inbox and is applied by the next who writes."""
+"""An event that meets a held lock or has no session yet waits in the inbox. The next writer applies it."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_a_direct_stop_that_meets_a_held_lock_is_deferred(host: Host) -> None:
     ]
 
 
-def test_a_hosts_stop_that_meets_a_held_lock_is_deferred_without_a_word(host: Host) -> None:
+def test_a_hosts_stop_that_meets_a_held_lock_is_deferred(host: Host) -> None:
     agent_id = host.delegate()
     before = host.records()
 
@@ -80,7 +80,7 @@ def test_a_hosts_stop_that_meets_a_held_lock_is_deferred_without_a_word(host: Ho
 
 WRITERS: dict[str, Writer] = {
     "a delegation": lambda host: host.run("pre_delegate", host.delegation("toolu_2")),
-    "a stop of which no host can have noted anything": lambda host: host.stop("../a9"),
+    "a stop that can have no note of a host": lambda host: host.stop("../a9"),
     "a direct stop": lambda host: host.ask("subagent_stop", {"agent_id": "other"}),
     "a direct creation": lambda host: host.ask("pre_delegate", {"create": True}),
     "Python that creates": lambda host: gaia_sessions.create_session(root=str(host.root)),
@@ -92,7 +92,7 @@ WRITERS: dict[str, Writer] = {
 
 @table("writer", WRITERS)
 @own_host
-def test_what_waits_is_applied_by_the_next_who_writes(host: Host, writer: str) -> None:
+def test_the_next_writer_applies_a_waiting_event(host: Host, writer: str) -> None:
     gaia_sessions.create_session(agent_id="other", root=str(host.root))
     agent_id = stopped_while_held(host, ASKS)
     [waited] = host.deferred()
@@ -105,7 +105,7 @@ def test_what_waits_is_applied_by_the_next_who_writes(host: Host, writer: str) -
     assert host.deferred() == []
 
 
-def test_a_stop_whose_delegation_was_not_reported_is_recorded_and_a_late_report_adds_no_session(host: Host) -> None:
+def test_a_stop_without_a_delegation_is_recorded_and_the_late_delegation_adds_no_session(host: Host) -> None:
     host.knows("a1", "toolu_1")
     host.stop("a1", "Done.")
     assert host.record()["phase"] == "completed"
@@ -117,7 +117,7 @@ def test_a_stop_whose_delegation_was_not_reported_is_recorded_and_a_late_report_
     assert host.deferred() == []
 
 
-def test_what_waits_stays_while_its_lock_is_held(host: Host) -> None:
+def test_an_event_waits_while_the_lock_of_its_session_is_held(host: Host) -> None:
     agent_id = host.delegate()
     with host.held(agent_id):
         host.stop()
@@ -129,7 +129,7 @@ def test_what_waits_stays_while_its_lock_is_held(host: Host) -> None:
         assert host.log("pre_delegate")[-1]["inbox"] == [f"{host.waiting()[0].name} waits: lock_timeout"]
 
 
-def test_what_is_refused_for_more_than_a_day_is_not_dropped(host: Host) -> None:
+def test_an_event_that_meets_a_held_lock_for_over_a_day_is_not_dropped(host: Host) -> None:
     agent_id = host.delegate()
     with host.held(agent_id):
         host.stop()
@@ -143,7 +143,7 @@ def test_what_is_refused_for_more_than_a_day_is_not_dropped(host: Host) -> None:
         assert host.deferred() == before != []
 
 
-# What a host tells next, or somebody who asks directly.
+# The next event of a host, or a direct call.
 TOLD_NEXT: list[Callable[[Host], dict[str, Any]]] = [
     lambda host: host.delegation("toolu_2"),
     lambda _: {"create": True},
@@ -153,7 +153,7 @@ TOLD_NEXT: list[Callable[[Host], dict[str, Any]]] = [
 @table(("hours", "waits"), [(23.9, True), (24.1, False)])
 @table("told", TOLD_NEXT)
 @own_host
-def test_what_finds_no_session_for_a_day_is_dropped_with_a_line_in_the_log(
+def test_an_event_that_finds_no_session_for_a_day_is_dropped_and_logged(
     host: Host, told: Callable[[Host], dict[str, Any]], hours: float, *, waits: bool
 ) -> None:
     host.hear(host.failing())
@@ -169,10 +169,10 @@ def test_what_finds_no_session_for_a_day_is_dropped_with_a_line_in_the_log(
 
 NEVER = {
     "not JSON": (b"{torn", "not JSON"),
-    "no event": (b"[1]", "expected a JSON object, not an array"),
+    "not an object": (b"[1]", "expected a JSON object, not an array"),
     "an unknown kind": (b'{"kind": "nap", "at": "2026-01-08T18:05:30Z"}', "kind: must be one of delegate, "),
     "an event without its keys": (b'{"kind": "stop", "at": "2026-01-08T18:05:30Z"}', "host_session_id: missing"),
-    "an end of nothing": (
+    "an end of an unknown session": (
         b'{"kind": "finalize", "at": "2026-01-08T18:05:30Z", "agent_id": "agent-404", "outcome": "failed"}',
         "no session 'agent-404'",
     ),
@@ -185,7 +185,9 @@ NEVER = {
 
 @table(("content", "words"), NEVER.values())
 @own_host
-def test_what_can_never_be_applied_is_dropped_and_holds_nothing_up(host: Host, content: bytes, words: str) -> None:
+def test_an_event_that_can_never_be_applied_is_dropped_and_blocks_no_other(
+    host: Host, content: bytes, words: str
+) -> None:
     agent_id = stopped_while_held(host)
     (host.root / ".inbox" / "20260108-180530-000000-00000000.json").write_bytes(content)
 
@@ -199,7 +201,7 @@ def test_what_can_never_be_applied_is_dropped_and_holds_nothing_up(host: Host, c
     assert second.endswith("finalized")
 
 
-def test_what_was_applied_by_a_process_that_died_before_it_could_say_so_changes_nothing(host: Host) -> None:
+def test_applying_a_waiting_event_a_second_time_changes_nothing(host: Host) -> None:
     agent_id = stopped_while_held(host)
     [file] = host.waiting()
     event = file.read_bytes()
@@ -226,8 +228,8 @@ def test_ends_of_one_session_are_applied_in_the_order_in_which_they_came(host: H
 
 
 WAITING_STOPS: dict[str, tuple[dict[str, object], str | None, str, str, str]] = {
-    "in approval meanwhile": ({}, None, "approval", "approval", "waits_for_approval"),
-    "at work again meanwhile": ({"exit_code": 0}, None, "executing", "completed", "finalized"),
+    "in approval by then": ({}, None, "approval", "approval", "waits_for_approval"),
+    "executing by then": ({"exit_code": 0}, None, "executing", "completed", "finalized"),
     "failed": ({"exit_code": 1}, "failed", "approval", "failed", "finalized"),
     "with an outcome": ({"outcome": "completed"}, "completed", "approval", "completed", "finalized"),
 }
@@ -235,7 +237,7 @@ WAITING_STOPS: dict[str, tuple[dict[str, object], str | None, str, str, str]] = 
 
 @table(("told", "outcome", "meanwhile", "phase", "word"), WAITING_STOPS.values())
 @own_host
-def test_a_direct_stop_that_waits_is_judged_by_the_phase_in_which_it_finds_the_session(
+def test_a_waiting_direct_stop_is_judged_by_the_phase_when_it_is_applied(
     host: Host, told: dict[str, object], outcome: str | None, meanwhile: str, phase: str, word: str
 ) -> None:
     agent_id = gaia_sessions.create_session(agent_id="agent-1", root=str(host.root))
@@ -252,7 +254,7 @@ def test_a_direct_stop_that_waits_is_judged_by_the_phase_in_which_it_finds_the_s
     assert host.log("pre_delegate")[-1]["inbox"] == [f"{file.name} {word}"]
 
 
-def test_a_direct_stop_that_waits_since_an_earlier_version_ends_the_session_as_it_says(host: Host) -> None:
+def test_a_waiting_direct_stop_of_an_earlier_version_ends_the_session_with_its_outcome(host: Host) -> None:
     gaia_sessions.create_session(agent_id="agent-1", root=str(host.root))
     gaia_sessions.update_state("agent-1", "approval", root=str(host.root))
     event = {"kind": "finalize", "at": host.ago(minutes=5), "agent_id": "agent-1", "outcome": "completed"}
@@ -264,11 +266,11 @@ def test_a_direct_stop_that_waits_since_an_earlier_version_ends_the_session_as_i
     assert (host.records()["agent-1"]["phase"], host.deferred()) == ("completed", [])
 
 
-def test_what_the_system_refuses_for_now_is_not_dropped(host: Host) -> None:
+def test_an_event_is_not_dropped_if_the_system_refuses_to_write(host: Host) -> None:
     agent_id = stopped_while_held(host)
     before = host.deferred()
 
-    # No file may grow: every write is refused, as on a full disk.
+    # No file may grow, so every write fails, as on a full disk.
     host.start("pre_delegate", host.delegation("toolu_2"), {}, "sh", "-c", 'ulimit -f 0; exec "$@"', "sh")
 
     assert host.deferred() == before
@@ -277,7 +279,7 @@ def test_what_the_system_refuses_for_now_is_not_dropped(host: Host) -> None:
 
 
 def leave_waiting(host: Host, count: int, **changes: object) -> None:
-    """So many stops wait, older than whatever comes, of delegations that nobody will ever tell of."""
+    """Puts ``count`` old stops into the inbox, whose delegations are never reported."""
     store, then = FileStore(str(host.root), durable=False), datetime.now(UTC) - timedelta(hours=1)
     for number in range(count):
         stop: Any = {
@@ -293,7 +295,7 @@ def leave_waiting(host: Host, count: int, **changes: object) -> None:
         store.defer(stop, then)
 
 
-def test_among_a_hundred_that_cannot_be_applied_the_stop_of_a_session_is_applied_before_it_is_resumed(
+def test_a_waiting_stop_is_applied_before_a_resume_even_among_a_hundred_events(
     host: Host,
 ) -> None:
     agent_id = host.delegate()
@@ -310,9 +312,7 @@ def test_among_a_hundred_that_cannot_be_applied_the_stop_of_a_session_is_applied
 
 @table("over", ["turn", "conversation"])
 @own_host
-def test_among_a_hundred_the_stop_of_an_agent_counts_before_its_turn_or_its_conversation_is_over(
-    host: Host, over: str
-) -> None:
+def test_a_waiting_stop_counts_before_the_end_of_its_turn_or_conversation(host: Host, over: str) -> None:
     agent_id = host.work()
     host.hear(host.returning())
     gaia_sessions.update_state(agent_id, "executing", root=str(host.root))
@@ -326,7 +326,7 @@ def test_among_a_hundred_the_stop_of_an_agent_counts_before_its_turn_or_its_conv
     assert (record["phase"], record["runs"][0]["end"]) == ("completed", "stopped")
 
 
-def test_a_call_of_a_hook_tries_a_bounded_number_and_each_of_a_hundred_has_its_turn(host: Host) -> None:
+def test_each_hook_call_tries_a_few_waiting_events_and_leaves_none_out_forever(host: Host) -> None:
     agent_id = host.delegate()
     leave_waiting(host, 50)
     with host.held(agent_id):
@@ -339,7 +339,9 @@ def test_a_call_of_a_hook_tries_a_bounded_number_and_each_of_a_hundred_has_its_t
     by_hook = host.log("hook")[-1]["inbox"]
     assert len(by_hook) == deferred.OTHERS_PER_CALL
 
-    tried = {line.partition(" ")[0] for line in by_hook}  # the turn of each is a chance: even the first may be its own
+    tried = {
+        line.partition(" ")[0] for line in by_hook
+    }  # the choice is random: the first call may already try the stop of a1
     for _ in range(2_000):
         lines = deferred.apply_deferred(store, datetime.now(UTC), config, waiting=store.waiting())
         assert len(lines) <= deferred.OTHERS_PER_CALL
@@ -352,7 +354,7 @@ def test_a_call_of_a_hook_tries_a_bounded_number_and_each_of_a_hundred_has_its_t
     assert {file.name for file in host.waiting()} <= tried
 
 
-def test_commands_that_write_apply_all_that_waits(host: Host) -> None:
+def test_a_command_that_writes_handles_all_waiting_events(host: Host) -> None:
     leave_waiting(host, 20, at=format_time(datetime.now(UTC) - timedelta(hours=25)))
 
     gaia_sessions.create_session(root=str(host.root))
@@ -361,7 +363,7 @@ def test_commands_that_write_apply_all_that_waits(host: Host) -> None:
     assert len(host.log("inbox")[-1]["inbox"]) == 20
 
 
-def test_an_event_that_waits_under_the_name_of_an_earlier_version_is_applied_and_counts(host: Host) -> None:
+def test_an_inbox_file_named_by_an_earlier_version_counts_and_is_applied(host: Host) -> None:
     agent_id = stopped_while_held(host, ASKS)
     [file] = host.waiting()
     file.rename(file.with_name(f"{file.name[:31]}.json"))
@@ -374,8 +376,8 @@ def test_an_event_that_waits_under_the_name_of_an_earlier_version_is_applied_and
     assert len(host.waiting()) == 20
 
 
-def test_what_waits_for_a_session_counts_among_a_hundred_others_when_it_is_asked_about(host: Host) -> None:
-    agent_id = host.delegate()  # its start waits for a key that the host notes later
+def test_a_decision_counts_the_waiting_events_of_its_session_among_a_hundred_others(host: Host) -> None:
+    agent_id = host.delegate()  # the start waits for a key that the host writes later
     with host.held(agent_id):
         host.stop(message=ASKS)
     leave_waiting(host, 100)
@@ -388,7 +390,7 @@ def test_what_waits_for_a_session_counts_among_a_hundred_others_when_it_is_asked
     assert host.tree(host.root) == before
 
 
-def test_what_is_applied_while_somebody_looks_is_in_the_record_that_the_answer_is_about(host: Host) -> None:
+def test_a_decision_counts_an_event_that_another_process_applies_meanwhile(host: Host) -> None:
     agent_id = stopped_while_held(host, ASKS)
 
     class Overtaken(FileStore):

@@ -1,4 +1,4 @@
-"""What is concluded from the files of a host: an interruption that no event reports, and what replaces it."""
+"""An interruption that only the host's files show, and the run that begins after it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def interrupted(host: Host, agent: str = "a1", *, by_user: bool = False) -> None:
-    """The client writes down that the agent was interrupted at this moment."""
+    """Writes an interruption of the agent, at this moment, into the client's files."""
     said = {"role": "user", "content": [{"type": "text", "text": "[Request interrupted by user]"}]}
     line = {"type": "user", "message": said, "timestamp": format_time(datetime.now(UTC))}
     (host.agents / f"agent-{agent}.jsonl").write_text(json.dumps(line) + "\n", encoding="utf-8")
@@ -27,7 +27,7 @@ def interrupted(host: Host, agent: str = "a1", *, by_user: bool = False) -> None
 
 @table("by_user", [False, True])
 @own_host
-def test_the_interruption_of_an_agent_that_was_woken_since_is_none_of_its_new_run(host: Host, *, by_user: bool) -> None:
+def test_an_old_interruption_does_not_end_the_new_run_of_a_woken_agent(host: Host, *, by_user: bool) -> None:
     host.work()
     host.hear(host.launching())
     interrupted(host, by_user=by_user)
@@ -36,7 +36,7 @@ def test_the_interruption_of_an_agent_that_was_woken_since_is_none_of_its_new_ru
     host.hear(host.messaging())
     host.hear(host.starting())
 
-    host.hear(host.event_payload("UserPromptSubmit", prompt="And?"))  # nothing was added to the transcript yet
+    host.hear(host.event_payload("UserPromptSubmit", prompt="And?"))  # the transcript still ends with the interruption
     reported = Sessions(str(host.root)).reconcile()["verdicts"]
 
     assert (first["end"], first["interruption"]) == ("killed", "stopped_by_user" if by_user else "interrupted")

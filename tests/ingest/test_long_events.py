@@ -1,7 +1,6 @@
-"""Events that concern more runs than one call of a hook has time for: nothing of them is lost, and each call goes on.
+"""Events about more runs than one call of a hook has time for: later calls do the rest.
 
-How a killed call leaves them is in ``tests/faults/test_long_events.py``, the real program in
-``tests/hook/test_long_events.py``.
+``tests/faults/test_long_events.py`` kills such a call; ``tests/hook/test_long_events.py`` runs the real program.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ LONG = ("session_end", "session_left", "main_stop", "killed workflow")
 
 
 class Watched(FileStore):
-    """The store of a hook that notes how many events waited at each change."""
+    """The store of a hook; it notes how many events wait at each change."""
 
     def __init__(self, root: str) -> None:
         super().__init__(root, durable=False, seconds_left=lambda: 60.0)
@@ -67,7 +66,7 @@ def start_of(number: int, agent: str = "a", **fields: Any) -> dict[str, Any]:
 
 
 def populate(root: Path, kind: str, agents: int) -> Watched:
-    """Agents at work, and what follows is their end; those of a workflow have one more session, the workflow."""
+    """Creates ``agents`` running agents for an end of this ``kind``; a workflow has its own session as well."""
     store = FileStore(str(root), durable=False)
     if kind == "killed workflow":
         tell(store, event_at(0, kind="delegate", tool_use_id="t", agent_name="workflow", purpose="flow"))
@@ -100,16 +99,14 @@ def agents_in(store: FileStore) -> list[Record]:
 
 
 def stop_after(looks: int) -> Callable[[], bool]:
-    """A clock that says once it was asked so often that the time is over."""
+    """A clock that says after ``looks`` calls that the time is over."""
     asked = count(1)
     return lambda: next(asked) > looks
 
 
 @table("kind", LONG)
 @own_folder
-def test_an_event_that_changes_many_runs_waits_in_the_inbox_from_before_the_first_until_after_the_last(
-    kind: str, tmp_path: Path
-) -> None:
+def test_an_event_about_many_runs_is_in_the_inbox_from_the_first_change_to_the_last(kind: str, tmp_path: Path) -> None:
     store = populate(tmp_path / "root", kind, MANY)
 
     tell(store, end_of(kind))
@@ -121,7 +118,7 @@ def test_an_event_that_changes_many_runs_waits_in_the_inbox_from_before_the_firs
 
 @table("kind", LONG)
 @own_folder
-def test_an_event_that_changes_few_runs_pays_for_no_file_in_the_inbox(kind: str, tmp_path: Path) -> None:
+def test_an_event_that_changes_few_runs_writes_no_inbox_file(kind: str, tmp_path: Path) -> None:
     store = populate(tmp_path / "root", kind, AT_ONCE)
 
     tell(store, end_of(kind))
@@ -129,7 +126,7 @@ def test_an_event_that_changes_few_runs_pays_for_no_file_in_the_inbox(kind: str,
     assert (open_agents(store), set(store.waiting_at_changes)) == (0, {0})
 
 
-def test_an_event_that_changes_nothing_of_many_runs_pays_for_no_file_either(tmp_path: Path) -> None:
+def test_an_event_that_changes_none_of_many_runs_opens_no_session(tmp_path: Path) -> None:
     store = populate(tmp_path / "root", "session_end", MANY)
     tell(store, end_of("session_end"))
     store.waiting_at_changes.clear()
@@ -140,9 +137,7 @@ def test_an_event_that_changes_nothing_of_many_runs_pays_for_no_file_either(tmp_
 
 @table("kind", LONG)
 @own_folder
-def test_each_call_goes_on_where_the_last_one_ran_out_of_time_and_changes_no_run_twice(
-    kind: str, tmp_path: Path
-) -> None:
+def test_each_call_settles_more_runs_of_a_long_event_and_changes_none_twice(kind: str, tmp_path: Path) -> None:
     store = populate(tmp_path / "root", kind, MANY)
     workflow = kind == "killed workflow"
 
@@ -151,10 +146,12 @@ def test_each_call_goes_on_where_the_last_one_ran_out_of_time_and_changes_no_run
     left = [open_agents(store)]
     while store.waiting():
         assert len(left) < 20 * MANY
-        looks = MANY // 2 + 2 + MANY * (kind == "session_left")  # which looks first who is in the background
+        looks = (
+            MANY // 2 + 2 + MANY * (kind == "session_left")
+        )  # this kind first looks which agents run in the background
         apply_deferred(store, NOW + 2 * MINUTE, Config({}), stop_after(looks))
         left.append(open_agents(store))
-        if left[-1] == 0:  # nobody has time to see that
+        if left[-1] == 0:  # the call had no time to see that all runs have ended
             apply_deferred(store, NOW + 2 * MINUTE, Config({}))
 
     assert left[0] == MANY - AT_ONCE - 4
@@ -166,7 +163,7 @@ def test_each_call_goes_on_where_the_last_one_ran_out_of_time_and_changes_no_run
     assert [len(entries) for entries in ends] == [1] * MANY
 
 
-def test_an_event_whose_time_ran_out_is_not_dropped_however_long_it_has_waited(tmp_path: Path) -> None:
+def test_a_half_applied_event_is_not_dropped_even_after_days(tmp_path: Path) -> None:
     store = populate(tmp_path / "root", "session_end", MANY)
     assert tell(store, end_of("session_end"), stop_after(AT_ONCE + 1)) == "deferred"
 
@@ -178,7 +175,7 @@ def test_an_event_whose_time_ran_out_is_not_dropped_however_long_it_has_waited(t
 
 @table("kind", ["session_end", "killed workflow"])
 @own_folder
-def test_whoever_looks_sees_all_of_it_applied(kind: str, tmp_path: Path) -> None:
+def test_a_reader_sees_a_half_applied_event_as_fully_applied(kind: str, tmp_path: Path) -> None:
     store = populate(tmp_path / "root", kind, MANY)
     tell(store, end_of(kind), stop_after(AT_ONCE + 1))
     assert open_agents(store) > 0
@@ -193,7 +190,7 @@ def test_whoever_looks_sees_all_of_it_applied(kind: str, tmp_path: Path) -> None
     assert "ended_at" in read["runs"][-1]
 
 
-def test_the_rest_of_the_end_of_a_conversation_leaves_alone_what_began_since(tmp_path: Path) -> None:
+def test_the_rest_of_a_conversations_end_does_not_end_runs_that_began_later(tmp_path: Path) -> None:
     store = populate(tmp_path / "root", "session_end", MANY)
     tell(store, end_of("session_end"), stop_after(AT_ONCE + 1))
     paused = next(record for record in agents_in(store) if "ended_at" in record["runs"][-1])["agent_id"]
@@ -212,7 +209,7 @@ def test_the_rest_of_the_end_of_a_conversation_leaves_alone_what_began_since(tmp
 
 @table("is_killed_again", [False, True])
 @own_folder
-def test_the_rest_of_the_end_of_a_workflow_leaves_alone_the_agents_that_started_since(
+def test_the_rest_of_a_workflows_end_does_not_end_agents_that_started_later(
     tmp_path: Path, *, is_killed_again: bool
 ) -> None:
     store = populate(tmp_path / "root", "killed workflow", MANY)
@@ -249,7 +246,7 @@ def ends_of_agents(number: int) -> list[Event]:
     return [*ends, event_at(1, kind="notification", host_agent_id="w1", tool_use_id="t", outcome="completed")]
 
 
-def test_many_events_of_one_payload_wait_together_until_the_last_was_applied(tmp_path: Path) -> None:
+def test_many_events_of_one_payload_share_an_inbox_file_until_all_are_applied(tmp_path: Path) -> None:
     store = populate(tmp_path / "root", "killed workflow", MANY)
 
     def apply(event: Event) -> tuple[str, int]:
@@ -265,10 +262,10 @@ def test_many_events_of_one_payload_wait_together_until_the_last_was_applied(tmp
 
     assert (open_agents(store), store.waiting()) == (0, [])
     assert {record["phase"] for record in map(store.read, store.ids())} == {"completed"}
-    assert len({record["revision"] for record in agents_in(store)}) == 1  # none was written twice
+    assert len({record["revision"] for record in agents_in(store)}) == 1  # no record was written twice
 
 
-def test_many_events_that_are_all_applied_in_time_leave_nothing(tmp_path: Path) -> None:
+def test_many_events_that_are_applied_in_time_leave_the_inbox_empty(tmp_path: Path) -> None:
     store = populate(tmp_path / "root", "killed workflow", MANY)
 
     told = apply_each(store, ends_of_agents(MANY), NOW, lambda: False, partial(tell, store))
@@ -276,7 +273,7 @@ def test_many_events_that_are_all_applied_in_time_leave_nothing(tmp_path: Path) 
     assert (told, store.waiting()) == ((["finalized"] * (MANY + 1), []), [])
 
 
-def test_many_events_of_which_one_failed_wait_until_they_are_applied(tmp_path: Path) -> None:
+def test_many_events_wait_until_the_one_that_failed_is_applied(tmp_path: Path) -> None:
     store = populate(tmp_path / "root", "killed workflow", MANY)
     failure = StoreFailure("write", "state.json", "No space left on device")
 
@@ -292,7 +289,7 @@ def test_many_events_of_which_one_failed_wait_until_they_are_applied(tmp_path: P
     assert (open_agents(store), store.waiting()) == (0, [])
 
 
-def test_many_events_of_which_one_is_refused_for_more_than_a_day_are_not_dropped(tmp_path: Path) -> None:
+def test_many_events_are_not_dropped_if_one_is_refused_for_over_a_day(tmp_path: Path) -> None:
     store = populate(tmp_path / "root", "killed workflow", MANY)
     hold(store, ends_of_agents(MANY), NOW)
     (tmp_path / "root" / agents_in(store)[0]["agent_id"] / "cancelled.json").mkdir()
@@ -305,9 +302,7 @@ def test_many_events_of_which_one_is_refused_for_more_than_a_day_are_not_dropped
 
 @table(("length", "files"), [(10, 3), (4000, 9)])
 @own_folder
-def test_so_many_events_as_fit_share_a_file_and_their_order_is_that_of_the_files(
-    length: int, files: int, tmp_path: Path
-) -> None:
+def test_events_are_packed_into_few_inbox_files_in_their_order(length: int, files: int, tmp_path: Path) -> None:
     store = FileStore(str(tmp_path / "root"), durable=False)
     events = [event_at(1, kind="notification", error="x" * length, summary=str(n)) for n in range(2 * IN_ONE_FILE + 1)]
 
@@ -319,7 +314,7 @@ def test_so_many_events_as_fit_share_a_file_and_their_order_is_that_of_the_files
     assert apply_deferred(store, NOW + MINUTE, Config({}), lambda: True) == []
 
 
-def test_events_that_no_inbox_takes_are_applied_whatever_the_time(tmp_path: Path) -> None:
+def test_events_that_cannot_be_deferred_are_applied_even_if_the_time_is_over(tmp_path: Path) -> None:
     class Full(Watched):
         def defer(self, event: Event, now: Any) -> str:  # noqa: ARG002
             raise StoreFailure("defer to", self.root, "No space left on device")
@@ -332,7 +327,7 @@ def test_events_that_no_inbox_takes_are_applied_whatever_the_time(tmp_path: Path
     assert open_agents(store) == 0
 
 
-def test_a_call_that_has_no_time_to_look_through_all_runs_begins_elsewhere_each_time(tmp_path: Path) -> None:
+def test_a_scan_with_little_time_begins_at_a_different_session_each_time(tmp_path: Path) -> None:
     populate(tmp_path / "root", "session_end", MANY)
     firsts = set()
     for _ in range(60):

@@ -1,4 +1,4 @@
-"""An agent at work whose delegation and start nobody heard: hooks that were installed meanwhile record it."""
+"""Hooks that are installed later record an agent whose delegation and start they missed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ AGENT = {"agent_id": "a1", "agent_type": "Explore"}
 
 
 def hear(host: Host, payload: dict[str, Any]) -> None:
-    """The one hook is told ``payload``."""
+    """Sends ``payload`` to the hook."""
     ran = host.run("every_event", payload)
     assert (ran.code, ran.err) == (0, b"")
 
@@ -46,7 +46,7 @@ AT_WORK = [name for name in NEWS if name not in ("its stop", "its failure")]
 
 
 def of_agent(host: Host, agent: str) -> Any:
-    """The only record that has ``agent``."""
+    """The only record with ``agent``."""
     found = [record for record in host.records().values() if record["runs"][-1].get("host_agent_id") == agent]
     [record] = found
     return record
@@ -54,7 +54,7 @@ def of_agent(host: Host, agent: str) -> Any:
 
 @table("name", AT_WORK)
 @own_host
-def test_an_agent_is_recorded_at_the_first_news_of_it(host: Host, name: str) -> None:
+def test_an_agent_is_recorded_at_its_first_event(host: Host, name: str) -> None:
     host.knows("a1", "toolu_1")
 
     hear(host, NEWS[name](host))
@@ -70,7 +70,7 @@ def test_an_agent_is_recorded_at_the_first_news_of_it(host: Host, name: str) -> 
 
 @table("first", AT_WORK)
 @own_host
-def test_what_the_agent_begins_is_below_it(host: Host, first: str) -> None:
+def test_an_agent_recorded_late_is_above_the_agents_that_it_starts(host: Host, first: str) -> None:
     host.knows("a1", "toolu_1")
     hear(host, NEWS[first](host))
 
@@ -86,7 +86,7 @@ def test_what_the_agent_begins_is_below_it(host: Host, first: str) -> None:
     assert {record["phase"] for record in host.records().values()} == {"completed"}
 
 
-def test_an_agent_that_was_heard_of_late_is_lost_with_its_client_as_any_other(host: Host) -> None:
+def test_an_agent_recorded_late_is_resumable_after_its_client_was_killed(host: Host) -> None:
     host.knows("a1", "toolu_1")
 
     with host.client() as client:
@@ -97,7 +97,7 @@ def test_an_agent_that_was_heard_of_late_is_lost_with_its_client_as_any_other(ho
     assert (decision["should_resume"], decision["reason"]) == (True, "session_resumable")
 
 
-def test_an_agent_that_was_launched_by_one_that_nobody_had_heard_of_is_below_it(host: Host) -> None:
+def test_an_agent_launched_by_an_unrecorded_agent_is_below_it(host: Host) -> None:
     host.knows("a1", "toolu_1")
     host.knows("b1", "toolu_2")
 
@@ -109,16 +109,16 @@ def test_an_agent_that_was_launched_by_one_that_nobody_had_heard_of_is_below_it(
 
 SIDE: dict[str, dict[str, Any]] = {
     "without a type, as in a compaction": {"agent_type": ""},
-    "whose delegation its client never notes": {"agent_id": "a9"},
-    "of an ignored name": {"agent_type": "Statusline"},
-    "whose id can be no part of a file name": {"agent_id": "../a1"},
+    "without a note of its delegation": {"agent_id": "a9"},
+    "with an ignored name": {"agent_type": "Statusline"},
+    "with an ID that is a path": {"agent_id": "../a1"},
 }
 
 
 @table("changes", SIDE.values())
 @table("name", AT_WORK)
 @own_host
-def test_of_an_agent_that_nobody_delegated_nothing_is_recorded(host: Host, name: str, changes: dict[str, Any]) -> None:
+def test_an_agent_that_nobody_delegated_is_not_recorded(host: Host, name: str, changes: dict[str, Any]) -> None:
     host.knows("a1", "toolu_1")
     ignored = {"GAIA_SESSIONS_IGNORE_AGENTS": "Statusline"}
     payload = {**NEWS[name](host), **changes}
@@ -138,7 +138,9 @@ def test_of_an_agent_that_nobody_delegated_nothing_is_recorded(host: Host, name:
 @table("reported", [True, False])
 @table("name", AT_WORK)
 @own_host
-def test_news_before_the_start_was_joined_makes_no_second_session(host: Host, name: str, *, reported: bool) -> None:
+def test_events_in_any_order_around_the_start_create_no_second_session(
+    host: Host, name: str, *, reported: bool
+) -> None:
     steps = ("start", "news", "note")
     for number, order in enumerate(itertools.permutations(steps)):
         agent, key = f"a{number}", f"toolu_{number}"
@@ -161,7 +163,7 @@ def test_news_before_the_start_was_joined_makes_no_second_session(host: Host, na
 
 
 @pytest.mark.parametrize("times", [2, pytest.param(6, marks=pytest.mark.slow)])
-def test_much_news_of_one_agent_at_once_is_one_session(host: Host, times: int) -> None:
+def test_many_concurrent_events_of_one_agent_create_one_session(host: Host, times: int) -> None:
     host.knows("a1", "toolu_1")
     news = [NEWS["a request for permission"](host)] * 2 * times
 
@@ -173,7 +175,7 @@ def test_much_news_of_one_agent_at_once_is_one_session(host: Host, times: int) -
     assert len(host.records()) == 1
 
 
-def test_news_that_is_heard_after_the_stop_of_the_agent_begins_nothing(host: Host) -> None:
+def test_an_event_after_the_stop_of_the_agent_changes_nothing(host: Host) -> None:
     host.knows("a1", "toolu_1")
     host.stop()
     before = host.records()
@@ -183,7 +185,7 @@ def test_news_that_is_heard_after_the_stop_of_the_agent_begins_nothing(host: Hos
     assert host.records() == before
 
 
-def test_the_agent_of_a_workflow_is_recorded_below_its_workflow(host: Host) -> None:
+def test_an_agent_of_a_workflow_is_recorded_with_its_workflow(host: Host) -> None:
     folder: Path = host.agents / "workflows" / "wf_0a1b2c3d-4e5"
     folder.mkdir(parents=True)
     entry = {"type": "started", "key": "v2:abc", "agentId": "a1", "label": "alpha"}

@@ -1,4 +1,4 @@
-"""An agent that ends its turn to wait for its own command: what becomes of its run, whatever the host tells next."""
+"""An agent ends its turn to wait for its own command: how later events change its run."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ WAITING_PROMPT = 'Agent "Job" is waiting on its own background work'
 
 
 def began(host: Host, *, readable: bool = True, **changes: Any) -> str:
-    """An agent in the background that has begun a command; ``readable`` if its transcript says so."""
+    """A background agent that has started a command; ``readable``: its transcript shows the start."""
     agent_id = host.work()
     host.hear(host.launching())
     if readable:
@@ -51,12 +51,12 @@ def pausing(message: str = SAID, **changes: Any) -> dict[str, Any]:
 
 
 def turn_ends(host: Host, *tasks: Any) -> None:
-    """A turn of the main agent ends while ``tasks`` go on."""
+    """A turn of the main agent ends while ``tasks`` run."""
     host.hear(host.event_payload("Stop", stop_hook_active=False, background_tasks=[*tasks]))
 
 
 def stands(host: Host) -> Any:
-    """Of the only session its state, its phase, the end of its latest run, its number of runs."""
+    """The state and the phase of the only session, the end of its latest run, and its number of runs."""
     line: Any
     [line] = gaia_sessions.list_sessions(root=str(host.root))
     runs = host.record()["runs"]
@@ -70,7 +70,7 @@ INTERRUPTED = ("interrupted", "investigating", "killed", 1)
 
 @table("readable", [True, False])
 @own_host
-def test_it_is_at_work_while_it_waits_and_done_when_it_stops_for_good(host: Host, *, readable: bool) -> None:
+def test_an_agent_that_waits_for_its_command_is_working_until_its_last_stop(host: Host, *, readable: bool) -> None:
     agent_id = began(host, readable=readable)
     host.hear(host.ending(**pausing()))
     [run] = host.record()["runs"]
@@ -89,7 +89,7 @@ def test_it_is_at_work_while_it_waits_and_done_when_it_stops_for_good(host: Host
     assert [entry["kind"] for entry in host.journal(agent_id)][-2:] == ["start", "stop"]
 
 
-def test_its_state_says_what_it_waits_for_and_it_never_becomes_quiet(host: Host, gaia: Callable[..., str]) -> None:
+def test_the_state_names_the_awaited_command_and_never_becomes_quiet(host: Host, gaia: Callable[..., str]) -> None:
     with host.client():
         agent_id = began(host)
         host.hear(host.ending(**pausing()))
@@ -124,7 +124,7 @@ def test_its_state_says_what_it_waits_for_and_it_never_becomes_quiet(host: Host,
     ],
 )
 @own_host
-def test_what_else_is_told_of_it_while_it_waits(host: Host, told: str, state: Any) -> None:
+def test_an_event_during_the_wait_ends_it_or_leaves_the_agent_working(host: Host, told: str, state: Any) -> None:
     with host.client():
         began(host)
         host.hear(host.ending(**pausing()))
@@ -160,7 +160,7 @@ def test_what_else_is_told_of_it_while_it_waits(host: Host, told: str, state: An
     ],
 )
 @own_host
-def test_a_turn_of_the_main_agent_tells_whether_there_is_anything_to_wait_for(
+def test_the_tasks_listed_at_a_main_stop_decide_whether_the_agent_still_waits(
     host: Host, goes_on: Any, state: Any, *, readable: bool
 ) -> None:
     began(host, readable=readable)
@@ -169,7 +169,7 @@ def test_a_turn_of_the_main_agent_tells_whether_there_is_anything_to_wait_for(
     assert stands(host) == state
 
 
-def test_an_agent_that_is_woken_after_all_goes_on_in_the_same_run(host: Host) -> None:
+def test_an_agent_woken_after_it_seemed_interrupted_works_in_the_same_run(host: Host) -> None:
     began(host)
     host.hear(host.ending(**pausing()))
     turn_ends(host)
@@ -181,7 +181,7 @@ def test_an_agent_that_is_woken_after_all_goes_on_in_the_same_run(host: Host) ->
     assert stands(host) == DONE
 
 
-def test_an_agent_that_only_another_hook_kept_going_waits_if_it_says_so_last(host: Host) -> None:
+def test_a_stop_with_own_work_after_a_blocked_stop_puts_the_agent_back_to_work(host: Host) -> None:
     began(host)
     host.hear(host.ending(message="Done.", background_tasks=[HERSELF]))
     assert stands(host) == DONE
@@ -194,7 +194,7 @@ def test_an_agent_that_only_another_hook_kept_going_waits_if_it_says_so_last(hos
     assert stands(host) == DONE
 
 
-def test_the_word_that_it_waits_ends_nothing_when_it_comes_late(host: Host) -> None:
+def test_a_late_waiting_notification_changes_nothing(host: Host) -> None:
     began(host)
     host.hear(host.ending(**pausing()))
     host.hear(host.starting())
@@ -207,7 +207,7 @@ def test_the_word_that_it_waits_ends_nothing_when_it_comes_late(host: Host) -> N
     assert host.record() == record
 
 
-def test_a_stop_that_waited_for_a_lock_is_no_end_either(host: Host) -> None:
+def test_a_deferred_stop_with_own_work_does_not_end_the_run(host: Host) -> None:
     agent_id = began(host)
     with host.held(agent_id):
         host.hear(host.ending(**pausing()))
@@ -222,7 +222,7 @@ def test_a_stop_that_waited_for_a_lock_is_no_end_either(host: Host) -> None:
 
 @table("marker", ["approval", "planning"])
 @own_host
-def test_being_woken_is_no_approval(host: Host, marker: str) -> None:
+def test_waking_an_agent_does_not_approve_its_question(host: Host, marker: str) -> None:
     began(host)
     host.hear(host.ending(**pausing(ASKS.replace("approval", marker))))
     assert stands(host) == ("working", marker, None, 1)
@@ -239,7 +239,7 @@ def test_being_woken_is_no_approval(host: Host, marker: str) -> None:
         assert (asked["question"], asked["last_message"].splitlines()[0]) == ("shall I?", "It is built.")
 
 
-def test_a_question_is_one_also_if_the_conversation_ends_before_the_agent_is_woken(host: Host) -> None:
+def test_a_question_stays_pending_if_the_conversation_ends_before_the_agent_is_woken(host: Host) -> None:
     began(host)
     host.hear(host.ending(**pausing(ASKS)))
     host.hear(host.event_payload("SessionEnd", reason="other"))
@@ -248,7 +248,7 @@ def test_a_question_is_one_also_if_the_conversation_ends_before_the_agent_is_wok
     assert (asked["question"], stands(host)[:2]) == ("shall I?", ("waiting", "approval"))
 
 
-def test_work_that_cannot_be_done_has_failed_whatever_runs(host: Host) -> None:
+def test_a_failed_marker_ends_the_session_even_with_own_work_running(host: Host) -> None:
     began(host)
     host.hear(host.ending(**pausing("It cannot be built.\n[gaia-sessions: failed] no compiler")))
     assert stands(host)[:2] == ("failed", "failed")
@@ -256,7 +256,7 @@ def test_work_that_cannot_be_done_has_failed_whatever_runs(host: Host) -> None:
 
 @table("finished", [True, False])
 @own_host
-def test_a_client_that_is_killed_meanwhile_leaves_work_that_may_be_resumed(host: Host, *, finished: bool) -> None:
+def test_killing_the_client_during_the_wait_leaves_a_resumable_session(host: Host, *, finished: bool) -> None:
     root = str(host.root)
     with host.client() as client:
         agent_id = began(host)
@@ -274,7 +274,7 @@ def test_a_client_that_is_killed_meanwhile_leaves_work_that_may_be_resumed(host:
     assert gaia_sessions.should_resume(agent_id, root=root)
 
 
-def test_the_user_may_stop_it_while_it_waits(host: Host) -> None:
+def test_the_user_can_stop_an_agent_while_it_waits(host: Host) -> None:
     began(host)
     host.hear(host.ending(**pausing()))
     meta = {"agentType": "Explore", "toolUseId": "toolu_1", "finished": True, "stoppedByUser": True}
@@ -290,9 +290,7 @@ def test_the_user_may_stop_it_while_it_waits(host: Host) -> None:
 
 @table("readable", [True, False])
 @own_host
-def test_what_was_only_concluded_of_the_wait_is_taken_back_when_the_agent_is_woken(
-    host: Host, *, readable: bool
-) -> None:
+def test_waking_the_agent_takes_back_the_end_that_a_main_stop_concluded(host: Host, *, readable: bool) -> None:
     agent_id = began(host, readable=readable)
     host.hear(host.ending(**pausing()))
     turn_ends(host)
@@ -309,7 +307,9 @@ def test_what_was_only_concluded_of_the_wait_is_taken_back_when_the_agent_is_wok
 
 @table(("readable", "last"), [(True, "Done."), (False, "Done."), (True, ASKS), (False, ASKS)])
 @own_host
-def test_being_woken_is_no_approval_after_it_seemed_to_have_ended(host: Host, last: str, *, readable: bool) -> None:
+def test_waking_an_agent_that_seemed_to_have_ended_does_not_approve_its_question(
+    host: Host, last: str, *, readable: bool
+) -> None:
     agent_id = began(host, readable=readable)
     host.hear(host.ending(**pausing(ASKS)))
     turn_ends(host)
@@ -340,7 +340,7 @@ def test_a_last_stop_counts_although_the_agent_seemed_to_have_ended(host: Host, 
 
 @table("readable", [True, False])
 @own_host
-def test_that_it_has_finished_counts_although_it_seemed_to_be_interrupted(host: Host, *, readable: bool) -> None:
+def test_a_finished_notification_counts_although_the_agent_seemed_to_have_ended(host: Host, *, readable: bool) -> None:
     began(host, readable=readable)
     host.hear(host.ending(**pausing()))
     turn_ends(host)
@@ -351,7 +351,7 @@ def test_that_it_has_finished_counts_although_it_seemed_to_be_interrupted(host: 
 
 @table("told", ["turn", "finished"])
 @own_host
-def test_the_phase_that_it_named_holds_when_it_is_not_woken(host: Host, told: str) -> None:
+def test_the_phase_of_the_marker_stays_if_the_agent_is_not_woken(host: Host, told: str) -> None:
     began(host, readable=False)
     host.hear(host.ending(**pausing(ASKS.replace("approval", "planning"))))
     if told == "turn":
@@ -364,9 +364,7 @@ def test_the_phase_that_it_named_holds_when_it_is_not_woken(host: Host, told: st
 
 @table("readable", [True, False])
 @own_host
-def test_an_agent_whose_client_was_killed_is_no_success_by_a_turn_of_the_next_client(
-    host: Host, *, readable: bool
-) -> None:
+def test_a_turn_of_the_next_client_does_not_complete_an_agent_of_a_killed_client(host: Host, *, readable: bool) -> None:
     with host.client() as client:
         agent_id = began(host, readable=readable)
         host.hear(host.ending(**pausing()))
@@ -378,7 +376,7 @@ def test_an_agent_whose_client_was_killed_is_no_success_by_a_turn_of_the_next_cl
     assert gaia_sessions.should_resume(agent_id, root=str(host.root))
 
 
-def test_an_agent_of_which_nobody_knows_whether_its_client_runs_is_no_success(host: Host) -> None:
+def test_a_main_stop_does_not_complete_an_agent_whose_client_is_unknown(host: Host) -> None:
     agent_id = began(host, readable=False)
     host.hear(host.ending(**pausing()))
     [run] = host.record()["runs"]
@@ -390,13 +388,13 @@ def test_an_agent_of_which_nobody_knows_whether_its_client_runs_is_no_success(ho
 
 @table(("readable", "first"), [(True, "turn"), (False, "turn"), (True, "prompt"), (False, "prompt")])
 @own_host
-def test_an_agent_that_the_user_stopped_is_no_success_whatever_tells_of_it_first(
+def test_an_agent_that_the_user_stopped_is_interrupted_whichever_event_comes_first(
     host: Host, first: str, *, readable: bool
 ) -> None:
     with host.client():
         began(host, readable=readable)
         host.hear(host.ending(**pausing()))
-        if first == "prompt":  # a turn that ends before the client has noted it
+        if first == "prompt":  # this turn ends before the client writes that the user stopped the agent
             turn_ends(host)
         meta = {"agentType": "Explore", "toolUseId": "toolu_1", "finished": True, "stoppedByUser": True}
         (host.agents / "agent-a1.meta.json").write_text(json.dumps(meta), encoding="utf-8")
@@ -411,7 +409,7 @@ def test_an_agent_that_the_user_stopped_is_no_success_whatever_tells_of_it_first
         assert stands(host) == INTERRUPTED
 
 
-def test_a_question_in_a_fence_is_kept_as_well(host: Host) -> None:
+def test_a_question_in_a_code_fence_stays_pending(host: Host) -> None:
     began(host)
     host.hear(host.ending(**pausing(f"It is ready.\n```\n{ASKS.splitlines()[1]}\n```")))
     host.hear(host.starting())
@@ -429,7 +427,7 @@ def test_a_question_in_a_fence_is_kept_as_well(host: Host) -> None:
     ],
 )
 @own_host
-def test_what_it_asks_may_be_answered_while_it_waits(host: Host, answer: Any, woken: Any) -> None:
+def test_the_user_can_answer_the_question_while_the_agent_waits(host: Host, answer: Any, woken: Any) -> None:
     root = str(host.root)
     with host.client():
         agent_id = began(host)
@@ -440,21 +438,21 @@ def test_what_it_asks_may_be_answered_while_it_waits(host: Host, answer: Any, wo
         assert not {"resume_line", "tool"} & asked.keys()
         shown = commands.gaia("pending", folder=host.project).answer
         assert shown[-4:] == [
-            "  its agent waits for its own command, and is told when it is woken; to approve:",
+            "  the agent waits for its background command, then gets the answer; to approve:",
             f"gaia-sessions approve {agent_id}",
-            "  to deny, with a reason (--reason) if you like:",
+            "  to deny (--reason adds a reason):",
             f"gaia-sessions deny {agent_id}",
         ]
 
         done = commands.gaia("--root", root, answer[0], agent_id, *answer[1:]).answer
         word = host.record()["answers"][0]["answer"]
-        assert done == [f"{agent_id}: {word}; its agent waits for its own work, and is told when it is woken"]
+        assert done == [f"{agent_id}: {word}; the agent gets the answer when its background work has ended"]
         assert gaia_sessions.Sessions(root).pending() == []
         assert stands(host) == ("working", "approval", None, 1)
 
         told = host.hear(host.starting())["additionalContext"].splitlines()
         assert f"What you asked an approval for is {word}" in told[0]
-        assert told[1] == "The user said with that: gently"
+        assert told[1] == "The user added: gently"
         assert stands(host) == woken
         assert commands.gaia("--root", root, answer[0], agent_id).refusal[0] == 4
         host.hear(host.ending(message="It is done.", background_tasks=[HERSELF]))
@@ -464,7 +462,7 @@ def test_what_it_asks_may_be_answered_while_it_waits(host: Host, answer: Any, wo
 
 @table("readable", [True, False])
 @own_host
-def test_an_answer_is_kept_if_the_agent_is_not_woken_after_it(host: Host, *, readable: bool) -> None:
+def test_an_answer_stays_recorded_if_the_agent_is_not_woken(host: Host, *, readable: bool) -> None:
     agent_id = began(host, readable=readable)
     host.hear(host.ending(**pausing(ASKS)))
     gaia_sessions.Sessions(str(host.root)).approve(agent_id, "gently")
@@ -474,7 +472,7 @@ def test_an_answer_is_kept_if_the_agent_is_not_woken_after_it(host: Host, *, rea
     assert host.record()["approval"]["message"] == "gently"
 
 
-def test_an_agent_that_waits_without_a_question_has_nothing_to_be_answered(host: Host) -> None:
+def test_an_agent_that_waits_without_a_question_cannot_be_approved(host: Host) -> None:
     agent_id = began(host)
     host.hear(host.ending(**pausing()))
 
@@ -483,7 +481,7 @@ def test_an_agent_that_waits_without_a_question_has_nothing_to_be_answered(host:
         gaia_sessions.Sessions(str(host.root)).approve(agent_id)
 
 
-def test_nobody_moves_work_on_whose_agent_asks_where_only_a_person_approves(host: Host) -> None:
+def test_with_explicit_approvals_an_update_cannot_move_an_asking_agent_to_executing(host: Host) -> None:
     settings = host.project / ".claude" / "gaia-sessions.toml"
     settings.write_text('approvals = "explicit"\n', encoding="utf-8")
     agent_id = began(host)
@@ -502,7 +500,7 @@ def test_nobody_moves_work_on_whose_agent_asks_where_only_a_person_approves(host
     assert (asked["question"], asked["last_message"].splitlines()[0]) == ("shall I?", "It is built.")
 
 
-def test_an_agent_that_began_more_than_is_kept_waits_for_all(host: Host) -> None:
+def test_an_agent_waits_for_all_its_tasks_even_if_not_all_are_recorded(host: Host) -> None:
     many = [{**BUILD, "id": f"b{number}"} for number in range(MOST_TASKS + 5)]
     began(host, readable=False)
     host.hear(host.ending(message=SAID, background_tasks=[HERSELF, *many]))
@@ -513,7 +511,7 @@ def test_an_agent_that_began_more_than_is_kept_waits_for_all(host: Host) -> None
     assert stands(host) == DONE
 
 
-def test_reconcile_closes_what_the_user_stopped_while_it_waited(host: Host) -> None:
+def test_reconcile_closes_an_agent_that_the_user_stopped_during_its_wait(host: Host) -> None:
     with host.client():
         agent_id = began(host)
         host.hear(host.ending(**pausing()))

@@ -1,4 +1,4 @@
-"""An agent that another one began is below it, in whichever order the two are reported and whatever else waits."""
+"""An agent is below the agent that started it, in any order of events and with many waiting events."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ CHILD = {"host_agent_id": "b", "tool_use_id": "tb", "agent_name": "Explore"}
 SAID = {"has_message": True, "last_message": "Done."}
 DELEGATED = {"kind": "delegate", "tool_use_id": "tb", "agent_name": "Explore", "purpose": "child"}
 
-# In the order in which it happened.
+# In the order in which the events happen.
 LIFE: dict[str, dict[str, Any]] = {
     "delegation": {"kind": "delegate", "tool_use_id": "ta", "agent_name": "Explore", "purpose": "parent"},
     "its start": {"kind": "start", **PARENT},
@@ -45,7 +45,7 @@ TIMES = {name: BEGAN + timedelta(seconds=second) for second, name in enumerate(L
 
 
 class Project:
-    """The sessions of a project in which so many other events wait that a call tries only some of what waits."""
+    """The sessions of a project whose inbox has more events than one call tries."""
 
     def __init__(self, folder: Path) -> None:
         self.store = FileStore(str(folder), durable=False, lock_timeout=0)
@@ -58,7 +58,7 @@ class Project:
         return {"at": format_time(at), "host": "claude-code", "host_session_id": "h", **fields}  # type: ignore[typeddict-item]
 
     def hear(self, name: str, *, held: bool = False) -> None:
-        """As one call of a hook does; ``held`` by another process are the locks that the event needs."""
+        """Applies an event as a hook does; ``held``: another process holds the locks that the event needs."""
         event, now = self.event(TIMES[name], LIFE[name]), TIMES[name]
         with ExitStack() as locks:
             if held:
@@ -70,7 +70,7 @@ class Project:
             assert (handle_event(self.store, event, Terms(now, Config({}), 0)).word == "deferred") >= held
 
     def above(self) -> dict[str, Any]:
-        """What is above the session of each purpose."""
+        """The purpose of each session, with the purpose of the session above it."""
         records = [self.store.read(agent_id) for agent_id in self.store.ids()]
         purposes = {record["agent_id"]: record["purpose"] for record in records}
         assert sorted(purposes.values()) == ["child", "parent"]
@@ -96,7 +96,7 @@ def test_a_child_is_below_its_parent_in_every_order_of_their_reports(tmp_path: P
 
 @table("held", ["its start", "its delegation"])
 @own_folder
-def test_what_met_a_held_lock_counts_before_the_child_that_it_concerns(tmp_path: Path, held: str) -> None:
+def test_an_event_that_met_a_held_lock_is_applied_before_the_start_of_the_child(tmp_path: Path, held: str) -> None:
     project = Project(tmp_path)
     for name in ("delegation", "its start", "its delegation"):
         project.hear(name, held=name == held)

@@ -1,4 +1,4 @@
-"""The host form of ``subagent_stop``: which session a stop belongs to, by exact keys, and what becomes of it."""
+"""``subagent_stop`` from a host: exact keys join a stop to its session, and the last message sets the phase."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def ended(host: Host, *phases: str, **run: object) -> dict[str, object]:
-    """The record of a session that went through ``phases`` and whose run was stopped."""
+    """The record of a session that went through ``phases`` and whose run has stopped."""
     final = phases[-1] in {"completed", "failed"}
     ending: dict[str, object] = {"finalized_at": "TIME", "duration_seconds": "SECONDS"} if final else {}
     known = {
@@ -37,7 +37,7 @@ def ended(host: Host, *phases: str, **run: object) -> dict[str, object]:
     return whole(phase=phases[-1], resume_ready=not final, history=history, revision=2, runs=[known], **ending)
 
 
-def test_a_stop_ends_exactly_its_own_session(host: Host) -> None:
+def test_a_stop_ends_only_its_own_session(host: Host) -> None:
     mine, other = host.delegate("toolu_1", "a1"), host.delegate("toolu_2", "a2")
     before = host.records()[other]
 
@@ -53,7 +53,7 @@ def test_a_stop_ends_exactly_its_own_session(host: Host) -> None:
 
 @table("phase", ["approval", "planning", "failed"])
 @own_host
-def test_a_marker_says_in_which_phase_the_session_stands(host: Host, phase: str) -> None:
+def test_a_marker_in_the_last_message_sets_the_phase(host: Host, phase: str) -> None:
     host.delegate()
     message = f"So far.\n[gaia-sessions: {phase}] why"
 
@@ -77,7 +77,7 @@ def test_a_paused_session_may_be_resumed(host: Host) -> None:
     assert (answer["should_resume"], answer["resume_metadata"]["previous_phase"]) == (True, "approval")
 
 
-def test_nothing_but_the_marker_is_read_for_meaning(host: Host) -> None:
+def test_words_like_failed_in_the_message_do_not_set_the_phase(host: Host) -> None:
     host.delegate()
 
     host.stop(message="Error: 3 errors, failed, waiting for approval, exit code 1")
@@ -124,7 +124,7 @@ def test_a_stop_without_a_last_message_leaves_the_session_open(host: Host, messa
     assert host.timeless(host.record()) == expected
 
 
-def test_the_same_stop_twice_changes_nothing(host: Host) -> None:
+def test_a_further_stop_of_the_same_run_changes_nothing(host: Host) -> None:
     host.delegate()
     host.stop()
     before = host.tree(host.root)
@@ -137,7 +137,7 @@ def test_the_same_stop_twice_changes_nothing(host: Host) -> None:
     assert [line["decision"] for line in host.log("subagent_stop")] == ["finalized", "known", "known", "known"]
 
 
-def test_kept_going_and_stopped_again_a_completed_session_can_turn_out_to_wait_for_approval(host: Host) -> None:
+def test_a_stop_after_a_blocked_stop_moves_a_completed_session_to_approval(host: Host) -> None:
     host.delegate()
     host.stop(message="Done.")
 
@@ -153,7 +153,7 @@ def test_kept_going_and_stopped_again_a_completed_session_can_turn_out_to_wait_f
     assert host.timeless(host.record()) == {**expected, "revision": 3}
 
 
-def test_a_second_stop_is_joined_by_the_agent_even_where_the_hosts_own_note_is_gone(host: Host) -> None:
+def test_a_second_stop_is_joined_by_its_agent_id_without_the_hosts_note(host: Host) -> None:
     host.delegate()
     host.stop(message="Done.")
     (host.agents / "agent-a1.meta.json").unlink()
@@ -163,7 +163,7 @@ def test_a_second_stop_is_joined_by_the_agent_even_where_the_hosts_own_note_is_g
     assert host.record()["phase"] == "approval"
 
 
-def test_a_command_can_never_judge_again(host: Host) -> None:
+def test_a_command_cannot_change_a_session_that_a_stop_completed(host: Host) -> None:
     agent_id = host.delegate()
     host.stop()
     before = host.tree(host.root)
@@ -178,7 +178,7 @@ def test_a_command_can_never_judge_again(host: Host) -> None:
     assert host.tree(host.root) == before
 
 
-def test_what_a_command_ended_no_stop_judges_again(host: Host) -> None:
+def test_a_second_stop_does_not_change_a_session_that_a_command_ended(host: Host) -> None:
     agent_id = host.delegate()
     host.stop(message=ASKS)
     gaia_sessions.finalize_session(agent_id, "abandoned", root=str(host.root))
@@ -189,7 +189,7 @@ def test_what_a_command_ended_no_stop_judges_again(host: Host) -> None:
     assert host.tree(host.root) == before
 
 
-def test_of_a_session_that_a_command_ended_a_stop_closes_only_the_run(host: Host) -> None:
+def test_if_a_command_ended_the_session_a_stop_closes_only_the_run(host: Host) -> None:
     agent_id = host.delegate()
     gaia_sessions.finalize_session(agent_id, "abandoned", "Not needed", root=str(host.root))
     before = host.record()
@@ -202,7 +202,7 @@ def test_of_a_session_that_a_command_ended_a_stop_closes_only_the_run(host: Host
     assert {key: record[key] for key in kept} == {key: before[key] for key in kept}
 
 
-def test_an_id_in_the_marker_joins_where_the_host_told_no_key(host: Host) -> None:
+def test_an_id_in_the_marker_joins_a_stop_without_a_host_key(host: Host) -> None:
     agent_id = host.delegate()
     (host.agents / "agent-a1.meta.json").unlink()
 
@@ -212,7 +212,7 @@ def test_an_id_in_the_marker_joins_where_the_host_told_no_key(host: Host) -> Non
     assert host.record()["runs"][0]["host_agent_id"] == "a1"
 
 
-def test_an_id_in_the_marker_does_not_join_a_run_of_another_session_of_the_host(host: Host) -> None:
+def test_an_id_in_the_marker_does_not_join_a_stop_from_another_conversation(host: Host) -> None:
     agent_id = host.delegate()
     (host.agents / "agent-a1.meta.json").unlink()
     before = host.records()
@@ -222,7 +222,7 @@ def test_an_id_in_the_marker_does_not_join_a_run_of_another_session_of_the_host(
     assert host.records() == before
 
 
-def test_keys_that_lead_to_different_sessions_change_nothing(host: Host) -> None:
+def test_a_stop_whose_keys_lead_to_different_sessions_changes_nothing(host: Host) -> None:
     host.delegate("toolu_1", "a1")
     other = host.delegate("toolu_2", "a2")
     before = host.tree(host.root)
@@ -233,7 +233,7 @@ def test_keys_that_lead_to_different_sessions_change_nothing(host: Host) -> None
     assert [line["decision"] for line in host.log("subagent_stop")] == ["keys_disagree"]
 
 
-def test_a_run_that_is_one_agents_is_not_ended_by_another(host: Host) -> None:
+def test_an_agent_does_not_end_the_run_of_another_agent(host: Host) -> None:
     host.delegate("toolu_1", "a1")
     host.stop("a1", message=None)
     host.knows("a2", "toolu_1")
@@ -246,19 +246,19 @@ def test_a_run_that_is_one_agents_is_not_ended_by_another(host: Host) -> None:
 
 
 NO_KEY: dict[str, dict[str, Any]] = {
-    "an agent nobody knows": {"agent_id": "a9"},
+    "an unknown agent": {"agent_id": "a9"},
     "another session of the host": {"session_id": "another", "agent_id": "a9"},
-    "a note that lies elsewhere": {"transcript_path": "host/0e23a513-af54.jsonl"},
+    "a note in another folder": {"transcript_path": "host/0e23a513-af54.jsonl"},
     "no transcript": {"transcript_path": None},
-    "a transcript that is not there": {"transcript_path": "/nonexistent/x.jsonl"},
-    "an agent whose name leads elsewhere": {"agent_id": "../subagents/agent-a1"},
+    "a missing transcript": {"transcript_path": "/nonexistent/x.jsonl"},
+    "an agent ID that is a path": {"agent_id": "../subagents/agent-a1"},
     "a marker with an unknown id": {"agent_id": "a9", "last_assistant_message": "[gaia-sessions: failed agent-404]"},
 }
 
 
 @table("changes", NO_KEY.values())
 @own_host
-def test_a_stop_without_a_key_changes_nothing_and_waits_only_where_one_may_still_be_noted(
+def test_a_stop_without_a_key_changes_nothing_and_waits_only_if_a_key_may_follow(
     host: Host, changes: dict[str, Any]
 ) -> None:
     host.delegate()
@@ -278,14 +278,14 @@ NOT_OURS: dict[str, dict[str, Any]] = {
     "the main agent's stop": {"hook_event_name": "Stop"},
     "a failed stop": {"hook_event_name": "StopFailure"},
     "no agent": {"agent_id": None},
-    "an agent that is no text": {"agent_id": ["a1"]},
+    "an agent ID that is not a string": {"agent_id": ["a1"]},
     "no session of the host": {"session_id": None},
 }
 
 
 @table("changes", NOT_OURS.values())
 @own_host
-def test_whatever_is_no_stop_of_a_sub_agent_changes_nothing(host: Host, changes: dict[str, Any]) -> None:
+def test_an_event_that_is_not_a_sub_agents_stop_changes_nothing(host: Host, changes: dict[str, Any]) -> None:
     host.delegate()
     before = host.tree(host.root)
 
@@ -295,7 +295,7 @@ def test_whatever_is_no_stop_of_a_sub_agent_changes_nothing(host: Host, changes:
     assert [line["decision"] for line in host.log("subagent_stop")] == ["not_ours"]
 
 
-def test_of_a_long_last_message_the_end_is_kept_without_control_characters(host: Host) -> None:
+def test_the_end_of_a_long_last_message_is_stored_without_control_characters(host: Host) -> None:
     host.delegate()
 
     host.stop(message="the beginning" + "ü" * 5_000 + "\x1b[31mred\r\n\tand\x7f\x9b the end")
@@ -304,7 +304,7 @@ def test_of_a_long_last_message_the_end_is_kept_without_control_characters(host:
     assert host.record()["runs"][0]["last_message"] == "ü" * (4_000 - len(end)) + end
 
 
-def test_last_messages_are_not_kept_where_that_is_switched_off(host: Host) -> None:
+def test_last_messages_are_not_stored_if_that_is_switched_off(host: Host) -> None:
     host.delegate()
 
     assert host.run("subagent_stop", host.ending(message=ASKS), {"GAIA_SESSIONS_KEEP_LAST_MESSAGE": "off"}).out == b""

@@ -1,4 +1,4 @@
-"""The end of a turn, of a conversation: what it says of several runs, and what becomes of those it cannot write."""
+"""The end of a turn or a conversation settles several runs, even if one of the writes fails."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ OVER = {"main_stop": ("abandoned", "denied"), "session_end": ("investigating", "
 
 
 class Failing(FileStore):
-    """A store of files whose writes of one session fail, after they were done or before."""
+    """A file store in which a change of one session fails before or after the write."""
 
     victim = ""
     error: SessionsError
@@ -48,7 +48,7 @@ class Failing(FileStore):
         raise self.error
 
 
-# What a write raises, and whether it was applied.
+# The error, and whether the write was applied before the error.
 FAILURES = [
     (DurabilityUnknown("state.json", "Input/output error"), True),
     (StoreFailure("write", "state.json", "Input/output error"), False),
@@ -64,7 +64,7 @@ def ends(host: Host) -> list[tuple[str, str]]:
 @table("kind", OVER)
 @table(("error", "written"), FAILURES)
 @own_host
-def test_a_run_that_cannot_be_settled_keeps_no_other_from_it_and_is_settled_later(
+def test_a_run_that_cannot_be_settled_blocks_no_other_run_and_is_settled_later(
     host: Host, error: SessionsError, kind: str, victim: int, *, written: bool
 ) -> None:
     for number in range(3):

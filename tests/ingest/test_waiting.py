@@ -1,4 +1,4 @@
-"""Who waits for a person: real payloads through the hook, wired as ``hooks install`` does by default."""
+"""Which agents wait for a permission: real payloads through the hooks of a default ``hooks install``."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ CAPTURES = sorted(HOSTS.glob("claude-code-*/tui-permission-*.jsonl"))
 
 
 def write(host: Host, after: float, since: str | None = None) -> None:
-    """The agent writes to its transcript, so many seconds after ``since``, or from now on."""
+    """The agent writes to its transcript ``after`` seconds from ``since``, or from now."""
     transcript = Path(host.record()["runs"][0]["transcript_path"])
     transcript.parent.mkdir(parents=True, exist_ok=True)
     transcript.write_text("{}\n", encoding="utf-8")
@@ -40,7 +40,7 @@ def liveness(host: Host) -> Any:
     return line.get("liveness")
 
 
-def test_a_request_is_shown_until_the_agent_writes_and_noted_until_it_has_ended(host: Host) -> None:
+def test_a_request_is_shown_until_the_agent_writes_and_recorded_until_it_stops(host: Host) -> None:
     host.work()
     hear(host, asking(host))
     asked = waiting(host)
@@ -59,7 +59,7 @@ def test_a_request_is_shown_until_the_agent_writes_and_noted_until_it_has_ended(
     assert (waiting(host), liveness(host)) == (None, None)
 
 
-def test_a_request_says_where_an_agent_that_outlived_its_conversation_writes(host: Host) -> None:
+def test_a_request_records_the_transcript_of_an_agent_that_outlived_its_conversation(host: Host) -> None:
     host.work()
     cleared = host.transcript.with_name("after-clear.jsonl")
     hear(host, {**asking(host), "session_id": "after-clear", "transcript_path": str(cleared)})
@@ -71,7 +71,7 @@ def test_a_request_says_where_an_agent_that_outlived_its_conversation_writes(hos
 
 
 def say(host: Host, seconds: float, kind: str, *parts: dict[str, Any], message: str = "") -> None:
-    """The agent's transcript gets a line, so many seconds from now."""
+    """Adds a line to the agent's transcript, ``seconds`` from now."""
     transcript = host.agents / "agent-a1.jsonl"
     transcript.parent.mkdir(parents=True, exist_ok=True)
     at = format_time(utc_now() + timedelta(seconds=seconds))
@@ -103,10 +103,10 @@ SAME = (("toolu_a", "Bash", {"command": "make"}), ("toolu_b", "Bash", {"command"
 @table(("calls", "is_written"), [(TWO, True), (TWO, False), (SAME, True), (SAME, False)])
 @table("first", [0, 1])
 @own_host
-def test_who_asked_for_two_things_waits_until_both_are_answered(
+def test_an_agent_with_two_requests_waits_until_both_are_answered(
     host: Host, calls: Any, first: int, *, is_written: bool
 ) -> None:
-    """is_written: the transcript has the calls, and not only the results."""
+    # is_written: the transcript has the calls as well as the results.
     host.work()
     for key, name, given in calls:
         if is_written:
@@ -123,7 +123,7 @@ def test_who_asked_for_two_things_waits_until_both_are_answered(
     assert liveness(host) == {"state": "working"}
 
 
-def test_a_call_that_needs_no_permission_answers_nothing(host: Host) -> None:
+def test_the_result_of_another_call_does_not_answer_a_request(host: Host) -> None:
     host.work()
     say(host, -0.3, "assistant", calling("toolu_a", "Read", file_path="/x"), message="msg_1")
     say(host, -0.2, "assistant", calling("toolu_b", "Bash", command="make"), message="msg_1")
@@ -135,7 +135,7 @@ def test_a_call_that_needs_no_permission_answers_nothing(host: Host) -> None:
     assert liveness(host) == {"state": "working"}
 
 
-def test_a_request_of_the_main_agent_marks_nobody(host: Host) -> None:
+def test_a_request_of_the_main_agent_changes_nothing(host: Host) -> None:
     host.work()
     before = host.tree(host.root)
     payload = asking(host)
@@ -144,7 +144,7 @@ def test_a_request_of_the_main_agent_marks_nobody(host: Host) -> None:
     assert host.tree(host.root) == before
 
 
-def test_an_agent_that_was_not_heard_of_is_quiet(host: Host) -> None:
+def test_an_agent_without_recent_activity_is_quiet(host: Host) -> None:
     agent_id = host.work()
     run = {**host.record()["runs"][0], "started_at": host.ago(minutes=20)}
     host.edit(agent_id, last_updated=host.ago(minutes=12), runs=[run])
@@ -155,7 +155,7 @@ def test_an_agent_that_was_not_heard_of_is_quiet(host: Host) -> None:
     assert liveness(host) is None
 
 
-def test_a_conversation_that_starts_is_told_who_waits(host: Host) -> None:
+def test_a_new_conversation_is_told_which_agents_wait_for_a_permission(host: Host) -> None:
     with host.client():
         host.work()
         hear(host, asking(host))
@@ -163,10 +163,10 @@ def test_a_conversation_that_starts_is_told_who_waits(host: Host) -> None:
     told = reply.answer["hookSpecificOutput"]["additionalContext"].splitlines()
     since = waiting(host)["since"][:16].replace("T", " ")
     assert [line.startswith("Sub-agents that are at work.") for line in told] == [True, False]
-    assert told[1].endswith(f"(waiting since {since} UTC for permission to use Bash)")
+    assert told[1].endswith(f"(waiting since {since} UTC for the user's permission to use Bash)")
 
 
-def test_nobody_waits_for_a_person_whose_host_is_gone(host: Host) -> None:
+def test_an_agent_whose_client_is_gone_does_not_wait_for_the_user(host: Host) -> None:
     with host.client():
         host.work()
         hear(host, asking(host))
@@ -181,9 +181,7 @@ def test_nobody_waits_for_a_person_whose_host_is_gone(host: Host) -> None:
 
 @table("capture", CAPTURES)
 @own_host
-def test_in_every_capture_it_is_noted_from_the_request_to_the_end_that_the_agent_asked(
-    host: Host, capture: Path
-) -> None:
+def test_each_capture_has_the_request_on_record_until_the_agent_stops(host: Host, capture: Path) -> None:
     seen: list[tuple[str, bool]] = []
     for payload in payloads_of(host, capture):
         host.run("every_event", payload)

@@ -1,6 +1,6 @@
-"""Workflows of Claude Code and the agents that they start: how they are joined, resumed, ended, and who is above whom.
+"""Workflows of Claude Code and their agents: how they are joined, resumed, ended and arranged as a tree.
 
-The captures of whole workflows are told in ``tests/hook/test_lives.py``; here is what no capture holds.
+``tests/hook/test_lives.py`` replays captures of whole workflows. Here are the cases that no capture has.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from tests.hook.conftest import Host
 
 NOW = utc_now()
-LATER = timedelta(hours=5)  # longer than any session may be idle
+LATER = timedelta(hours=5)  # longer than the limit for an idle session
 RUN = {"run_id": "wf_1"}
 
 
@@ -54,7 +54,7 @@ RELAUNCH = {**LAUNCH, "host_agent_id": "w2", "tool_use_id": "t2"}
 
 
 class Project:
-    """The sessions of one project, and what a host reports of one conversation."""
+    """The sessions of one project, and the events of one conversation."""
 
     def __init__(self, root: Path) -> None:
         self.store = FileStore(str(root))
@@ -71,7 +71,7 @@ class Project:
         return {**base, **event}  # type: ignore[typeddict-item]
 
     def sessions(self) -> dict[str, Any]:
-        """The sessions by their purpose, and of several with the same the newest."""
+        """The newest session of each purpose."""
         records = [self.store.read(agent_id) for agent_id in self.store.ids()]
         return {record["purpose"]: record for record in sorted(records, key=lambda record: record["created_at"])}
 
@@ -87,9 +87,7 @@ def above(record: Any) -> Any:
 
 @table("launch_first", [True, False])
 @own_folder
-def test_an_agent_is_below_its_workflow_in_whichever_order_they_are_reported(
-    tmp_path: Path, *, launch_first: bool
-) -> None:
+def test_an_agent_is_below_its_workflow_in_either_order_of_their_reports(tmp_path: Path, *, launch_first: bool) -> None:
     project = Project(tmp_path / "sessions")
     project.tell(DELEGATION, *([LAUNCH, alpha()] if launch_first else [alpha(), LAUNCH]))
 
@@ -102,7 +100,7 @@ def test_an_agent_is_below_its_workflow_in_whichever_order_they_are_reported(
     assert agent["runs"][0]["parent_host_agent_id"] == workflow["runs"][0]["host_agent_id"] == "w1"
 
 
-def test_an_agent_whose_workflow_is_resumed_gets_a_new_run_however_long_it_was_idle(project: Project) -> None:
+def test_an_agent_of_a_resumed_workflow_gets_a_new_run_even_after_hours(project: Project) -> None:
     project.tell(DELEGATION, LAUNCH, alpha())
 
     words = project.tell(AGAIN, alpha("a2"), RELAUNCH, after=LATER)
@@ -120,7 +118,7 @@ def test_an_agent_whose_workflow_is_resumed_gets_a_new_run_however_long_it_was_i
 
 @table(("settings", "phase", "by"), [({}, "executing", ["workflow"]), ({"approvals": "explicit"}, "approval", [])])
 @own_folder
-def test_an_agent_that_asks_when_its_workflow_is_resumed_was_approved_by_nobody_else(
+def test_resuming_a_workflow_approves_its_waiting_agent_unless_approvals_are_explicit(
     tmp_path: Path, settings: dict[str, object], phase: str, by: list[str]
 ) -> None:
     project = Project(tmp_path / "sessions")
@@ -134,7 +132,7 @@ def test_an_agent_that_asks_when_its_workflow_is_resumed_was_approved_by_nobody_
     assert (record["phase"], [given["by"] for given in record.get("answers", [])]) == (phase, by)
 
 
-def test_what_had_ended_when_its_workflow_is_resumed_is_continued_in_a_new_session(project: Project) -> None:
+def test_a_resumed_workflow_continues_ended_sessions_in_new_sessions(project: Project) -> None:
     project.tell(DELEGATION, LAUNCH, alpha(), {"kind": "stop", "host_agent_id": "a1", "has_message": True})
     project.tell({"kind": "notification", "host_agent_id": "w1", "tool_use_id": "t1", "outcome": "completed"})
     before = project.sessions()
@@ -150,7 +148,7 @@ def test_what_had_ended_when_its_workflow_is_resumed_is_continued_in_a_new_sessi
     assert above(after["alpha"]) == after["two agents"]["agent_id"]
 
 
-def test_what_is_continued_where_nobody_can_say_what_limited_it_has_no_tools(project: Project) -> None:
+def test_a_continued_agent_has_no_tools_if_the_record_of_its_workflow_is_unreadable(project: Project) -> None:
     project.tell(DELEGATION, LAUNCH, alpha(), {"kind": "stop", "host_agent_id": "a1", "has_message": True})
     project.tell({"kind": "notification", "host_agent_id": "w1", "tool_use_id": "t1", "outcome": "completed"})
     workflow, agent = (project.sessions()[name]["agent_id"] for name in ("two agents", "alpha"))
@@ -180,7 +178,7 @@ def test_a_resumed_workflow_that_is_reported_twice_is_resumed_once(project: Proj
     ],
 )
 @own_folder
-def test_the_agents_of_a_killed_workflow_end_with_it_and_those_that_had_ended_stay(
+def test_a_killed_workflow_ends_its_open_agents_and_leaves_the_ended_ones(
     tmp_path: Path, killed: dict[str, Any]
 ) -> None:
     project = Project(tmp_path / "sessions")
@@ -198,7 +196,7 @@ def test_the_agents_of_a_killed_workflow_end_with_it_and_those_that_had_ended_st
     assert project.sessions()["alpha"]["runs"][0]["detail"] == "stopped with its workflow"
 
 
-def test_the_agents_of_a_workflow_that_the_user_stopped_rest_with_it_and_are_resumed_with_it(project: Project) -> None:
+def test_a_workflow_that_the_user_stopped_is_resumed_with_its_agents(project: Project) -> None:
     project.tell(DELEGATION, LAUNCH, alpha())
     why = {"outcome": "abandoned", "interruption": "stopped_by_user"}
 
@@ -212,7 +210,7 @@ def test_the_agents_of_a_workflow_that_the_user_stopped_rest_with_it_and_are_res
     assert [run["host_agent_id"] for run in project.sessions()["alpha"]["runs"]] == ["a1", "a2"]
 
 
-def test_a_workflow_that_runs_is_not_settled_with_the_turn_nor_are_its_agents(project: Project) -> None:
+def test_a_main_stop_ends_neither_a_running_workflow_nor_its_agents(project: Project) -> None:
     project.tell(DELEGATION, LAUNCH, alpha())
 
     project.tell({"kind": "main_stop", "running": ["w1"]})
@@ -220,7 +218,7 @@ def test_a_workflow_that_runs_is_not_settled_with_the_turn_nor_are_its_agents(pr
     assert [record["runs"][0].get("end") for record in project.sessions().values()] == [None, None]
 
 
-def test_an_agent_that_another_one_started_is_below_it(project: Project) -> None:
+def test_an_agent_is_below_the_agent_that_started_it(project: Project) -> None:
     outer = {"kind": "delegate", "tool_use_id": "t1", "agent_name": "Explore", "purpose": "outer"}
     inner = {**outer, "tool_use_id": "t2", "purpose": "inner", "parent_host_agent_id": "a1"}
     innermost = {**outer, "tool_use_id": "t3", "purpose": "innermost", "parent_host_agent_id": "a2"}
@@ -236,7 +234,7 @@ def test_an_agent_that_another_one_started_is_below_it(project: Project) -> None
     }
 
 
-def test_a_parent_that_was_not_known_at_the_delegation_is_known_from_its_own_start_on(project: Project) -> None:
+def test_a_late_start_of_the_parent_puts_the_child_below_it(project: Project) -> None:
     outer = {"kind": "delegate", "tool_use_id": "t1", "agent_name": "Explore", "purpose": "outer"}
     project.tell(outer, {**outer, "tool_use_id": "t2", "purpose": "inner", "parent_host_agent_id": "a1"})
     assert "parent_id" not in project.sessions()["inner"]
@@ -246,8 +244,8 @@ def test_a_parent_that_was_not_known_at_the_delegation_is_known_from_its_own_sta
     assert above(project.sessions()["inner"]) == project.sessions()["outer"]["agent_id"]
 
 
-def test_an_agent_that_the_journal_did_not_have_at_its_start_is_recorded_at_its_stop(project: Project) -> None:
-    """Seen once in a client that resumed a workflow on a busy machine."""
+def test_an_agent_missing_in_the_journal_at_its_start_is_recorded_at_its_stop(project: Project) -> None:
+    # A client on a busy machine did this once when it resumed a workflow.
     project.tell(DELEGATION, LAUNCH)
     early = {"kind": "start", "host_agent_id": "a1", "agent_name": "workflow-subagent", "key_file": "/nowhere/a1.json"}
     assert project.tell({**early, "key_name": "toolUseId"}) == ["deferred"]
@@ -277,7 +275,7 @@ def journal(*entries: dict[str, Any]) -> str:
 def test_reconcile_finds_the_end_of_an_agent_in_the_journal_of_its_workflow(
     tmp_path: Path, talks: Path, last: dict[str, Any], end: tuple[str, str | None, int]
 ) -> None:
-    """Its stop had no message, as that of an agent which answers by a tool, or was not reported at all."""
+    # An agent that answers with a tool stops without a message.
     project = Project(tmp_path / "sessions")
     folder = talks / tmp_path.name / "subagents" / "workflows" / "wf_1"
     folder.mkdir(parents=True)
@@ -295,8 +293,7 @@ def test_reconcile_finds_the_end_of_an_agent_in_the_journal_of_its_workflow(
     assert verdicts[record["agent_id"]] == (end[1] is not None)
 
 
-def test_what_stands_in_the_files_of_a_workflow_is_not_trusted(host: Host) -> None:
-    """Whatever the journal holds, the hook exits with 0 and makes no session out of it."""
+def test_a_malformed_workflow_journal_creates_no_session(host: Host) -> None:
     folder = host.agents / "workflows"
     (folder / "wf_1").mkdir(parents=True)
     (folder / "wf_2").write_text("no folder", encoding="utf-8")
@@ -308,10 +305,10 @@ def test_what_stands_in_the_files_of_a_workflow_is_not_trusted(host: Host) -> No
         assert host.records() == {}
 
 
-def test_a_main_stop_before_the_agents_of_a_resumed_workflow_have_started_again_ends_no_run_of_theirs(
+def test_a_main_stop_ends_no_agent_that_its_resumed_workflow_has_not_restarted(
     project: Project,
 ) -> None:
-    """Seen in a client that resumed a workflow on a busy machine: the start of an agent is not waited for."""
+    # A client on a busy machine did this: a main stop does not wait for the starts of the agents.
     beta = alpha("b1", purpose="beta", workflow={**RUN, "key": "k-beta"})
     project.tell(DELEGATION, LAUNCH, alpha(), beta)
 
@@ -322,13 +319,15 @@ def test_a_main_stop_before_the_agents_of_a_resumed_workflow_have_started_again_
     assert [run.get("end") for run in sessions["beta"]["runs"]] == [None]
 
 
-def test_an_agent_that_asks_for_a_permission_still_writes_among_the_files_of_its_workflow(
+def test_a_permission_request_does_not_change_the_transcript_path_of_a_workflow_agent(
     project: Project, tmp_path: Path
 ) -> None:
     written = tmp_path / "c" / "subagents" / "workflows" / "wf_1" / "agent-a1.jsonl"
     written.parent.mkdir(parents=True)
     written.write_text("{}\n", encoding="utf-8")
-    guessed = str(tmp_path / "c" / "subagents" / "agent-a1.jsonl")  # no request says that its agent is of a workflow
+    guessed = str(
+        tmp_path / "c" / "subagents" / "agent-a1.jsonl"
+    )  # a request does not say that its agent belongs to a workflow
     request = {"kind": "permission", "host_agent_id": "a1", "tool_name": "Bash", "transcript_path": guessed}
     project.tell(DELEGATION, LAUNCH, alpha(transcript_path=str(written)), request)
 
