@@ -1,4 +1,4 @@
-"""What the tests of the command line share: running it here or as a process, and sessions put in place by hand."""
+"""Shared fixtures of the tests in tests/cli: they run command lines and write records by hand."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 Gaia = Callable[..., Any]
-"""A fixture of this file that is called."""
+"""The type of a fixture that is a function."""
 
 PATIENCE = 60
 _END = b"\0the end\0"
 
 
 def fresh_table(names: str | tuple[str, ...], rows: Iterable[Any]) -> Callable[[Callable[..., None]], Any]:
-    """A table of which each row starts without sessions, in a folder that is empty; the innermost of several."""
+    """A table whose rows each start in an empty folder; of several tables on one test it must be the last."""
 
     def decorate(test: Callable[..., None]) -> Any:
         @wraps(test)
@@ -48,7 +48,7 @@ def fresh_table(names: str | tuple[str, ...], rows: Iterable[Any]) -> Callable[[
 
         signature = inspect.signature(test)
         parameters = [*signature.parameters.values(), inspect.Parameter("anew", inspect.Parameter.KEYWORD_ONLY)]
-        run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]  # a table asks for it
+        run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]  # `table` reads it
         return table(names, rows)(run)
 
     return decorate
@@ -56,7 +56,7 @@ def fresh_table(names: str | tuple[str, ...], rows: Iterable[Any]) -> Callable[[
 
 @pytest.fixture(autouse=True)
 def own_root(root: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Commands find ``root`` unless told otherwise; what a command switched off is switched on again."""
+    """Makes ``root`` the default root of all commands, and turns garbage collection on again afterwards."""
     monkeypatch.setenv("GAIA_SESSIONS_ROOT", root)
     monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)
     yield
@@ -71,14 +71,14 @@ def gaia() -> Callable[..., Ended]:
 
 @pytest.fixture
 def session(gaia: Callable[..., Ended]) -> str:
-    """A session that has just begun."""
+    """Creates a session."""
     assert gaia("create", "--id", "agent-123").code == 0
     return "agent-123"
 
 
 @pytest.fixture
 def program() -> Callable[..., Ended]:
-    """Runs a command line as a process of its own, ``through`` another program if need be."""
+    """Runs a command line in a new process, optionally ``through`` another program."""
 
     def run(*words: str | bytes, stdin: bytes = b"", through: tuple[str, ...] = (), **environment: str) -> Ended:
         ended = subprocess.run(
@@ -96,10 +96,7 @@ def program() -> Callable[..., Ended]:
 
 @pytest.fixture
 def terminal(plain_environment: None) -> Callable[..., Ended]:  # noqa: ARG001
-    """Runs a command line in this process at a terminal so many columns wide; what it shows is the answer.
-
-    stdout: another place for the answer; then the terminal shows only what goes to stderr.
-    """
+    """Runs a command line at a terminal and returns what it shows; with another ``stdout``, that is only stderr."""
 
     def run(*words: str, columns: int = 80, stdout: int | None = None, **environment: str) -> Ended:
         with a_terminal(columns) as (end, shown):
@@ -114,17 +111,14 @@ def terminal(plain_environment: None) -> Callable[..., Ended]:  # noqa: ARG001
 
 @pytest.fixture
 def plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing is said of colours or of the size of a terminal."""
+    """Unsets the variables for colours and for the size of a terminal."""
     for name in ("NO_COLOR", "FORCE_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "COLORTERM", "TTY_COMPATIBLE", "COLUMNS"):
         monkeypatch.delenv(name, raising=False)
 
 
 @contextmanager
 def a_terminal(columns: int) -> Iterator[tuple[int, bytearray]]:
-    """A terminal for programs, and what it has shown once the block has ended.
-
-    A terminal that nobody has open may lose its rest, so this one is open until a last word was read.
-    """
+    """A terminal, and the bytes that it has shown; they are complete after the block."""
     own_end, their_end = pty.openpty()
     termios.tcsetwinsize(their_end, (24, columns))
     shown = bytearray()
@@ -138,7 +132,7 @@ def a_terminal(columns: int) -> Iterator[tuple[int, bytearray]]:
     try:
         yield their_end, shown
     finally:
-        os.write(their_end, _END)
+        os.write(their_end, _END)  # and close it only when this was read: a closed terminal can lose output
         reading.join()
         os.close(own_end)
         os.close(their_end)
@@ -147,7 +141,7 @@ def a_terminal(columns: int) -> Iterator[tuple[int, bytearray]]:
 
 @pytest.fixture(scope="session")
 def shell_words(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a ``gaia-sessions`` that only writes down, beside itself, what it was asked."""
+    """A folder with a script ``gaia-sessions`` that only writes its arguments to a file beside it."""
     folder = tmp_path_factory.getbasetemp() / "shell-words"
     folder.mkdir()
     asked = folder / "gaia-sessions"
@@ -158,7 +152,7 @@ def shell_words(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def typed(gaia: Callable[..., Ended], shell_words: Path) -> Callable[[str], None]:
-    """Types a line in a shell, where ``gaia-sessions``, once at most, is run in this process; nothing may fail."""
+    """Runs a line in a shell, and then its one ``gaia-sessions`` command in this process; both must succeed."""
     words = shell_words / "gaia-sessions.words"
 
     def run(line: str) -> None:
@@ -174,7 +168,7 @@ def typed(gaia: Callable[..., Ended], shell_words: Path) -> Callable[[str], None
 
 @pytest.fixture
 def anew(root: str) -> Callable[[], None]:
-    """Empties the folder of the root, for the next row of a table."""
+    """Empties the folder that contains the root, for the next row of a table."""
 
     def empty() -> None:
         for path in Path(root).parent.iterdir():
@@ -185,7 +179,7 @@ def anew(root: str) -> Callable[[], None]:
 
 @pytest.fixture
 def put(root: str) -> Callable[..., dict[str, Any]]:
-    """Puts a record in place by hand; ``idle`` says how long ago its last activity was, ``without`` what it lacks."""
+    """Writes a record by hand; ``idle`` is the age of its last activity, ``without`` names keys to leave out."""
 
     def record(
         agent_id: str, *, idle: timedelta = timedelta(minutes=1), without: tuple[str, ...] = (), **changed: Any
@@ -219,7 +213,7 @@ def put(root: str) -> Callable[..., dict[str, Any]]:
 
 @pytest.fixture
 def spoil(root: str) -> Callable[[str, bytes], Path]:
-    """Puts something in place of a record; returns the file."""
+    """Writes bytes in place of a record; returns the path."""
 
     def write(agent_id: str, data: bytes = b'{"agent_id": ') -> Path:
         path = Path(root, agent_id, "state.json")
@@ -232,12 +226,12 @@ def spoil(root: str) -> Callable[[str, bytes], Path]:
 
 @pytest.fixture
 def state(root: str) -> Callable[[str], Any]:
-    """The record of a session as it is on disk."""
+    """Reads the record of a session from disk."""
     return lambda agent_id: json.loads(Path(root, agent_id, "state.json").read_bytes())
 
 
 def everything_in(folder: Path) -> dict[str, tuple[int, int, bytes]]:
-    """All that stands in ``folder``: path to mode, time of change and content."""
+    """Mode, time of change and content of ``folder`` and of each path below it."""
     found = {}
     for path in [folder, *folder.rglob("*")]:
         status = path.lstat()
@@ -248,17 +242,17 @@ def everything_in(folder: Path) -> dict[str, tuple[int, int, bytes]]:
 
 @pytest.fixture
 def tree(root: str) -> Callable[[], dict[str, tuple[int, int, bytes]]]:
-    """All that stands in the folder of the root."""
+    """``everything_in`` the folder that contains the root."""
     return lambda: everything_in(Path(root).parent)
 
 
 def ids_in(root: str) -> list[str]:
-    """The ids of the sessions whose folders are there."""
+    """The IDs of all session folders."""
     return sorted(path.name for path in Path(root).glob("[!.]*"))
 
 
 def records(root: str) -> dict[str, Any]:
-    """Every record there is, by its id."""
+    """All records, by ID."""
     return {path.parent.name: json.loads(path.read_bytes()) for path in Path(root).glob("*/state.json")}
 
 

@@ -1,7 +1,6 @@
-"""Command lines in forks of this process: they have signals, children and an end of their own, and start in no time.
+"""Runs command lines in forks of the test process, which start fast and can be killed.
 
-A fork has what the test has patched, and all its modules are loaded: what a start imports is asked of ``program``.
-What an interpreter does first (which modules it loads, how it decodes its arguments) only a new one can show.
+A fork has the patches and the loaded modules of the test. Use ``program`` to test the start of a new interpreter.
 """
 
 from __future__ import annotations
@@ -28,14 +27,11 @@ _FORKS = get_context("fork")
 
 for _room in ("cli.commands", "cli.render", "runner", "session", "store", "api"):
     for _module in pkgutil.iter_modules(import_module(f"gaia_sessions.{_room}").__path__, f"gaia_sessions.{_room}."):
-        import_module(_module.name)  # here once, which else each fork would do
+        import_module(_module.name)  # load it once here instead of in each fork
 
 
 class Fork:
-    """A command line at work, which is killed at the end of the block if it has not ended.
-
-    stdin: what it reads, or the descriptor of that. stderr: a descriptor of its own for that.
-    """
+    """A running command line; the end of the block kills it. ``stdin`` is its input, or a descriptor of the input."""
 
     def __init__(
         self, *words: str | bytes, stdin: bytes | int = b"", stderr: int | None = None, **environment: str
@@ -51,7 +47,7 @@ class Fork:
         argv = ["gaia-sessions", *map(os.fsdecode, words)]
         self._process = _FORKS.Process(target=_be, args=(argv, descriptors, environment))
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)  # of Python 3.12 on: other threads are not in the fork
+            warnings.simplefilter("ignore", DeprecationWarning)  # since Python 3.12: other threads are not in the fork
             self._process.start()
         assert self._process.pid is not None
         self.pid = self._process.pid
@@ -67,7 +63,7 @@ class Fork:
             file.close()
 
     def poll(self) -> int | None:
-        """Its exit code, or the number of the signal that killed it, negative; None while it is at work."""
+        """The exit code, the negative number of the signal that killed it, or None while it runs."""
         return self._process.exitcode
 
     def send_signal(self, number: int) -> None:
@@ -78,7 +74,7 @@ class Fork:
         self._process.join()
 
     def ended(self) -> Ended:
-        """How it ended, once it has."""
+        """Waits for the end and returns the result."""
         self._process.join(PATIENCE)
         code = self.poll()
         assert code is not None, f"still at work: {self.out!r}"
@@ -86,12 +82,12 @@ class Fork:
 
     @property
     def out(self) -> bytes:
-        """What it has printed so far."""
+        """Its stdout so far."""
         return _content(self._files[1].fileno())
 
     @property
     def err(self) -> bytes:
-        """What it has complained of so far."""
+        """Its stderr so far."""
         return _content(self._files[2].fileno())
 
 

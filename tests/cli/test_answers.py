@@ -1,4 +1,4 @@
-"""``approve`` and ``deny``: the answer to what waits for an approval."""
+"""``approve`` and ``deny``: they answer a session that waits for approval."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ both = fresh_table("command", BY_HAND)
 
 
 SAYS = {
-    "approval": ("approved", "it goes on", "resume it: what it waits for was approved"),
-    "denial": ("denied", "it looks for another way", "go on another way: what it waited for was denied"),
+    "approval": ("approved", "to resume it", "resume it: its question was approved"),
+    "denial": ("denied", "to let it find another way", "resume it, and choose another way: its question was denied"),
 }
 
 
@@ -39,15 +39,15 @@ SAYS = {
         ("deny a", "denial", ""),
     ],
 )
-def test_an_answer_is_kept_moves_no_phase_and_says_how_the_work_goes_on(
+def test_an_answer_is_recorded_without_a_phase_change_and_says_how_to_resume(
     gaia: Gaia, put: Gaia, state: Gaia, line: str, key: str, message: str
 ) -> None:
     word, how, advice = SAYS[key]
     with_message = f": {message}" if message else ""
     record = put("a", idle=timedelta(minutes=20))
     assert gaia(*line.split()).answer == [
-        f"a: {word}; {how} once it is resumed (resumable for 30 minutes)",
-        "to resume it, give this to your agent:",
+        f"a: {word}, resumable for 30 minutes",
+        f"{how}, give this to your agent:",
         resume_line("a"),
     ]
     after = state("a")
@@ -87,13 +87,15 @@ def test_no_line_of_a_note_looks_like_an_answer(gaia: Gaia, put: Gaia) -> None:
 
 
 @both
-def test_the_answer_in_json_is_the_record(gaia: Gaia, put: Gaia, state: Gaia, command: str) -> None:
+def test_with_json_approve_and_deny_print_the_record(gaia: Gaia, put: Gaia, state: Gaia, command: str) -> None:
     put("a")
     assert gaia(command, "a", "--json").json == state("a")
 
 
 @both
-def test_an_answer_that_is_given_after_lunch_still_counts(gaia: Gaia, put: Gaia, command: str) -> None:
+def test_an_answer_to_an_expired_question_makes_the_session_resumable_again(
+    gaia: Gaia, put: Gaia, command: str
+) -> None:
     put("a", idle=AFTER_LUNCH)
     assert gaia("should-resume", "a").code == 1
     assert gaia("cleanup", "--hours", "1", "--json").json["kept"] == [{"agent_id": "a", "reason": "keep_days"}]
@@ -109,10 +111,10 @@ def test_an_answer_that_is_given_after_lunch_still_counts(gaia: Gaia, put: Gaia,
     assert gaia("cleanup", "--hours", "0", "--json").json["kept"] == [{"agent_id": "a", "reason": "resumable"}]
 
 
-def test_a_question_that_expired_is_to_be_answered_and_not_begun_anew(gaia: Gaia, put: Gaia) -> None:
+def test_should_resume_advises_to_answer_an_expired_question(gaia: Gaia, put: Gaia) -> None:
     put("a", idle=AFTER_LUNCH)
     answered = gaia("should-resume", "a")
-    advice = "approve it, or deny it in the same way, and it may be resumed: gaia-sessions approve a"
+    advice = "to make it resumable, type this (or deny instead of approve): gaia-sessions approve a"
     assert (answered.code, answered.lines[-1]) == (1, f"  {advice}")
 
 
@@ -136,7 +138,7 @@ def test_the_last_answer_takes_the_place_of_an_earlier_one(gaia: Gaia, put: Gaia
 
 
 @both
-def test_an_answer_is_gone_when_the_phase_changes_and_stays_with_a_heartbeat(
+def test_a_phase_change_removes_the_answer_but_a_heartbeat_does_not(
     gaia: Gaia, put: Gaia, state: Gaia, command: str
 ) -> None:
     key, _ = BY_HAND[command]
@@ -149,12 +151,15 @@ def test_an_answer_is_gone_when_the_phase_changes_and_stays_with_a_heartbeat(
 
 
 @both
-def test_an_answer_to_what_may_not_be_resumed_all_the_same_says_why(gaia: Gaia, put: Gaia, command: str) -> None:
+def test_an_answer_says_why_the_session_still_cannot_be_resumed(gaia: Gaia, put: Gaia, command: str) -> None:
     _, word = BY_HAND[command]
     put("a", error_count=3)
     assert gaia(command, "a").answer == [
-        f"a: {word}, but it may not be resumed: too many errors",
-        "  look at last_error and start new work: this one keeps failing",
+        f"a: {word}, but it cannot be resumed now: too many errors",
+        (
+            "  this session keeps failing; to end it, so that you can continue it in a new session, "
+            "type: gaia-sessions finalize a failed"
+        ),
     ]
 
 
@@ -162,14 +167,17 @@ FINAL = {"finalized_at": "2026-01-08T18:05:30Z", "duration_seconds": 1.0}
 HERE = describe(os.getpid())
 REFUSED: list[tuple[dict[str, Any], str]] = [
     *(
-        ({"phase": phase}, f"session 'a' is not waiting for an approval: it is {phase}")
+        ({"phase": phase}, f"session 'a' does not wait for approval: its phase is {phase}")
         for phase in PHASES[:6]
         if phase != "approval"
     ),
-    *(({"phase": phase, **FINAL}, f"session 'a' is {phase} and can no longer be changed") for phase in PHASES[6:]),
+    *(
+        ({"phase": phase, **FINAL}, f"session 'a' has ended ({phase}) and can no longer be changed")
+        for phase in PHASES[6:]
+    ),
     (
         {"runs": [{"run": 1, "started_at": ago(minutes=1), "host_process": HERE}]},
-        "session 'a' is not waiting for an approval: its agent is at work",
+        "session 'a' does not wait for approval: its agent is at work",
     ),
     (
         {
@@ -178,15 +186,15 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
                 {"run": 2, "claimed_at": ago(minutes=1)},
             ]
         },
-        "session 'a' is not waiting for an approval: somebody is about to resume it",
+        "session 'a' does not wait for approval: somebody is about to resume it",
     ),
-    ({"schema": 99}, "session 'a' has schema 99; this version writes 1 and can only show newer ones"),
+    ({"schema": 99}, "session 'a' was written by a newer version (schema 99, not 1) and can only be shown"),
 ]
 
 
 @table(("changed", "problem"), REFUSED)
 @both
-def test_what_does_not_wait_for_an_approval_is_not_answered(
+def test_a_session_that_does_not_wait_for_approval_cannot_be_answered(
     gaia: Gaia, put: Gaia, state: Gaia, command: str, changed: dict[str, Any], problem: str
 ) -> None:
     put("a", **changed)
@@ -197,7 +205,7 @@ def test_what_does_not_wait_for_an_approval_is_not_answered(
 
 
 @both
-def test_work_whose_host_is_gone_and_a_claim_that_lapsed_may_be_answered(gaia: Gaia, put: Gaia, command: str) -> None:
+def test_a_session_with_a_dead_host_or_a_lapsed_claim_can_be_answered(gaia: Gaia, put: Gaia, command: str) -> None:
     gone = {**(HERE or {}), "started": "0"}
     put("a", runs=[{"run": 1, "started_at": ago(minutes=9), "host_process": gone}])
     put("b", runs=[{"run": 1, "claimed_at": ago(minutes=11)}])
@@ -205,12 +213,14 @@ def test_work_whose_host_is_gone_and_a_claim_that_lapsed_may_be_answered(gaia: G
 
 
 @both
-def test_a_cancelled_session_is_not_answered_nor_changed(gaia: Gaia, put: Gaia, state: Gaia, command: str) -> None:
+def test_an_answer_to_a_cancelled_session_is_refused_and_changes_nothing(
+    gaia: Gaia, put: Gaia, state: Gaia, command: str
+) -> None:
     put("a", runs=[{"run": 1, "started_at": ago(minutes=1), "host_process": HERE}])
     assert gaia("cancel", "a", "--reason", "not needed").code == 0
     then = state("a")
     refused = gaia(command, "a")
-    assert (refused.code, refused.out, refused.err.startswith(b"Error: session 'a' is cancelled since")) == (
+    assert (refused.code, refused.out, refused.err.startswith(b"Error: session 'a' was cancelled at")) == (
         10,
         b"",
         True,
@@ -218,12 +228,12 @@ def test_a_cancelled_session_is_not_answered_nor_changed(gaia: Gaia, put: Gaia, 
     assert state("a") == then
     put("b")
     gaia("cancel", "b")
-    gaia("update", "b")  # nobody is at work: it is abandoned
+    gaia("update", "b")  # no agent is at work, so the session is abandoned
     assert (state("b")["phase"], gaia(command, "b").code) == ("abandoned", 10)
 
 
 @both
-def test_what_cannot_be_read_or_is_not_there_is_not_answered(gaia: Gaia, put: Gaia, root: str, command: str) -> None:
+def test_a_corrupt_or_missing_session_cannot_be_answered(gaia: Gaia, put: Gaia, root: str, command: str) -> None:
     put("a")
     with open(f"{root}/a/state.json", "w") as file:
         file.write("{")
@@ -231,7 +241,7 @@ def test_what_cannot_be_read_or_is_not_there_is_not_answered(gaia: Gaia, put: Ga
 
 
 @both
-def test_an_answer_may_be_for_one_revision_only(gaia: Gaia, put: Gaia, state: Gaia, command: str) -> None:
+def test_if_revision_refuses_an_answer_to_another_revision(gaia: Gaia, put: Gaia, state: Gaia, command: str) -> None:
     put("a", revision=7)
     assert gaia(command, "a", "--if-revision", "6").code == 4
     assert state("a")["revision"] == 7

@@ -1,4 +1,4 @@
-"""``cancel`` and ``cancelled``: one mark for a whole tree, which nothing undoes, and which abandons the work."""
+"""``cancel`` and ``cancelled``: one mark cancels a session and all sessions below it, for good."""
 
 from __future__ import annotations
 
@@ -23,19 +23,20 @@ LIVE: dict[str, Any] = {"run": 1, "host": "claude-code", "host_session_id": "h1"
 ENDED: dict[str, Any] = {**LIVE, "ended_at": "2026-01-08T18:06:30Z", "end": "stopped"}
 DAY = timedelta(hours=25)
 NOTICE = (
-    "Note: cancelled: the session is abandoned, and takes no more updates\nHint: `gaia-sessions cancelled {}`: why\n"
+    "Note: not updated: the session was cancelled, so it has ended as abandoned\n"
+    "Hint: `gaia-sessions cancelled {}` says why\n"
 )
 
 
 @pytest.fixture
 def family(gaia: Gaia) -> None:
-    """A session with two children, one of which has a child, and a session of its own."""
+    """A session ``root`` with two children and a grandchild, and a separate session ``other``."""
     for agent_id, parent in {"root": "", "one": "root", "two": "root", "leaf": "one", "other": ""}.items():
         assert gaia("create", "--id", agent_id, *(["--parent", parent] if parent else [])).code == 0
 
 
 def cancelled(gaia: Gaia, *ids: str) -> list[str]:
-    """Those of ``ids`` that are cancelled, by the exit code."""
+    """The cancelled sessions among ``ids``, by the exit code."""
     codes = {agent_id: gaia("cancelled", agent_id).code for agent_id in ids}
     assert set(codes.values()) <= {0, 10}
     return [agent_id for agent_id, code in codes.items() if code]
@@ -47,11 +48,14 @@ def mark(root: str, agent_id: str) -> Any:
 
 @pytest.mark.usefixtures("family")
 def test_e3_a_session_is_cancelled_with_everything_below_it_and_e2_no_other(gaia: Gaia, root: str) -> None:
-    """E2, E3: a child, a grandchild, and one that is begun afterwards (E5), by one file."""
+    """E2, E3, E5: one mark cancels a child, a grandchild and a session that is created later."""
     code, out, err = gaia("cancel", "root", "--reason", "enough").all
     assert (code, out, err) == (0, "root: cancelled, with everything below it: enough\n", "")
     code, out, err = gaia("create", "--id", "late", "--parent", "leaf").all
-    notice = "Note: the new session is cancelled, with one above it\nHint: `gaia-sessions cancelled late`: why\n"
+    notice = (
+        "Note: the new session is cancelled because a session above it is cancelled\n"
+        "Hint: `gaia-sessions cancelled late` says why\n"
+    )
     assert (code, out, err) == (0, "late\n", notice)
 
     assert cancelled(gaia, "root", "one", "two", "leaf", "other", "late") == ["root", "one", "two", "leaf", "late"]
@@ -65,13 +69,13 @@ def test_e3_a_session_is_cancelled_with_everything_below_it_and_e2_no_other(gaia
 
 
 @pytest.mark.usefixtures("family")
-def test_only_leaves_out_what_is_below(gaia: Gaia) -> None:
+def test_the_option_only_cancels_no_session_below(gaia: Gaia) -> None:
     assert gaia("cancel", "root", "--only").answer == ["root: cancelled"]
     assert cancelled(gaia, "root", "one", "leaf") == ["root"]
 
 
 @fresh_table("outcome", ["completed", "failed"])
-def test_what_has_ended_stays_so_and_only_what_is_below_it_is_cancelled(
+def test_cancel_of_an_ended_session_cancels_only_the_sessions_below(
     gaia: Gaia, put: Gaia, state: Gaia, outcome: str
 ) -> None:
     put("root")
@@ -79,9 +83,9 @@ def test_what_has_ended_stays_so_and_only_what_is_below_it_is_cancelled(
     before = state("root")
     put("one", parent_id="root")
 
-    assert gaia("cancel", "root", "--only").answer == [f"root: already {outcome}: nothing to cancel"]
+    assert gaia("cancel", "root", "--only").answer == [f"root: already {outcome}, so not cancelled"]
     assert cancelled(gaia, "one") == []
-    below = f"root: already {outcome}: nothing to cancel; what is below it, or will be, is cancelled"
+    below = f"root: already {outcome}, so not cancelled; the sessions below it are cancelled, also those created later"
     assert gaia("cancel", "root").answer == [below]
     assert cancelled(gaia, "root", "one") == ["root", "one"]
     for word in ("completed", "failed"):
@@ -90,7 +94,7 @@ def test_what_has_ended_stays_so_and_only_what_is_below_it_is_cancelled(
 
 
 @pytest.mark.usefixtures("family")
-def test_e6_a_second_cancellation_keeps_the_first_reason_and_time_and_may_only_widen_it(gaia: Gaia, root: str) -> None:
+def test_e6_a_second_cancellation_keeps_reason_and_time_and_can_only_add_sessions_below(gaia: Gaia, root: str) -> None:
     gaia("cancel", "root", "--only", "--reason", "first")
     first = mark(root, "root")
     [repeated] = gaia("cancel", "root", "--only", "--reason", "second", "--json").json["cancelled"]
@@ -103,7 +107,7 @@ def test_e6_a_second_cancellation_keeps_the_first_reason_and_time_and_may_only_w
 
 
 @pytest.mark.usefixtures("family")
-def test_the_mark_alone_is_written(gaia: Gaia, root: str, state: Gaia) -> None:
+def test_cancel_writes_only_the_mark(gaia: Gaia, root: str, state: Gaia) -> None:
     before = {agent_id: state(agent_id) for agent_id in ("root", "one", "leaf")}
     gaia("cancel", "root")
     assert {agent_id: state(agent_id) for agent_id in before} == before
@@ -111,7 +115,7 @@ def test_the_mark_alone_is_written(gaia: Gaia, root: str, state: Gaia) -> None:
 
 
 @pytest.mark.usefixtures("family")
-def test_e6_the_next_update_is_applied_and_abandons_the_session_and_none_undoes_that(gaia: Gaia, state: Gaia) -> None:
+def test_e6_the_next_update_is_applied_and_abandons_the_session_for_good(gaia: Gaia, state: Gaia) -> None:
     gaia("cancel", "root")
     code, _, err = gaia("update", "leaf", "--phase", "planning", "-m", "found=it").all
     found = state("leaf")
@@ -134,7 +138,7 @@ def test_e6_the_next_update_is_applied_and_abandons_the_session_and_none_undoes_
     ],
 )
 @fresh_table(("runs", "phase"), [([], "abandoned"), ([LIVE], "planning")])
-def test_whatever_write_abandons_the_session_says_so(
+def test_a_write_that_abandons_a_cancelled_session_prints_a_notice(
     gaia: Gaia, put: Gaia, state: Gaia, words: list[str], runs: list[Any], phase: str
 ) -> None:
     put("a", phase="planning", runs=runs, todos=[{"description": "read", "status": "pending"}])
@@ -148,7 +152,7 @@ def test_whatever_write_abandons_the_session_says_so(
 
 @table("words", [["finalize", "a", "completed", "--summary", "x"], ["update", "a", "--phase", "failed"]])
 @fresh_table("runs", [[], [LIVE]])
-def test_l21_a_finish_after_the_cancellation_exits_10_and_changes_nothing_but_the_abandonment(
+def test_l21_finishing_a_cancelled_session_exits_10_and_only_abandons_it(
     gaia: Gaia, put: Gaia, state: Gaia, words: list[str], runs: list[Any]
 ) -> None:
     put("a", phase="executing", resume_ready=False, **({"runs": runs} if runs else {}))
@@ -161,14 +165,14 @@ def test_l21_a_finish_after_the_cancellation_exits_10_and_changes_nothing_but_th
 
 
 @pytest.mark.usefixtures("family")
-def test_abandoned_is_taken_with_what_is_said_of_it(gaia: Gaia, state: Gaia) -> None:
+def test_finalize_abandoned_stores_the_summary_of_a_cancelled_session(gaia: Gaia, state: Gaia) -> None:
     gaia("cancel", "root")
     assert gaia("finalize", "root", "abandoned", "--summary", "half of it").code == 0
     assert (state("root")["phase"], state("root")["summary"]) == ("abandoned", "half of it")
 
 
 @pytest.mark.usefixtures("family")
-def test_e7_it_is_not_resumable_for_a_reason_of_its_own(gaia: Gaia, put: Gaia) -> None:
+def test_e7_a_cancelled_session_is_not_resumable_and_the_reason_is_cancelled(gaia: Gaia, put: Gaia) -> None:
     put("resting", parent_id="root")
     assert gaia("should-resume", "resting").code == 0
     gaia("cancel", "root", "--reason", "enough")
@@ -190,7 +194,7 @@ def test_e7_it_is_not_resumable_for_a_reason_of_its_own(gaia: Gaia, put: Gaia) -
     assert gaia("show", "resting", "--json").json["cancellation"]["reason"] == "enough"
 
 
-def test_one_of_a_conversation_that_cannot_be_cancelled_stops_no_other_and_is_an_error(
+def test_cancel_of_a_conversation_reports_a_failed_mark_and_cancels_the_other_sessions(
     gaia: Gaia, put: Gaia, root: str
 ) -> None:
     for agent_id in ("first", "second"):
@@ -221,12 +225,14 @@ def test_a_conversation_is_cancelled_with_all_its_sessions(gaia: Gaia, put: Gaia
     refused = gaia("cancel", "--conversation", "h3", "--json")
     assert (refused.code, refused.error["code"]) == (3, "not_found")
     hint = "Hint: type gaia-sessions cancel ID, or gaia-sessions cancel --conversation ID\n"
-    assert gaia("cancel").all == (2, "", f"Error: missing ID\n{hint}")
+    assert gaia("cancel").all == (2, "", f"Error: no ID given\n{hint}")
     both = gaia("cancel", "live", "--conversation", "h1").all
     assert both == (2, "", f"Error: ID and --conversation cannot be combined\n{hint}")
 
 
-def test_a_missing_session_is_exit_3_and_a_corrupt_one_can_be_cancelled(gaia: Gaia, spoil: Gaia, root: str) -> None:
+def test_cancel_of_a_missing_session_exits_3_but_a_corrupt_session_can_be_cancelled(
+    gaia: Gaia, spoil: Gaia, root: str
+) -> None:
     assert (gaia("cancel", "nobody").code, gaia("cancelled", "nobody").code, Path(root).exists()) == (3, 3, False)
     gaia("create", "--id", "a")
     spoil("torn")
@@ -246,9 +252,7 @@ def test_a_mark_that_cannot_be_read_cancels_everything_below(gaia: Gaia, root: s
 
 
 @pytest.mark.skipif(os.geteuid() == 0 and not shutil.which("setpriv"), reason="needs a user whom a mode stops")
-def test_where_the_folder_cannot_be_written_nothing_is_cancelled_and_the_exit_code_is_8(
-    gaia: Gaia, root: str, program: Gaia
-) -> None:
+def test_cancel_in_a_read_only_folder_exits_8_and_cancels_nothing(gaia: Gaia, root: str, program: Gaia) -> None:
     gaia("create", "--id", "a")
     through = ("setpriv", "--bounding-set=-dac_override,-dac_read_search", "--inh-caps=-dac_override,-dac_read_search")
     Path(root, "a").chmod(0o500)
@@ -260,7 +264,7 @@ def test_where_the_folder_cannot_be_written_nothing_is_cancelled_and_the_exit_co
     assert cancelled(gaia, "a") == []
 
 
-def test_a_session_whose_lock_is_held_is_not_cancelled_and_the_exit_code_says_so(gaia: Gaia, root: str) -> None:
+def test_cancel_of_a_locked_session_exits_5_and_cancels_nothing(gaia: Gaia, root: str) -> None:
     from gaia_sessions.store.directory import Directory
     from gaia_sessions.store.locks import acquire, sleep_and_retry
 
@@ -271,7 +275,7 @@ def test_a_session_whose_lock_is_held_is_not_cancelled_and_the_exit_code_says_so
 
 
 @fresh_table("command", ["reconcile", "cleanup"])
-def test_what_nobody_works_on_is_abandoned_by_reconcile_and_cleanup(
+def test_reconcile_and_cleanup_abandon_cancelled_sessions_without_a_running_agent(
     gaia: Gaia, put: Gaia, state: Gaia, command: str
 ) -> None:
     claim = {"run": 2, "host": "claude-code"}
@@ -294,8 +298,7 @@ def test_what_nobody_works_on_is_abandoned_by_reconcile_and_cleanup(
     assert state("resting")["runs"] == [ENDED]
 
 
-def test_e17_cleanup_of_a_cancelled_parent_does_not_un_cancel_its_living_children(gaia: Gaia, put: Gaia) -> None:
-    """E17: the parent stays as long as one of them is open."""
+def test_e17_cleanup_keeps_a_cancelled_parent_above_its_open_cancelled_child(gaia: Gaia, put: Gaia) -> None:
     put("root", idle=DAY, phase="completed", resume_ready=False)
     put("leaf", parent_id="root", runs=[LIVE])
     gaia("cancel", "root")
@@ -304,7 +307,7 @@ def test_e17_cleanup_of_a_cancelled_parent_does_not_un_cancel_its_living_childre
     assert cancelled(gaia, "leaf") == ["leaf"]
 
 
-def test_what_was_below_a_cancelled_session_stays_cancelled_when_that_is_removed(
+def test_sessions_below_stay_cancelled_after_their_cancelled_parent_is_removed(
     gaia: Gaia, put: Gaia, root: str
 ) -> None:
     put("root", idle=DAY, phase="completed", resume_ready=False)
@@ -326,9 +329,7 @@ def test_what_was_below_a_cancelled_session_stays_cancelled_when_that_is_removed
     assert sorted(gaia("cleanup", "--hours", "0", "--json").json["removed"]) == ["done", "late", "leaf"]
 
 
-def test_a_cancelled_session_stays_while_the_mark_of_one_below_it_cannot_be_written(
-    gaia: Gaia, put: Gaia, root: str
-) -> None:
+def test_cleanup_keeps_a_cancelled_session_while_a_session_below_it_is_locked(gaia: Gaia, put: Gaia, root: str) -> None:
     from gaia_sessions.store.directory import Directory
     from gaia_sessions.store.locks import acquire, sleep_and_retry
 
@@ -340,7 +341,7 @@ def test_a_cancelled_session_stays_while_the_mark_of_one_below_it_cannot_be_writ
     assert (report["removed"], report["busy"], cancelled(gaia, "leaf")) == ([], ["root"], ["leaf"])
 
 
-def test_a_cancelled_child_takes_no_place_unless_its_agent_works(gaia: Gaia, put: Gaia) -> None:
+def test_a_cancelled_child_counts_toward_the_limit_only_while_its_agent_works(gaia: Gaia, put: Gaia) -> None:
     gaia("create", "--id", "root")
     for number in range(5):
         gaia("create", "--id", f"c{number}", "--parent", "root")
@@ -356,13 +357,13 @@ HERE = {"host_process": describe(os.getpid())}
 WORKS_ON = """\
 Its client still runs it:
   {}, in Claude Code (process {})
-to stop it, press Esc in the client, or tell its main agent to stop it
+to stop it, press Esc in the client, or tell the main agent to stop it
 """
-COULD_BE_HELD = "`gaia-sessions hooks install --enforce` lets agents that are cancelled use no tools\n"
-IS_HELD = "until then the hooks let it use no tools\n"
+COULD_BE_HELD = "after `gaia-sessions hooks install --enforce`, cancelled agents can use no tools\n"
+IS_HELD = "until then, the hooks let it use no tools\n"
 
 
-def test_the_answer_says_who_works_on_all_the_same_and_where_to_stop_it(gaia: Gaia, put: Gaia) -> None:
+def test_cancel_lists_agents_that_still_work_and_says_how_to_stop_them(gaia: Gaia, put: Gaia) -> None:
     put("root", runs=[ENDED])
     put("leaf", parent_id="root", runs=[{**LIVE, **HERE}])
     put("busy", runs=[{**LIVE, **HERE, "host_session_id": "h2", "enforced": True}])
@@ -397,12 +398,12 @@ def test_the_answer_says_who_works_on_all_the_same_and_where_to_stop_it(gaia: Ga
         "Their clients still run them:",
         *(f"  many-{number:02}, in Claude Code" for number in range(10)),
         "  and 1 other",
-        "to stop them, press Esc in the client, or tell its main agent to stop them",
+        "to stop them, press Esc in the client, or tell the main agent to stop them",
         COULD_BE_HELD.strip(),
     ]
 
 
-def test_the_answer_says_the_same_of_many_sessions_as_of_few(gaia: Gaia, put: Gaia) -> None:
+def test_cancel_lists_ten_working_agents_and_counts_the_others(gaia: Gaia, put: Gaia) -> None:
     for number in range(20):
         put(f"many-{number:02}", phase="completed", resume_ready=False, runs=[ENDED])
         put(f"below-{number:02}", parent_id=f"many-{number:02}", runs=[{**LIVE, **HERE, "host_session_id": "h2"}])
@@ -410,13 +411,13 @@ def test_the_answer_says_the_same_of_many_sessions_as_of_few(gaia: Gaia, put: Ga
 
     lines = gaia("cancel", "--conversation", "h1").lines
 
-    over = "already completed: nothing to cancel; what is below it, or will be, is cancelled"
+    over = "already completed, so not cancelled; the sessions below it are cancelled, also those created later"
     assert lines[:20] == [f"many-{number:02}: {over}" for number in range(20)]
     assert {line[: len("  below-")] for line in lines[21:31]} == {"  below-"}
     assert (len(lines), lines[31]) == (34, "  and 10 others")
 
 
-def test_an_agent_whose_client_is_a_command_ends_with_that(gaia: Gaia, put: Gaia) -> None:
+def test_cancel_lists_a_command_but_not_the_agents_that_end_with_it(gaia: Gaia, put: Gaia) -> None:
     wrapper = {**LIVE, "wrapper": HERE["host_process"], "timeout_secs": 60}
     put("run", runs=[{key: wrapper[key] for key in ("run", "started_at", "wrapper", "timeout_secs")}])
     put("inside", parent_id="run", runs=[{**LIVE, **HERE}])
@@ -425,6 +426,6 @@ def test_an_agent_whose_client_is_a_command_ends_with_that(gaia: Gaia, put: Gaia
 
     assert gaia("cancel", "run").lines == [
         "run: cancelled, with everything below it",
-        "Its command is ended within a few seconds:",
+        "Its command ends within a few seconds:",
         f"  run, in gaia-sessions run (process {os.getpid()})",
     ]

@@ -1,4 +1,4 @@
-"""``cleanup``: what nobody touched for long goes, and everything else is said to stay."""
+"""``cleanup``: it removes unused sessions, and reports which sessions stay and why."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ QUIET: dict[str, Any] = {"phase": "executing", "resume_ready": False}
 
 @pytest.fixture
 def mixed(put: Gaia, spoil: Gaia) -> dict[str, Any]:
-    """Sessions of every kind that cleanup knows, and what it says of them all."""
+    """Creates a session of every kind that cleanup knows; the expected report."""
     put("young", idle=23 * HOUR, **QUIET)
     put("old", idle=25 * HOUR, **QUIET)
     put("asked", idle=25 * HOUR)
@@ -65,12 +65,12 @@ def mixed(put: Gaia, spoil: Gaia) -> dict[str, Any]:
 
 
 def in_order(report: dict[str, Any]) -> dict[str, Any]:
-    """The report with its lists sorted: directories have no order."""
+    """The report with sorted lists, since folders have no order."""
     by_id = {key: sorted(report[key], key=lambda one: one["agent_id"]) for key in ("kept", "corrupt", "failed")}
     return {**report, **by_id, "removed": sorted(report["removed"])}
 
 
-def test_the_whole_report_in_json(gaia: Gaia, mixed: dict[str, Any], root: str) -> None:
+def test_with_json_cleanup_reports_every_kind_of_session(gaia: Gaia, mixed: dict[str, Any], root: str) -> None:
     assert in_order(gaia("cleanup", "--json").json) == mixed
     assert ids_in(root) == ["asked", "future", "newer", "running", "talked", "torn", "young"]
 
@@ -85,7 +85,7 @@ def test_a_dry_run_says_what_the_real_run_does_and_changes_nothing(
     assert in_order(gaia("cleanup", "--json").json) == {**dry, "dry_run": False}
 
 
-def test_where_there_is_no_root_that_is_said_and_none_is_made(gaia: Gaia, tree: Gaia, root: str) -> None:
+def test_a_missing_root_is_reported_and_not_created(gaia: Gaia, tree: Gaia, root: str) -> None:
     before = tree()
     missing = f"No sessions found: {root} does not exist\n"
     assert gaia("cleanup", "--dry-run").all == (0, "would remove 0 sessions not updated for 1 day\n", missing)
@@ -96,27 +96,27 @@ def test_where_there_is_no_root_that_is_said_and_none_is_made(gaia: Gaia, tree: 
 
 
 @pytest.mark.usefixtures("mixed")
-def test_for_people_what_went_and_what_stayed_and_why_each_in_a_line_with_its_number(gaia: Gaia, root: str) -> None:
+def test_cleanup_prints_a_line_with_count_and_reason_for_each_group_of_sessions(gaia: Gaia, root: str) -> None:
     numbers = [
         "3 sessions not updated for 1 day",
-        "2 sessions updated since",
+        "2 sessions updated since then",
         "1 session that a later version wrote",
-        "1 session whose last activity lies in the future",
+        "1 session whose last activity is in the future",
         "2 sessions with turns or in approval, for 7 days (setting keep_days)",
         "1 session that cannot be read",
     ]
     would = "".join(f"would {verb} {line}\n" for verb, line in zip(["remove", *["keep"] * 5], numbers, strict=True))
-    assert gaia("cleanup", "-n").all == (0, f"{would}add --verbose to see which\n", "")
+    assert gaia("cleanup", "-n").all == (0, f"{would}to see which, add --verbose\n", "")
     talked_or_asked = [f"  {name}" for name in os.listdir(root) if name in ("asked", "talked")]
     assert gaia("cleanup", "-n", "--verbose").all[1].splitlines() == [
         "would remove 3 sessions not updated for 1 day",
         "  asked-long-ago",
         "  old",
         "  older-final",
-        "would keep 2 sessions updated since",
+        "would keep 2 sessions updated since then",
         "would keep 1 session that a later version wrote",
         "  newer",
-        "would keep 1 session whose last activity lies in the future",
+        "would keep 1 session whose last activity is in the future",
         "  future",
         "would keep 2 sessions with turns or in approval, for 7 days (setting keep_days)",
         *talked_or_asked,
@@ -127,8 +127,8 @@ def test_for_people_what_went_and_what_stayed_and_why_each_in_a_line_with_its_nu
     assert gaia("cleanup").all == (0, done, "")
 
 
-def test_a_dry_run_names_what_goes_because_the_real_run_first_closes_runs(gaia: Gaia, put: Gaia, spoil: Gaia) -> None:
-    """Whoever is above a session whose agent is gone goes with it; what cannot be read stays above an open one."""
+def test_a_dry_run_also_names_sessions_that_go_only_after_runs_are_closed(gaia: Gaia, put: Gaia, spoil: Gaia) -> None:
+    """A session above a closed run is removed; a corrupt session above an open one stays."""
     gone: dict[str, Any] = {
         "run": 1,
         "started_at": "2026-01-08T18:05:30Z",
@@ -151,34 +151,34 @@ def test_a_dry_run_names_what_goes_because_the_real_run_first_closes_runs(gaia: 
 
 
 @pytest.mark.usefixtures("mixed")
-def test_quiet_says_nothing_and_does_the_same(gaia: Gaia, root: str) -> None:
+def test_quiet_prints_nothing_and_removes_the_same_sessions(gaia: Gaia, root: str) -> None:
     assert gaia("cleanup", "--quiet").all == (0, "", "")
     assert ids_in(root) == ["asked", "future", "newer", "running", "talked", "torn", "young"]
 
 
 @pytest.mark.usefixtures("mixed")
-def test_corrupt_ones_go_only_when_that_is_asked_for(gaia: Gaia, root: str) -> None:
+def test_corrupt_sessions_are_removed_only_with_the_option_corrupt(gaia: Gaia, root: str) -> None:
     report = gaia("cleanup", "--corrupt", "--json").json
     assert (sorted(report["removed"]), report["corrupt"]) == (["asked-long-ago", "old", "older-final", "torn"], [])
     assert ids_in(root) == ["asked", "future", "newer", "running", "talked", "young"]
 
 
-def test_hours_say_how_long(gaia: Gaia, put: Gaia, root: str) -> None:
+def test_the_option_hours_sets_how_long_removed_sessions_were_unused(gaia: Gaia, put: Gaia, root: str) -> None:
     for hours in (1, 2, 3):
         put(f"h{hours}", idle=hours * HOUR, **QUIET)
     assert gaia("cleanup", "--hours", "2.5").answer == [
         "removed 1 session not updated for 2 hours 30 minutes",
-        "kept 2 sessions updated since",
+        "kept 2 sessions updated since then",
     ]
     assert gaia("cleanup", "--hours", "0", "--json").json["removed"] != []
     assert ids_in(root) == []
 
 
-def test_what_may_be_resumed_stays_even_at_0_hours(gaia: Gaia, put: Gaia) -> None:
+def test_a_resumable_session_stays_even_with_hours_0(gaia: Gaia, put: Gaia) -> None:
     put("a")
     assert gaia("cleanup", "--hours", "0").answer == [
         "removed 0 sessions not updated for 0 seconds",
-        "kept 1 session that may be resumed",
+        "kept 1 session that can be resumed",
     ]
 
 
@@ -197,18 +197,18 @@ SAID = {"message": "", "timestamp": "2026-01-08T18:05:30Z"}
         ("24", {"phase": "planning"}, False),  # paused
         ("24", {"idle": 7 * 24 * HOUR}, False),  # asked a week ago
         ("240", {"idle": 9 * 24 * HOUR}, True),  # asked a week ago, but the hours are more
-        ("24", TALKED_ON_FRIDAY, True),  # talked
-        ("0", TALKED_ON_FRIDAY, True),  # talked, whatever the hours
-        ("24", TALKED_ON_FRIDAY | {"phase": "planning"}, True),  # talked, and paused
-        ("24", {"denial": SAID, "turns": 1}, True),  # denied, in a talk
-        ("24", TALKED_ON_FRIDAY | {"turns": 0}, False),  # never talked
-        ("24", TALKED_ON_FRIDAY | {"turns": 0, "transcripts_archived": 1}, True),  # talked, and reset
-        ("24", TALKED_ON_FRIDAY | {"idle": 7 * 24 * HOUR}, False),  # talked a week ago
-        ("24", TALKED_ON_FRIDAY | {"phase": "completed"}, False),  # talked, and completed
-        ("24", TALKED_ON_FRIDAY | {"phase": "failed"}, False),  # talked, and failed
+        ("24", TALKED_ON_FRIDAY, True),  # has turns
+        ("0", TALKED_ON_FRIDAY, True),  # has turns, whatever the hours
+        ("24", TALKED_ON_FRIDAY | {"phase": "planning"}, True),  # has turns, and is paused
+        ("24", {"denial": SAID, "turns": 1}, True),  # denied, and has turns
+        ("24", TALKED_ON_FRIDAY | {"turns": 0}, False),  # has no turns
+        ("24", TALKED_ON_FRIDAY | {"turns": 0, "transcripts_archived": 1}, True),  # had turns before a reset
+        ("24", TALKED_ON_FRIDAY | {"idle": 7 * 24 * HOUR}, False),  # the last turn was a week ago
+        ("24", TALKED_ON_FRIDAY | {"phase": "completed"}, False),  # has turns, but is completed
+        ("24", TALKED_ON_FRIDAY | {"phase": "failed"}, False),  # has turns, but has failed
     ],
 )
-def test_a_question_and_a_talk_are_there_after_a_weekend_of_cleanups(
+def test_cleanup_keeps_open_questions_and_open_sessions_with_turns_for_seven_days(
     gaia: Gaia, put: Gaia, root: str, hours: str, keys: dict[str, Any], *, stays: bool
 ) -> None:
     put("a", **ASKED_ON_FRIDAY | keys)
@@ -219,7 +219,7 @@ def test_a_question_and_a_talk_are_there_after_a_weekend_of_cleanups(
 
 
 @fresh_table(("days", "said"), [("0", ""), ("2d", ""), ("3", "3 days"), ("36h", ""), ("2.75", "2 days 18 hours")])
-def test_a_setting_says_for_how_many_days_they_are(
+def test_keep_days_sets_how_long_questions_and_sessions_with_turns_stay(
     gaia: Gaia, put: Gaia, root: str, monkeypatch: pytest.MonkeyPatch, days: str, said: str
 ) -> None:
     put("asked", **ASKED_ON_FRIDAY)
@@ -231,7 +231,7 @@ def test_a_setting_says_for_how_many_days_they_are(
     assert ids_in(root) == (["asked", "talked"] if said else [])
 
 
-def test_a_talk_keeps_what_is_above_it_and_not_what_has_ended_below_it(gaia: Gaia, put: Gaia, root: str) -> None:
+def test_a_session_with_turns_keeps_its_parent_but_not_its_ended_child(gaia: Gaia, put: Gaia, root: str) -> None:
     ended: dict[str, Any] = {"idle": 64 * HOUR, "phase": "completed", "resume_ready": False}
     put("above", **ended)
     put("talk", parent_id="above", **ASKED_ON_FRIDAY | TALKED_ON_FRIDAY)
@@ -243,7 +243,9 @@ def test_a_talk_keeps_what_is_above_it_and_not_what_has_ended_below_it(gaia: Gai
 
 
 @fresh_table("keys", [{}, TALKED_ON_FRIDAY])
-def test_nobody_turns_to_work_that_is_cancelled(gaia: Gaia, put: Gaia, root: str, keys: dict[str, Any]) -> None:
+def test_cleanup_removes_cancelled_sessions_despite_a_question_or_turns(
+    gaia: Gaia, put: Gaia, root: str, keys: dict[str, Any]
+) -> None:
     put("above", **ASKED_ON_FRIDAY | keys)
     put("a", parent_id="above", **ASKED_ON_FRIDAY | keys)
     assert gaia("cancel", "above").code == 0
@@ -251,19 +253,19 @@ def test_nobody_turns_to_work_that_is_cancelled(gaia: Gaia, put: Gaia, root: str
     assert ids_in(root) == []
 
 
-def test_no_code_stands_where_a_person_reads_why_a_session_was_kept(gaia: Gaia, put: Gaia) -> None:
+def test_the_reasons_to_keep_a_session_are_printed_in_words(gaia: Gaia, put: Gaia) -> None:
     final = {"phase": "completed", "resume_ready": False}
     put("above", idle=99 * HOUR, **final)
     put("runs", idle=HOUR, parent_id="above", runs=[{"run": 1, "started_at": format_time(utc_now())}])
 
     assert gaia("cleanup", "--hours", "0").lines[1:] == [
-        "kept 1 session above one that is open, or may be",
-        "kept 1 session on which an agent may still be at work",
+        "kept 1 session above a session that is, or perhaps is, open",
+        "kept 1 session whose agent may still be at work",
     ]
 
 
-def test_a_cancelled_session_that_is_its_own_parent_goes(gaia: Gaia, put: Gaia, root: str) -> None:
-    """Its record was written by hand. Whoever removes it holds its lock, and gives it no mark."""
+def test_cleanup_removes_a_cancelled_session_that_is_its_own_parent(gaia: Gaia, put: Gaia, root: str) -> None:
+    """Its record was written by hand. The removal already holds its lock, and writes no second mark."""
     put("a", idle=99 * HOUR, parent_id="a", phase="completed", resume_ready=False)
     gaia("cancel", "a")
     for options in (["--dry-run"], []):
@@ -272,7 +274,7 @@ def test_a_cancelled_session_that_is_its_own_parent_goes(gaia: Gaia, put: Gaia, 
     assert ids_in(root) == []
 
 
-def test_a_session_of_which_nobody_can_say_whether_it_is_cancelled_stays(gaia: Gaia, put: Gaia, root: str) -> None:
+def test_cleanup_keeps_a_session_whose_mark_cannot_be_read_and_exits_8(gaia: Gaia, put: Gaia, root: str) -> None:
     put("a")
     os.mkdir(f"{root}/a/cancelled.json")
 
@@ -286,7 +288,7 @@ def test_a_session_of_which_nobody_can_say_whether_it_is_cancelled_stays(gaia: G
     assert ids_in(root) == ["a"]
 
 
-def test_a_cancelled_session_stays_while_one_is_unread_that_may_be_below_it(
+def test_cleanup_keeps_a_cancelled_session_while_a_record_below_it_cannot_be_read(
     put: Gaia, root: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     put("above", idle=99 * HOUR, phase="completed", resume_ready=False)
@@ -308,22 +310,20 @@ def test_a_cancelled_session_stays_while_one_is_unread_that_may_be_below_it(
 
 
 @table("hours", ["-1", "-0.001", "-2h", "nan", "inf"])
-def test_hours_that_mean_nothing_are_a_usage_error_and_nothing_goes(
-    gaia: Gaia, put: Gaia, tree: Gaia, hours: str
-) -> None:
+def test_invalid_hours_are_a_usage_error_and_remove_nothing(gaia: Gaia, put: Gaia, tree: Gaia, hours: str) -> None:
     put("old", idle=99 * HOUR, **QUIET)
     before = tree()
     error = gaia("cleanup", "--json", f"--hours={hours}").error
     assert (error["message"], error["hint"]) == (
         f"--hours {hours!r} is not a length of time",
-        "write 90s, 15m, 1h30m or 2d, or a number of hours",
+        "give, for example, 90s, 15m, 1h30m or 2d, or a number of hours",
     )
     refused = gaia("cleanup", "--json", "--hours=1e9").error
-    assert refused["hint"] == "must be a number from 0 to 1000000, which is 114 years"
+    assert refused["hint"] == "must be a number from 0 to 1000000 (114 years)"
     assert tree() == before
 
 
-def test_a_session_somebody_holds_is_busy_and_stays(gaia: Gaia, put: Gaia, root: str) -> None:
+def test_a_locked_session_is_reported_as_busy_and_stays(gaia: Gaia, put: Gaia, root: str) -> None:
     put("held", idle=99 * HOUR, **QUIET)
     gaia("update", "held", "--if-revision", "99")  # makes the folder of locks
     with Directory.at(f"{root}/.locks") as folder, acquire(folder, "held.lock", 0, sleep_and_retry):
@@ -333,25 +333,25 @@ def test_a_session_somebody_holds_is_busy_and_stays(gaia: Gaia, put: Gaia, root:
     assert ids_in(root) == ["held"]
 
 
-def test_age_is_last_updated_and_neither_the_file_nor_the_id(gaia: Gaia, put: Gaia, root: str) -> None:
+def test_the_age_of_a_session_is_its_last_update_not_its_file_time_or_id(gaia: Gaia, put: Gaia, root: str) -> None:
     put("agent-20000101-000000-00000000", idle=HOUR, **QUIET)
     put("fresh-file", idle=99 * HOUR, **QUIET)
     os.utime(Path(root, "agent-20000101-000000-00000000", "state.json"), (0, 0))
     assert gaia("cleanup", "--json").json["removed"] == ["fresh-file"]
 
 
-def test_leftovers_of_the_dead_are_swept_and_named(gaia: Gaia, put: Gaia, root: str) -> None:
+def test_cleanup_sweeps_files_of_killed_processes_and_names_them(gaia: Gaia, put: Gaia, root: str) -> None:
     put("a")
     gaia("update", "a")
     left = Path(root, "..stats.jsonl.0123456789abcdef.tmp")
     left.write_bytes(b"half")
     os.utime(left, (0, 0))
-    rest = f"kept 1 session updated since\nswept 1 file that killed processes had left\n  {left}\n"
+    rest = f"kept 1 session updated since then\nswept 1 file that killed processes left behind\n  {left}\n"
     assert gaia("cleanup", "-v").all == (0, f"removed 0 sessions not updated for 1 day\n{rest}", "")
     assert not left.exists()
 
 
-def test_a_planted_name_is_swept_without_reaching_the_terminal(gaia: Gaia, root: str) -> None:
+def test_control_characters_in_the_name_of_a_swept_file_do_not_reach_the_terminal(gaia: Gaia, root: str) -> None:
     gaia("create", "--id", "a")
     left = Path(root, ".locks", ".key.\x1b[2J\x1b]0;mine\x07.lock")
     left.write_bytes(b"")
@@ -361,7 +361,7 @@ def test_a_planted_name_is_swept_without_reaching_the_terminal(gaia: Gaia, root:
     assert [byte for byte in ended.out if byte < 0x20 and byte != 0x0A] == []
 
 
-def test_a_planted_name_that_is_no_text_does_not_spoil_the_answer(gaia: Gaia, root: str) -> None:
+def test_with_json_cleanup_sweeps_a_file_whose_name_is_not_utf8(gaia: Gaia, root: str) -> None:
     gaia("create", "--id", "a")
     left = os.fsencode(root) + b"/.locks/.key.\xff.lock"
     with open(left, "wb"):
@@ -384,7 +384,7 @@ def test_sessions_of_apps_are_counted_and_left_alone(gaia: Gaia, put: Gaia) -> N
 
 
 @table("words", [(), ("--quiet",), ("--json",)])
-def test_that_figures_could_not_be_kept_is_said_and_is_no_failure(
+def test_figures_that_cannot_be_stored_are_a_notice_and_no_failure(
     gaia: Gaia, put: Gaia, anew: Gaia, root: str, words: tuple[str, ...]
 ) -> None:
     anew()
@@ -394,8 +394,8 @@ def test_that_figures_could_not_be_kept_is_said_and_is_no_failure(
 
     ended = gaia("cleanup", *words)
 
-    reason = f"the figures of removed sessions cannot be kept: {path}: cannot append to: Is a directory"
-    hint = "'gaia-sessions doctor' says what is wrong; with the setting keep_figures = false none are kept"
+    reason = f"the figures of removed sessions could not be stored: {path}: cannot append to: Is a directory"
+    hint = "`gaia-sessions doctor` says what is wrong; to store no figures, set keep_figures = false"
     if "--json" in words:
         assert json.loads(ended.err) == {"notice": {"code": "figures_lost", "message": reason, "hint": hint}}
     else:

@@ -1,4 +1,4 @@
-"""A folder of somebody else as the root: what bears no name that only the store gives outlives every command."""
+"""A root with foreign files: commands remove only files with names that only the store gives."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ THEIRS = {
 
 @pytest.fixture(params=["anywhere", "in a project"])
 def shared(request: pytest.FixtureRequest, root: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """A root in which somebody keeps files, all of them old, and has links; ``mine`` is a session of ours there."""
+    """A root with old foreign files and links; ``mine`` is a session in it."""
     if request.param == "in a project":
         root = str(tmp_path / "project" / ".claude" / "session")
         monkeypatch.setenv("GAIA_SESSIONS_ROOT", root)
@@ -61,7 +61,7 @@ def shared(request: pytest.FixtureRequest, root: str, tmp_path: Path, monkeypatc
 
 
 def fill(folder: str, files: dict[str, str]) -> None:
-    """``files`` and the folders they are in, all of them old and open to others."""
+    """Writes ``files`` with their folders, all of them old and open to others."""
     for name, text in files.items():
         Path(folder, name).parent.mkdir(parents=True, exist_ok=True)
         Path(folder, name).write_text(text, encoding="utf-8")
@@ -71,7 +71,7 @@ def fill(folder: str, files: dict[str, str]) -> None:
 
 
 def left_of(folder: str) -> dict[str, tuple[str, int]]:
-    """What is left of what they have in ``folder`` and outside: the text and the mode of each file and folder."""
+    """Text and mode of each foreign file that still exists in ``folder`` or behind its links."""
     names = [*THEIRS, "linked", "linked/precious", "linked/cancelled.json", "mine/linked", "pipe"]
     return {name: seen(Path(folder, name)) for name in names if os.path.lexists(Path(folder, name))}
 
@@ -102,9 +102,7 @@ DELEGATION = {
 STOP = {"hook_event_name": "SubagentStop", "session_id": "s-1", "agent_id": "a1", "last_assistant_message": "Done."}
 
 
-def test_no_command_and_no_hook_changes_or_removes_what_others_keep_in_the_root(
-    gaia: Gaia, shared: str, tmp_path: Path
-) -> None:
+def test_commands_and_hooks_do_not_change_foreign_files_in_the_root(gaia: Gaia, shared: str, tmp_path: Path) -> None:
     Path(shared, "mine", "state.json").write_text(state_of("mine", "approval"), encoding="utf-8")
     fill(str(tmp_path / "import"), {"b/state.json": state_of("b", "approval"), "b/notes.txt": "notes"})
     before = left_of(shared)
@@ -130,7 +128,7 @@ def test_no_command_and_no_hook_changes_or_removes_what_others_keep_in_the_root(
     assert left_of(shared) == before
 
 
-def test_a_cleanup_of_a_folder_that_never_was_a_root_leaves_it_as_it_is(gaia: Gaia, root: str, tree: Gaia) -> None:
+def test_cleanup_does_not_change_a_folder_that_never_was_a_root(gaia: Gaia, root: str, tree: Gaia) -> None:
     fill(root, {name: text for name, text in THEIRS.items() if not name.startswith(".locks")})
     Path(root, "linked").symlink_to("src")
     os.mkfifo(Path(root, "pipe"))
@@ -148,9 +146,7 @@ def test_a_cleanup_of_a_folder_that_never_was_a_root_leaves_it_as_it_is(gaia: Ga
 
 
 @pytest.mark.parametrize("content", ["{}", "{", "not ours"])
-def test_from_a_folder_whose_record_is_unreadable_only_names_of_the_store_go(
-    gaia: Gaia, shared: str, content: str
-) -> None:
+def test_cleanup_corrupt_removes_only_files_with_names_of_the_store(gaia: Gaia, shared: str, content: str) -> None:
     own = ["state.json", "events.jsonl", "cancelled.json", "transcript.jsonl", "transcript-2.jsonl"]
     own += ["transcript-aside.jsonl", ".state.json.0123456789abcdef.tmp"]
     fill(shared, {f"mine/{name}": content for name in own})
@@ -165,7 +161,7 @@ def test_from_a_folder_whose_record_is_unreadable_only_names_of_the_store_go(
     assert gaia("get", "mine").code == 3
 
 
-def test_a_folder_with_the_name_of_a_file_of_ours_is_somebody_elses(gaia: Gaia, root: str) -> None:
+def test_cleanup_corrupt_keeps_a_folder_that_has_the_name_of_a_store_file(gaia: Gaia, root: str) -> None:
     fill(root, {"torn/state.json": "x", "torn/events.jsonl": "x", "torn/transcript.jsonl/notes.txt": "notes"})
 
     assert gaia("cleanup", "--corrupt", "--json").json["removed"] == ["torn"]
@@ -177,7 +173,7 @@ def test_a_folder_with_the_name_of_a_file_of_ours_is_somebody_elses(gaia: Gaia, 
 
 
 @fresh_table("names", [(), ("events.jsonl",), (".state.json.0123456789abcdef.tmp", "cancelled.json")])
-def test_a_folder_whose_record_is_unreadable_and_that_has_nothing_else_goes_whole(
+def test_cleanup_corrupt_removes_the_whole_folder_if_it_has_only_store_files(
     gaia: Gaia, root: str, names: tuple[str, ...]
 ) -> None:
     fill(root, {f"torn/{name}": "x" for name in ("state.json", *names)})
@@ -186,7 +182,7 @@ def test_a_folder_whose_record_is_unreadable_and_that_has_nothing_else_goes_whol
     assert not Path(root, "torn").exists()
 
 
-def test_a_folder_without_a_record_is_no_session_at_any_door(gaia: Gaia, shared: str) -> None:
+def test_a_folder_without_a_record_is_not_a_session_for_any_command(gaia: Gaia, shared: str) -> None:
     gaia("create", "--id", "a")
     folders = {
         "none": (),
@@ -213,13 +209,11 @@ def test_a_link_to_a_session_is_reported_and_stays(gaia: Gaia, root: str, tmp_pa
     ended = gaia("cleanup", "--corrupt", "--hours", "0", "--json")
 
     assert ended.code == 8
-    assert b"b: cannot remove: not a directory of its own" in ended.out + ended.err
+    assert b"b: cannot remove: not a folder, but a link or a file" in ended.out + ended.err
     assert Path(root, "b", "state.json").is_file()
 
 
-def test_only_a_new_or_empty_root_and_that_of_a_project_are_kept_out_of_version_control(
-    gaia: Gaia, root: str, tmp_path: Path
-) -> None:
+def test_only_new_or_empty_roots_and_project_roots_get_a_gitignore(gaia: Gaia, root: str, tmp_path: Path) -> None:
     places = {name: tmp_path / name for name in ("new", "empty", "used", "project/.claude/session")}
     for name, path in places.items():
         if name != "new":
@@ -238,7 +232,7 @@ def test_only_a_new_or_empty_root_and_that_of_a_project_are_kept_out_of_version_
     assert not Path(root).exists()
 
 
-def test_a_maker_of_the_root_that_was_killed_is_followed_by_one_that_ends_its_work(gaia: Gaia, root: str) -> None:
+def test_create_finishes_a_root_whose_creator_was_killed(gaia: Gaia, root: str) -> None:
     left = Path(root, "..gitignore.0123456789abcdef.tmp")
     fill(root, {left.name: ""})
 

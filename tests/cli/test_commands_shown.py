@@ -1,4 +1,4 @@
-"""What people are shown of work that a command did last: how it goes on is ``gaia-sessions run ID -- COMMAND``."""
+"""Sessions of commands: each output says to resume them with ``gaia-sessions run ID -- COMMAND``."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ LONG = "deploy-of-the-web-shop-to-all-regions-20260108-180530-abc12345"
 ASKS = "Two ports are open.\n[gaia-sessions: approval] may I close them?"
 HERE: Any = describe(os.getpid())
 AGENTS_WAY = ("delegate", "your agent", "[gaia-sessions: resume", "prompt", "client")
-"""No such word belongs to work that nobody's agent does."""
+"""Words that no output about a session of a command contains."""
 
 
 @pytest.fixture
 def ran(put: Gaia) -> Gaia:
-    """Puts a session in place whose command has ended, so many minutes ago, with ``run`` said of its run."""
+    """Writes a session whose command ended ``minutes`` ago; ``run`` has further keys of its run."""
 
     def session(agent_id: str, phase: str, minutes: float = 12, record: Any = None, **run: Any) -> Any:
         then = ago(minutes=minutes)
@@ -48,7 +48,7 @@ def command(agent_id: str) -> str:
     return f"gaia-sessions run {agent_id} -- COMMAND"
 
 
-def test_pending_says_to_run_it_and_never_to_tell_an_agent(gaia: Gaia, ran: Gaia) -> None:
+def test_pending_shows_the_run_command_instead_of_a_resume_line(gaia: Gaia, ran: Gaia) -> None:
     ran("job-1", "approval", last_message=ASKS, detail=MARKER_DETAIL)
     ran("job-2", "approval", 45, last_message=ASKS, detail="timeout", end=RUN_FAILED, exit_code=143)
     late, early = gaia("pending").out.decode().split("\n\n")
@@ -58,22 +58,22 @@ def test_pending_says_to_run_it_and_never_to_tell_an_agent(gaia: Gaia, ran: Gaia
         "tester: test",
         "  asked 45 minutes ago:",
         *question,
-        "  expired 15 minutes ago; to approve it all the same, so that it may be resumed:",
+        "  expired 15 minutes ago; to approve it, which makes it resumable:",
         "gaia-sessions approve job-2",
-        "  then, to go on with it:",
+        "  then, to resume it, type:",
         command("job-2"),
-        "  to deny, with a reason (--reason) if you like:",
+        "  to deny (--reason adds a reason):",
         "gaia-sessions deny job-2",
     ]
     assert early.splitlines() == [
         "tester: test",
         "  asked 12 minutes ago:",
         *question,
-        "  resumable for 18 minutes; to approve, go on with it:",
+        "  resumable for 18 minutes; to approve and resume it, type:",
         command("job-1"),
-        "  to approve with something to say (--note), or for later:",
+        "  to approve now and resume later (--note adds a note):",
         "gaia-sessions approve job-1",
-        "  to deny, with a reason (--reason) if you like:",
+        "  to deny (--reason adds a reason):",
         "gaia-sessions deny job-1",
     ]
     found = gaia("pending", "--json").json
@@ -83,25 +83,25 @@ def test_pending_says_to_run_it_and_never_to_tell_an_agent(gaia: Gaia, ran: Gaia
     ]
 
 
-@table(("word", "does"), [("approve", "it goes on"), ("deny", "it looks for another way")])
-def test_an_answer_says_to_run_it(gaia: Gaia, ran: Gaia, word: str, does: str) -> None:
+@table(("word", "what"), [("approve", "to resume it"), ("deny", "to let it find another way")])
+def test_approve_and_deny_show_the_run_command(gaia: Gaia, ran: Gaia, word: str, what: str) -> None:
     ran("job-1", "approval", 300, last_message=ASKS, detail=MARKER_DETAIL)
     done = {"approve": "approved", "deny": "denied"}[word]
     assert gaia(word, "job-1").lines == [
-        f"job-1: {done}; {does} once it is resumed (resumable for 30 minutes)",
-        "to resume it, type this, with a command of yours:",
+        f"job-1: {done}, resumable for 30 minutes",
+        f"{what}, type:",
         command("job-1"),
     ]
 
 
-def test_an_answer_keeps_the_root_that_was_typed(gaia: Gaia, ran: Gaia, root: str) -> None:
+def test_the_run_command_has_the_root_that_was_typed(gaia: Gaia, ran: Gaia, root: str) -> None:
     ran("job-1", "approval", last_message=ASKS, detail=MARKER_DETAIL)
     expected = f"gaia-sessions --root {root} run job-1 -- COMMAND"
     assert expected in gaia("pending", "--root", root).lines
     assert gaia("approve", "job-1", "--root", root).lines[-1] == expected
 
 
-def test_should_resume_says_what_goes_on_with_it(gaia: Gaia, ran: Gaia) -> None:
+def test_should_resume_advises_a_run_command_or_new_work(gaia: Gaia, ran: Gaia) -> None:
     def advice(agent_id: str) -> list[str]:
         return gaia("should-resume", agent_id).lines[1:]  # type: ignore[no-any-return]
 
@@ -109,22 +109,20 @@ def test_should_resume_says_what_goes_on_with_it(gaia: Gaia, ran: Gaia) -> None:
     ran("late", "approval", 45, last_message=ASKS, detail=MARKER_DETAIL)
     ran("tired", "approval", 45, record={"error_count": 3})
     ran("done", "completed")
-    assert advice("rests") == ["  to go on with it, with a command of yours:", f"    {command('rests')}"]
+    assert advice("rests") == ["  to resume it, type:", f"    {command('rests')}"]
     assert advice("late") == [
-        "  approve it, or deny it in the same way, and it may be resumed: gaia-sessions approve late",
-        "  then, to go on with it, with a command of yours:",
+        "  to make it resumable, type this (or deny instead of approve): gaia-sessions approve late",
+        "  then, to resume it, type:",
         f"    {command('late')}",
     ]
-    assert advice("tired")[-1] == "  look at last_error and start new work: this one keeps failing"
+    assert advice("tired")[-1].endswith("type: gaia-sessions finalize tired failed")
     assert advice("done")[-2:] == [
-        "  to go on with it in a new session, with a command of yours:",
+        "  to continue it in a new session, type:",
         f"    {command('--continues done')}",
     ]
 
 
-def test_show_has_the_exit_code_the_limits_the_end_of_the_output_and_last_its_log(
-    gaia: Gaia, root: str, ran: Gaia
-) -> None:
+def test_show_prints_exit_code_limits_end_of_output_and_the_log_path(gaia: Gaia, root: str, ran: Gaia) -> None:
     error = {"timestamp": "2026-01-08T18:05:30Z", "message": "exit code 3"}
     failed = {"last_error": error, "error_count": 1}
     ran("job-1", "failed", record=failed, end=RUN_FAILED, exit_code=3, detail="exit code 3", last_message="Oh.\nNo.")
@@ -135,14 +133,14 @@ def test_show_has_the_exit_code_the_limits_the_end_of_the_output_and_last_its_lo
     last = [line for line in lines[lines.index("  No.") :] if not line.startswith(("created", "active"))]
     assert last[-4:] == [
         "exit code   3",
-        "time limit  10 minutes, killed after 10 minutes 30 seconds",
+        "time limit  10m, then 30s to finish",
         "id          job-1",
         f"output      {root}/job-1/output-1.log",
     ]
-    assert not [line for line in lines if line.startswith("to go on")]
+    assert not [line for line in lines if line.startswith("to resume")]
 
 
-def test_show_has_all_that_waits_for_an_answer_and_of_other_output_the_end(gaia: Gaia, ran: Gaia) -> None:
+def test_show_prints_all_output_before_a_question_but_otherwise_only_ten_lines(gaia: Gaia, ran: Gaia) -> None:
     plan = [f"step {number}" for number in range(30)]
     said = "\n".join([*plan, "may I?"])
     ran("marked", "approval", last_message=said.replace("may I?", "[gaia-sessions: approval] may I?"))
@@ -156,38 +154,38 @@ def test_show_has_all_that_waits_for_an_answer_and_of_other_output_the_end(gaia:
         return [line.strip() for line in lines[place : lines.index("", place)]]
 
     assert shown("marked") == plan
-    assert "question    may I?" in gaia("show", "marked").lines
+    assert "question   may I?" in gaia("show", "marked").lines
     assert shown("reported") == [*plan, "may I?"]
     assert shown("answered") == shown("rests") == [*plan, "may I?"][-10:]
 
 
-def test_show_says_how_it_goes_on(gaia: Gaia, ran: Gaia) -> None:
+def test_show_prints_the_commands_that_resume_the_session(gaia: Gaia, ran: Gaia) -> None:
     ran("rests", "planning")
     ran("idle", "planning", 45)
     ran("late", "approval", 45, last_message=ASKS, detail=MARKER_DETAIL)
 
     def how(agent_id: str) -> list[str]:
         lines: list[str] = gaia("show", agent_id).lines
-        [place] = [number for number, line in enumerate(lines) if line.startswith("to go on")]
+        [place] = [number for number, line in enumerate(lines) if line.startswith(("to resume", "next"))]
         return lines[place : place + 2]
 
-    assert how("rests") == [f"to go on   `{command('rests')}`", ""]
+    assert how("rests") == [f"to resume  `{command('rests')}`", ""]
     assert how("idle") == [
-        "to go on   if it is still wanted, this makes it resumable: gaia-sessions update idle",
+        "next       to make it resumable again, type: gaia-sessions update idle",
         f"           then `{command('idle')}`",
     ]
     assert how("late") == [
-        "to go on   approve it, or deny it in the same way, and it may be resumed: gaia-sessions approve late",
+        "next       to make it resumable, type this (or deny instead of approve): gaia-sessions approve late",
         f"           then `{command('late')}`",
     ]
 
 
-def test_resume_says_to_run_what_broke_off(gaia: Gaia, ran: Gaia) -> None:
+def test_resume_shows_the_run_command_of_an_interrupted_session(gaia: Gaia, ran: Gaia) -> None:
     ran("job-1", "planning", end="killed", interruption="stopped_by_user", detail="stopped by a signal", exit_code=143)
     assert gaia("resume").lines == [
         "tester: test",
         "  interrupted 12 minutes ago, resumable for 18 minutes: STOPPED BY THE USER",
-        "  with a command of yours, which is given what was said so far:",
+        "  to resume it, type this; what was said so far is passed on:",
         command("job-1"),
         "  job-1",
     ]
@@ -200,7 +198,7 @@ def test_resume_says_to_run_what_broke_off(gaia: Gaia, ran: Gaia) -> None:
     )
 
 
-def test_a_report_says_how_it_goes_on(gaia: Gaia, ran: Gaia) -> None:
+def test_report_says_on_stderr_what_to_type_next(gaia: Gaia, ran: Gaia) -> None:
     ran("asks", "approval", last_message=ASKS, detail=MARKER_DETAIL)
     ran("broken", "planning", end="killed", interruption="stopped_by_user", last_message="Half.", exit_code=143)
     ran("failed", "failed", end=RUN_FAILED, detail="exit code 3", exit_code=3, last_message="Oh.")
@@ -209,32 +207,32 @@ def test_a_report_says_how_it_goes_on(gaia: Gaia, ran: Gaia) -> None:
         lines: list[str] = gaia("report", agent_id).err.decode().splitlines()
         return lines[1:]
 
-    to_go_on = ["to go on with it, with a command of yours:"]
-    asks = "`gaia-sessions pending` shows what it asks, and how to answer"
-    to_approve = "to approve what it asks, and go on, with a command of yours:"
+    to_go_on = ["to resume it, type:"]
+    asks = "`gaia-sessions pending` shows its question, and how to answer"
+    to_approve = "to approve and resume it, type:"
     assert said("asks") == [asks, to_approve, f"  {command('asks')}"]
     assert said("broken") == [*to_go_on, f"  {command('broken')}"]
     assert said("failed") == [
         "start new work: this session has ended",
-        "to go on with it in a new session, with a command of yours:",
+        "to continue it in a new session, type:",
         f"  {command('--continues failed')}",
     ]
     assert gaia("report", "failed").out.decode() == "exit code 3\n\nits output ended with:\n\nOh.\n"
     more = gaia("report", "failed", "--verbose").err.decode().splitlines()
     assert [line for line in more if line.startswith(("exit code", "time limit"))] == [
         "exit code: 3",
-        "time limit: 10 minutes, killed after 10 minutes 30 seconds",
+        "time limit: 10m, then 30s to finish",
     ]
 
 
 def typed(line: str, **environment: Any) -> Any:
-    """What becomes of a line that was shown, with ``cat`` as the command."""
+    """Runs a shown line, with ``cat`` in place of COMMAND."""
     name, *words = shlex.split(line)
     assert (name, words.pop()) == ("gaia-sessions", "COMMAND")
     return forked(*words, "cat", **environment)
 
 
-def test_each_line_that_is_shown_is_one_to_type(gaia: Gaia, root: str) -> None:
+def test_every_shown_run_command_works_when_typed(gaia: Gaia, root: str) -> None:
     def shown(*words: str) -> str:
         answered = gaia(*words)
         lines = [line.strip() for line in (answered.out + answered.err).decode().splitlines()]
@@ -257,12 +255,14 @@ def test_each_line_that_is_shown_is_one_to_type(gaia: Gaia, root: str) -> None:
     assert "This is new work that continues an earlier session, which has ended." in told.out.decode()
 
 
-def test_a_cancelled_command_is_ended_and_nobody_is_sent_to_a_client(gaia: Gaia, ran: Gaia, put: Gaia) -> None:
+def test_cancel_says_that_the_command_ends_and_no_run_command_is_shown_afterwards(
+    gaia: Gaia, ran: Gaia, put: Gaia
+) -> None:
     began = format_time(datetime.now(UTC))
     put("job-1", phase="executing", runs=[{"run": 1, "wrapper": HERE, "started_at": began}])
     assert gaia("cancel", "job-1").lines == [
         "job-1: cancelled, with everything below it",
-        "Its command is ended within a few seconds:",
+        "Its command ends within a few seconds:",
         f"  job-1, in gaia-sessions run (process {HERE['pid']})",
     ]
     ran("rests", "planning")
@@ -282,7 +282,7 @@ STATES: list[tuple[str, dict[str, Any]]] = [
 
 
 def is_whole(line: str) -> bool:
-    """Whether the line fits, or is longer only for a text that stands alone on it, to be copied."""
+    """Whether the line fits in 80 columns, or has only a command or a path to copy."""
     alone = line.strip().startswith(("gaia-sessions ", "`gaia-sessions ", LONG, "/"))
     return len(line) <= 80 or (alone and LONG in line)
 
@@ -290,7 +290,7 @@ def is_whole(line: str) -> bool:
 @table("word", SHOWN)
 @table("minutes", [12, 45])
 @fresh_table(("phase", "run"), STATES)
-def test_a_terminal_of_80_columns_has_every_line_whole_and_no_word_of_agents(
+def test_every_line_fits_80_columns_and_mentions_no_agent(
     terminal: Gaia, ran: Gaia, word: str, minutes: int, phase: str, run: dict[str, Any]
 ) -> None:
     ran(LONG, phase, minutes, **run)

@@ -1,4 +1,4 @@
-"""``create``: a session begins, and its id is all that is printed."""
+"""``create``: it creates a session and prints only the ID."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 MADE = re.compile(r"agent-\d{8}-\d{6}-[0-9a-f]{8}")
 
 
-def test_it_prints_the_made_id_alone_and_keeps_a_whole_record(gaia: Gaia, state: Gaia) -> None:
+def test_create_prints_only_the_new_id_and_writes_a_full_record(gaia: Gaia, state: Gaia) -> None:
     before = utc_now()
     code, out, err = gaia("create", "--agent", "terraform-architect", "--purpose", "approval_workflow").all
     after = utc_now()
@@ -50,22 +50,22 @@ def test_it_prints_the_made_id_alone_and_keeps_a_whole_record(gaia: Gaia, state:
     assert before <= parse_time(kept["created_at"]) <= after
 
 
-def test_without_options_it_is_unknown_and_general(gaia: Gaia, state: Gaia) -> None:
+def test_without_options_the_agent_is_unknown_and_the_purpose_is_general(gaia: Gaia, state: Gaia) -> None:
     kept = state(gaia("create").out.decode().strip())
     assert (kept["agent_name"], kept["purpose"], kept["metadata"]) == ("unknown", "general", {})
 
 
 BLANK = [
-    ("", "purpose", "the name of the agent is blank", "name its kind, or leave it out"),
-    (" \n", "purpose", "the name of the agent is blank", "name its kind, or leave it out"),
-    ("scribe", "", "the purpose is blank", "say what the work is for, or leave it out"),
-    ("scribe", "\t ", "the purpose is blank", "say what the work is for, or leave it out"),
-    ("", "", "the name of the agent is blank", "name its kind, or leave it out"),
+    ("", "purpose", "the name of the agent is blank", "give a name, or leave it out"),
+    (" \n", "purpose", "the name of the agent is blank", "give a name, or leave it out"),
+    ("scribe", "", "the purpose is blank", "name a purpose, or leave it out"),
+    ("scribe", "\t ", "the purpose is blank", "name a purpose, or leave it out"),
+    ("", "", "the name of the agent is blank", "give a name, or leave it out"),
 ]
 
 
 @table(("agent", "purpose", "message", "hint"), BLANK)
-def test_a_blank_name_or_purpose_is_refused_in_the_shell_and_in_python_and_nothing_is_made(
+def test_command_and_api_refuse_a_blank_name_or_purpose_and_create_nothing(
     gaia: Gaia, root: str, agent: str, purpose: str, message: str, hint: str
 ) -> None:
     expected = (7, "", f"Error: {message}\nHint: {hint}\n")
@@ -75,7 +75,7 @@ def test_a_blank_name_or_purpose_is_refused_in_the_shell_and_in_python_and_nothi
     assert (str(raised.value), raised.value.hint, os.path.exists(root)) == (message, hint, False)
 
 
-def test_an_id_of_ones_own_is_kept_and_as_json_it_is_one_object(gaia: Gaia, state: Gaia) -> None:
+def test_create_uses_a_given_id_and_prints_it_as_an_object_with_json(gaia: Gaia, state: Gaia) -> None:
     assert gaia("create", "--id", "agent-124", "--json").json == {"agent_id": "agent-124"}
     assert gaia("create", "--id", "agent-123").answer == ["agent-123"]
     assert state("agent-123")["agent_id"] == "agent-123"
@@ -87,7 +87,7 @@ def test_an_id_that_exists_is_a_conflict_and_the_old_session_stays(gaia: Gaia, r
     assert gaia("create", "--id", "agent-123", "--agent", "second").refusal == (
         4,
         "session 'agent-123' already exists",
-        "leave out the ID to have one generated",
+        "choose another ID, or leave out the ID to get a new one",
     )
     assert Path(root, "agent-123", "state.json").read_bytes() == before
 
@@ -96,9 +96,9 @@ def test_an_id_that_exists_is_a_conflict_and_the_old_session_stays(gaia: Gaia, r
     ("words", "metadata"),
     [
         (["-m", "task_id=T001"], {"task_id": "T001"}),  # a pair
-        (["--meta", "a=1", "-m", "b="], {"a": "1", "b": ""}),  # pairs are texts, empty ones too
+        (["--meta", "a=1", "-m", "b="], {"a": "1", "b": ""}),  # the values are strings, also empty ones
         (["-m", "a=b=c"], {"a": "b=c"}),  # the first equals sign divides
-        (["-m", "a=1", "-m", "a=2"], {"a": "2"}),  # the last of two equal keys
+        (["-m", "a=1", "-m", "a=2"], {"a": "2"}),  # the last of two equal keys wins
         (["--metadata", '{"tags": ["infra"]}'], {"tags": ["infra"]}),  # JSON
         (["--metadata", '{"a": 1, "b": 2}', "-m", "a=x"], {"a": "x", "b": 2}),  # pairs beat JSON
         (["--metadata", "{}"], {}),  # an empty object
@@ -106,7 +106,9 @@ def test_an_id_that_exists_is_a_conflict_and_the_old_session_stays(gaia: Gaia, r
         (["-m", "ключ=значение ✓"], {"ключ": "значение ✓"}),  # any script
     ],
 )
-def test_metadata_is_what_was_given(gaia: Gaia, state: Gaia, words: list[str], metadata: dict[str, Any]) -> None:
+def test_create_stores_the_metadata_of_its_options(
+    gaia: Gaia, state: Gaia, words: list[str], metadata: dict[str, Any]
+) -> None:
     assert gaia("create", "--id", "a", *words).code == 0
     assert state("a")["metadata"] == metadata
 
@@ -131,7 +133,7 @@ def test_a_dash_reads_metadata_from_stdin(gaia: Gaia, state: Gaia) -> None:
         ('{"a": ' + "[" * 64 + "]" * 64 + "}", "nested deeper than 64"),
     ],
 )
-def test_metadata_that_is_no_sound_object_is_refused_and_nothing_is_made(
+def test_metadata_that_is_not_a_valid_json_object_is_refused_and_nothing_is_created(
     gaia: Gaia, root: str, metadata: str, problem: str
 ) -> None:
     error = gaia("create", "--json", "--metadata", metadata).error
@@ -155,23 +157,23 @@ def test_a_pair_without_a_key_or_an_equals_sign_is_a_usage_error(gaia: Gaia, roo
 
 
 @table("agent_id", ["../x", "/abs", "a/b", "..", ".", "", "x" * 129, "a\nb", "a b", "nul.txt", "é"])
-def test_an_impossible_id_is_refused_and_nothing_is_made(gaia: Gaia, root: str, agent_id: str) -> None:
+def test_an_invalid_id_is_refused_and_nothing_is_created(gaia: Gaia, root: str, agent_id: str) -> None:
     ended = gaia("create", "--json", "--id", agent_id)
     assert (ended.code, ended.error["code"]) == (7, "invalid_id")
     assert os.listdir(os.path.dirname(root)) == []
 
 
-def test_latest_is_no_id_for_the_command_since_it_stands_for_the_newest_session(gaia: Gaia, root: str) -> None:
+def test_the_command_refuses_the_id_latest_but_the_api_accepts_it(gaia: Gaia, root: str) -> None:
     assert gaia("create", "--id", "latest").refusal == (
         2,
-        "--id latest is reserved: it means the most recent session",
-        "choose another ID, or omit --id to have one generated",
+        "the ID 'latest' is reserved: it means the latest session",
+        "choose another ID, or leave out --id to get a new one",
     )
     assert not os.path.exists(root)
     assert Sessions(root).create("tester", "test", agent_id="latest") == "latest"
 
 
-def test_what_it_makes_is_private_whatever_the_umask(gaia: Gaia, root: str) -> None:
+def test_new_folders_and_records_are_private_whatever_the_umask(gaia: Gaia, root: str) -> None:
     before = os.umask(0)
     try:
         gaia("create", "--id", "a")
@@ -183,12 +185,10 @@ def test_what_it_makes_is_private_whatever_the_umask(gaia: Gaia, root: str) -> N
     assert stat.S_IMODE(Path(root, "a", "state.json").stat().st_mode) == 0o600
 
 
-def test_at_a_terminal_it_says_where_it_put_the_session_if_it_made_the_root(
-    terminal: Gaia, root: str, tmp_path: Path
-) -> None:
+def test_at_a_terminal_create_names_the_root_that_it_created(terminal: Gaia, root: str, tmp_path: Path) -> None:
     expected = (
-        f"Note: {root} was created for the sessions\n"
-        "Hint: to keep them elsewhere, use --root DIR or set GAIA_SESSIONS_ROOT\n"
+        f"Note: created the folder {root} for sessions\n"
+        "Hint: to use another one, add --root DIR or set GAIA_SESSIONS_ROOT\n"
     )
     with (tmp_path / "id").open("wb") as file:  # as in id=$(gaia-sessions create)
         first = terminal("create", "--id", "a", stdout=file.fileno())
@@ -199,23 +199,23 @@ def test_at_a_terminal_it_says_where_it_put_the_session_if_it_made_the_root(
     assert (tmp_path / "id").read_text(encoding="utf-8") == "a\nb\n"
 
 
-def test_at_a_terminal_it_says_so_in_json_where_json_was_asked_for(terminal: Gaia, root: str) -> None:
+def test_at_a_terminal_with_json_the_created_root_is_a_json_notice(terminal: Gaia, root: str) -> None:
     shown = terminal("create", "--id", "a", "--json").out.decode()
     notice, answer = shown.replace("}\n{", "}\0{").split("\0")
     assert json.loads(answer) == {"agent_id": "a"}
-    assert json.loads(notice)["notice"]["message"] == f"{root} was created for the sessions"
+    assert json.loads(notice)["notice"]["message"] == f"created the folder {root} for sessions"
 
 
 def test_an_argument_too_many_is_a_usage_error(gaia: Gaia, root: str) -> None:
     assert gaia("create", "extra").refusal == (
         2,
         "Got unexpected extra argument (extra)",
-        "the form is gaia-sessions create [OPTIONS]",
+        "usage: gaia-sessions create [OPTIONS]",
     )
     assert not os.path.exists(root)
 
 
-def test_a_session_may_be_below_one_whose_id_differs_in_case_alone(gaia: Gaia, state: Gaia) -> None:
+def test_the_ids_of_parent_and_child_may_differ_only_in_case(gaia: Gaia, state: Gaia) -> None:
     for agent_id, above in (("A", []), ("a", ["--parent", "A"])):
         assert gaia("--lock-timeout", "0", "create", "--id", agent_id, *above).answer == [agent_id]
     assert state("a")["parent_id"] == "A"

@@ -1,4 +1,4 @@
-"""``doctor``: what is wrong is found, the command it names fixes it, and looking changes nothing."""
+"""``doctor``: it finds problems, shows commands that fix them, and changes nothing without ``--fix``."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ sys.stdin.read()
 
 @pytest.fixture(autouse=True)
 def installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The command is on the path, as where it was installed, on a machine that lets commands be contained."""
+    """Puts the command on the path, and makes containment possible."""
     monkeypatch.setattr(machine, "why_impossible", lambda: None)
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
 
@@ -89,7 +89,7 @@ def edited(root: str | Path, agent_id: str, **changes: Any) -> None:
 
 
 @pytest.mark.usefixtures("healthy")
-def test_a_mark_that_cannot_be_read_is_found_since_it_refuses_every_write(
+def test_an_unreadable_mark_blocks_writes_and_doctor_names_the_fix(
     gaia: Gaia, found: Callable[..., dict[str, Any]], typed: Gaia, root: str
 ) -> None:
     os.symlink("/nowhere", f"{root}/a/cancelled.json")
@@ -99,13 +99,16 @@ def test_a_mark_that_cannot_be_read_is_found_since_it_refuses_every_write(
     assert gaia("update", "a", "--phase", "planning").code == 8
     assert [*findings] == ["marks"]
     assert findings["marks"]["found"].startswith(f"{root}/a/cancelled.json: cannot read: ")
-    assert "; so a and all below it count as cancelled; remove the file if that is wrong" in findings["marks"]["found"]
+    assert (
+        "; so a and all sessions below it count as cancelled; if a should not be cancelled, remove the file"
+        in findings["marks"]["found"]
+    )
     typed(findings["marks"]["fix"])
     assert (found(), gaia("cancelled", "a").code) == ({}, 10)
 
 
 @pytest.mark.usefixtures("healthy")
-def test_the_whole_answer_where_all_is_well(gaia: Gaia, root: str) -> None:
+def test_doctor_prints_a_full_report_for_a_healthy_root(gaia: Gaia, root: str) -> None:
     report = gaia("doctor", "--json").json
     assert list(report) == ["problems", "version", "root", "checks", "fixed"]
     assert (report["problems"], report["root"], report["fixed"]) == (0, root, [])
@@ -118,7 +121,7 @@ def test_the_whole_answer_where_all_is_well(gaia: Gaia, root: str) -> None:
     assert gaia("doctor").answer == [
         "warning: no hooks are installed here, so what agents do is not recorded",
         "    gaia-sessions hooks install",
-        "not looked at: the log of the hooks: no hook has run yet",
+        "not checked: the log of the hooks, because no hook has run yet",
         f"{len(CHECKS) - 2} checks are fine: gaia-sessions doctor --verbose lists them",
     ]
     *first, last = gaia("doctor", "--verbose").lines[3:]
@@ -127,7 +130,7 @@ def test_the_whole_answer_where_all_is_well(gaia: Gaia, root: str) -> None:
 
 
 @table("sessions", ["no folder", "none"])
-def test_nothing_is_called_fine_where_nothing_was_looked_at(gaia: Gaia, root: str, sessions: str) -> None:
+def test_checks_with_nothing_to_look_at_are_reported_as_not_checked(gaia: Gaia, root: str, sessions: str) -> None:
     if sessions == "none":
         gaia("create", "--id", "a")
         shutil.rmtree(Path(root, "a"))
@@ -139,12 +142,12 @@ def test_nothing_is_called_fine_where_nothing_was_looked_at(gaia: Gaia, root: st
     of_root = {"corrupt", "shared", "figures", "owner", "modes", "locks", "inbox", "messages", "hints", "leftovers"}
     assert skipped == {"log", *of_sessions, *(of_root if sessions == "no folder" else ())}
     lines = gaia("doctor").lines
-    assert [line for line in lines if line.startswith("not looked at: sessions: ") and why in line] == lines[2:3]
+    assert [line for line in lines if line.startswith("not checked: the sessions, ") and why in line] == lines[2:3]
     assert lines[-1].startswith(f"{len(CHECKS) - len(skipped) - 1} checks are fine: ")
 
 
 @pytest.mark.usefixtures("healthy")
-def test_a_problem_at_a_terminal_comes_first_and_its_command_is_in_one_piece(
+def test_at_a_terminal_problems_come_first_and_commands_are_not_wrapped(
     gaia: Gaia, terminal: Gaia, found: Gaia, root: str
 ) -> None:
     gaia("create", "--id", "b")
@@ -152,11 +155,11 @@ def test_a_problem_at_a_terminal_comes_first_and_its_command_is_in_one_piece(
     torn(Path(root))
     shown = terminal("doctor").lines
     commands = [line for line in shown if line.startswith("    ") and line.strip().startswith("gaia-sessions")]
-    assert [line.partition(":")[0] for line in shown if line[0] not in " /"] == [  # a long path stands whole
+    assert [line.partition(":")[0] for line in shown if line[0] not in " /"] == [  # a long path is not wrapped
         "problem",
         "problem",
         "warning",
-        "not looked at",
+        "not checked",
         f"{len(CHECKS) - 4} checks are fine",
     ]
     assert [line for line in shown if len(line) > 80 and line not in commands and " " in line.strip()] == []
@@ -166,7 +169,7 @@ def test_a_problem_at_a_terminal_comes_first_and_its_command_is_in_one_piece(
 
 
 @pytest.mark.usefixtures("healthy")
-def test_looking_changes_nothing(gaia: Gaia, root: str, tree: Gaia, put: Gaia, spoil: Gaia) -> None:
+def test_doctor_without_fix_changes_nothing(gaia: Gaia, root: str, tree: Gaia, put: Gaia, spoil: Gaia) -> None:
     put("b", idle=timedelta(hours=-2))
     spoil("torn")
     Path(root, ".inbox").mkdir(exist_ok=True)
@@ -176,14 +179,14 @@ def test_looking_changes_nothing(gaia: Gaia, root: str, tree: Gaia, put: Gaia, s
     assert tree() == before
 
 
-def test_where_there_is_no_root_none_is_made(gaia: Gaia, tree: Gaia) -> None:
+def test_doctor_does_not_create_a_missing_root(gaia: Gaia, tree: Gaia) -> None:
     before = tree()
     assert gaia("doctor").all[0] == 0
     assert gaia("doctor", "--fix").all[0] == 0
     assert tree() == before
 
 
-# What is done to a healthy root.
+# Functions that damage a healthy root
 
 
 def opened(root: Path) -> None:
@@ -212,7 +215,7 @@ def closed(root: Path) -> None:
 
 
 def private(path: Path, data: bytes | None) -> Path:
-    """A file, or a folder without ``data``."""
+    """Makes a private file, or a private folder if ``data`` is None."""
     path.parent.mkdir(mode=0o700, exist_ok=True)
     if data is None:
         path.mkdir(mode=0o700)
@@ -223,7 +226,7 @@ def private(path: Path, data: bytes | None) -> Path:
 
 
 def left(path: Path, data: bytes | None = b"half") -> None:
-    """By somebody who was killed long ago."""
+    """Makes an old leftover of a killed process."""
     os.utime(private(path, data), (0, 0))
 
 
@@ -286,22 +289,26 @@ each_harm = table(
         ("corrupt", "a link in the place of a session", linked_elsewhere),
         ("corrupt", "a session without its record", lambda root: private(root / "b/transcript.jsonl", b"")),
         ("modes", "closed to its owner", closed),
-        ("marks", "no mark in its place", garbled),
+        ("marks", "a mark that is not JSON", garbled),
         ("marks", "a folder in the place of a mark", lambda root: private(root / "a/cancelled.json", None)),
-        ("times", "ahead of its time", ahead),
-        ("times", "ahead of its time and final", ahead_and_final),
+        ("times", "a last update in the future", ahead),
+        ("times", "a last update in the future of an ended session", ahead_and_final),
         ("runs", "a lost run", lost),
-        ("hints", "a mark of nobody", lambda root: plant(root, "nobody", "active")),
-        ("hints", "a key of nobody", nobodys_key),
-        ("hints", "a mark too few", lambda root: lose(root, "a", "active")),
-        ("hints", "hints of another boot", lambda root: (root / ".index/complete").write_bytes(b"another boot")),
-        ("hints", "ended work without its hints", copied),
+        ("hints", "an index mark without a session", lambda root: plant(root, "nobody", "active")),
+        ("hints", "an index key without a session", nobodys_key),
+        ("hints", "a missing index mark", lambda root: lose(root, "a", "active")),
+        ("hints", "an index of another boot", lambda root: (root / ".index/complete").write_bytes(b"another boot")),
+        ("hints", "an ended session without an index", copied),
         ("leftovers", "a temporary file", lambda root: left(root / "a/.state.json.0123456789abcdef.tmp")),
-        ("leftovers", "half cancelled", killed_while_cancelling_what_had_ended),
-        ("leftovers", "half created", lambda root: left(root / ".stage/b.0123456789abcdef", None)),
-        ("leftovers", "half removed", half_removed),
+        ("leftovers", "a half-written mark", killed_while_cancelling_what_had_ended),
+        ("leftovers", "a half-created session", lambda root: left(root / ".stage/b.0123456789abcdef", None)),
+        ("leftovers", "a half-removed session", half_removed),
         ("inbox", "a late event", waiting),
-        ("inbox", "no event", lambda root: private(root / ".inbox/20260108-180530-000000-01234567.json", b"[]")),
+        (
+            "inbox",
+            "a file that is not an event",
+            lambda root: private(root / ".inbox/20260108-180530-000000-01234567.json", b"[]"),
+        ),
         ("log", "a huge log", never_rotated),
     ],
 )
@@ -309,7 +316,7 @@ each_harm = table(
 
 @pytest.fixture
 def damaged(anew: Gaia, gaia: Gaia, found: Gaia, root: str) -> Callable[[Harm], None]:
-    """A root in which all was well until the harm was done."""
+    """Creates a healthy root and damages it."""
 
     def make(harm: Harm) -> None:
         anew()
@@ -321,7 +328,7 @@ def damaged(anew: Gaia, gaia: Gaia, found: Gaia, root: str) -> Callable[[Harm], 
 
 
 @each_harm
-def test_each_harm_is_found_by_its_check_and_fixed_by_the_command_it_names_and_by_fix_if_that_is_safe(
+def test_each_harm_is_found_and_fixed_by_the_shown_command_and_if_safe_by_fix(
     gaia: Gaia, damaged: Gaia, found: Gaia, typed: Gaia, name: str, what: str, harm: Harm
 ) -> None:
     damaged(harm)
@@ -338,7 +345,7 @@ def test_each_harm_is_found_by_its_check_and_fixed_by_the_command_it_names_and_b
 
 
 @pytest.mark.usefixtures("healthy")
-def test_a_corrupt_session_above_an_open_one_is_only_to_be_mended(
+def test_doctor_advises_to_correct_a_corrupt_session_above_an_open_one(
     gaia: Gaia, found: Gaia, root: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for agent_id, parent in (("b", "a"), ("c", "b")):
@@ -349,7 +356,7 @@ def test_a_corrupt_session_above_an_open_one_is_only_to_be_mended(
     problem = found()["corrupt"]
     path = f"{root}/b/state.json"
     assert gaia("cleanup", "--hours", "1000000", "--corrupt", "--json").json["removed"] == []
-    assert problem["found"].endswith("not closed; an open session is below it: fix the file with:")
+    assert problem["found"].endswith("not closed; an open session is below it, so correct the file:")
     editor = tmp_path / "editor"
     editor.write_text(f'#!/bin/sh\ncp {tmp_path}/saved "$1"\n', encoding="utf-8")
     editor.chmod(0o700)
@@ -361,7 +368,7 @@ def test_a_corrupt_session_above_an_open_one_is_only_to_be_mended(
 
 
 @pytest.mark.usefixtures("healthy")
-def test_what_is_no_answer_in_a_record_is_named_with_its_file(gaia: Gaia, found: Gaia, root: str) -> None:
+def test_an_invalid_answer_in_a_record_is_reported_with_its_file(gaia: Gaia, found: Gaia, root: str) -> None:
     gaia("create", "--id", "b")
     file = Path(root, "b", "state.json")
     given = {"answer": "maybe", "by": "command", "timestamp": "2026-01-08T18:05:30.000000Z"}
@@ -371,13 +378,13 @@ def test_what_is_no_answer_in_a_record_is_named_with_its_file(gaia: Gaia, found:
 
     assert list(problems) == ["answers"]
     assert problems["answers"]["found"] == (
-        "what is no answer stands among the answers of 1 record, and is not shown: b: maybe; take it out of the file:"
+        "1 record with an invalid answer, which no command shows: b: maybe; remove the answer from the file:"
     )
     assert problems["answers"]["fix"] == f"${{EDITOR:-vi}} {file}"
 
 
 @table(("place", "names"), [(".claude/session", ["corrupt"]), ("sessions", [])])
-def test_an_empty_folder_that_keeps_an_id_from_being_used_is_found_where_all_is_ours(
+def test_an_empty_folder_that_blocks_an_id_is_a_problem_only_in_a_project_root(
     gaia: Gaia, typed: Gaia, tmp_path: Path, place: str, names: list[str]
 ) -> None:
     root = str(tmp_path / "project" / place)
@@ -392,7 +399,7 @@ def test_an_empty_folder_that_keeps_an_id_from_being_used_is_found_where_all_is_
         assert gaia("create", "--id", "b", "--root", root).code == 0
 
 
-def test_no_command_is_named_that_removes_what_is_not_of_gaia_sessions(gaia: Gaia, tmp_path: Path) -> None:
+def test_doctor_shows_no_command_that_would_remove_foreign_files(gaia: Gaia, tmp_path: Path) -> None:
     root = tmp_path / "project" / ".claude" / "session"
     gaia("create", "--id", "a", "--root", str(root))
     private(root / "ours/transcript.jsonl", b"")
@@ -404,7 +411,7 @@ def test_no_command_is_named_that_removes_what_is_not_of_gaia_sessions(gaia: Gai
         checks = json.loads(gaia("doctor", "--root", str(root), "--json").out)["checks"]
         return [(finding["found"], finding["fix"]) for finding in checks if finding["name"] == "corrupt"]
 
-    advice = "look what is there, and put its record back or move it away"
+    advice = "look at its content, and put its record back or move it away"
     [(_, removal), (found, none)] = corrupt()
     assert (str(removal).partition(" && ")[0], none) == (f"rm -r -- {root}/ours", None)
     assert f"{root}/theirs: a folder without a record" in found
@@ -417,7 +424,7 @@ def test_no_command_is_named_that_removes_what_is_not_of_gaia_sessions(gaia: Gai
     assert (found.startswith("3 corrupt sessions: "), found.endswith(advice), none) == (True, True, None)
 
 
-def test_fix_says_what_it_did_to_people(gaia: Gaia, healthy: str, root: str) -> None:
+def test_fix_prints_what_it_fixed(gaia: Gaia, healthy: str, root: str) -> None:
     opened(Path(root))
     waiting(Path(root))
     lines = gaia("doctor", "--fix").lines
@@ -430,17 +437,17 @@ def test_fix_says_what_it_did_to_people(gaia: Gaia, healthy: str, root: str) -> 
 
 
 @pytest.mark.usefixtures("healthy")
-def test_for_people_the_command_stands_alone_on_its_line(gaia: Gaia, root: str) -> None:
+def test_the_fix_command_has_a_line_of_its_own(gaia: Gaia, root: str) -> None:
     torn(Path(root))
     code, out, _ = gaia("doctor").all
     first, second, *_ = out.splitlines()
     assert first.startswith(f"problem: 1 corrupt session: {root}/a/state.json: line 1 column 1: not JSON")
-    assert first.endswith("; fix the file, or remove the session with:")
+    assert first.endswith("; correct the file, or remove the session:")
     assert (code, second) == (1, f"    gaia-sessions --root {root} cleanup --hours 1000000 --corrupt")
 
 
 @fresh_table(("hours", "names"), [(1, []), (23, []), (25, ["inbox"])])
-def test_an_event_that_nobody_can_join_yet_is_as_it_should_be_for_a_day(
+def test_an_event_that_cannot_be_joined_is_a_problem_only_after_a_day(
     gaia: Gaia, found: Gaia, root: str, hours: int, names: list[str]
 ) -> None:
     make_healthy(gaia)
@@ -453,7 +460,7 @@ def test_an_event_that_nobody_can_join_yet_is_as_it_should_be_for_a_day(
 
 
 @pytest.mark.usefixtures("healthy")
-def test_an_event_that_waits_only_for_a_moment_is_as_it_should_be(found: Gaia, root: str) -> None:
+def test_an_event_that_was_just_deferred_is_no_problem(found: Gaia, root: str) -> None:
     event: Any = {"kind": "finalize", "at": format_time(datetime.now(UTC)), "agent_id": "a", "outcome": "failed"}
     FileStore(root).defer(event, datetime.now(UTC))
     assert found() == {}
@@ -471,20 +478,22 @@ def holder(root: str, healthy: str) -> Iterator[subprocess.Popen[bytes]]:
     process.communicate()
 
 
-def test_a_held_lock_is_named_with_its_holder(gaia: Gaia, found: Gaia, holder: subprocess.Popen[bytes]) -> None:
+def test_a_held_lock_is_reported_with_its_holder_and_a_stopped_holder_is_a_problem(
+    gaia: Gaia, found: Gaia, holder: subprocess.Popen[bytes]
+) -> None:
     finding = next(finding for finding in gaia("doctor", "--json").json["checks"] if finding["name"] == "locks")
     program = Path(f"/proc/{holder.pid}/comm").read_text(encoding="utf-8").strip()
     assert finding["found"] == f"held: a.lock by process {holder.pid} ({program})"
     holder.send_signal(signal.SIGSTOP)
     os.waitid(os.P_PID, holder.pid, os.WSTOPPED | os.WNOWAIT)
     stopped = found()["locks"]
-    assert stopped["found"] == f"a lock is held by a stopped process: a.lock by process {holder.pid} ({program})"
+    assert stopped["found"] == f"a suspended process holds a lock: a.lock by process {holder.pid} ({program})"
     assert stopped["fix"] == f"kill -CONT {holder.pid}"
     shell(found()["locks"]["fix"])
     assert found() == {}
 
 
-def test_a_setting_that_means_nothing_is_found_and_stops_no_other_check(
+def test_invalid_settings_in_file_and_environment_are_reported_with_their_fixes(
     gaia: Gaia, root: str, healthy: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Path(root, ".config.toml").write_text("idle_minute = 3\n", encoding="utf-8")
@@ -500,7 +509,7 @@ def test_a_setting_that_means_nothing_is_found_and_stops_no_other_check(
 
 
 @table("what", ["a link", "a pipe", "a folder"])
-def test_what_is_no_settings_file_is_to_be_removed_and_no_editor_is_started_on_what_a_link_names(
+def test_a_settings_path_that_is_not_a_regular_file_is_to_be_removed_not_edited(
     gaia: Gaia, found: Gaia, root: str, healthy: str, what: str
 ) -> None:
     path = Path(root, ".config.toml")
@@ -521,7 +530,7 @@ def test_what_is_no_settings_file_is_to_be_removed_and_no_editor_is_started_on_w
     ("number", "count", "rest"),
     [(2, "2", ""), (10, "10", ""), (11, "11", " and 1 more"), (8_000, "8,000", " and 7,990 more")],
 )
-def test_the_unknown_names_of_a_file_are_told_together_and_as_many_as_are_shown(
+def test_unknown_settings_of_a_file_are_one_finding_that_names_ten_at_most(
     gaia: Gaia, found: Gaia, root: str, healthy: str, number: int, count: str, rest: str
 ) -> None:
     assert healthy
@@ -531,13 +540,13 @@ def test_the_unknown_names_of_a_file_are_told_together_and_as_many_as_are_shown(
     known = "approvals, durability, guard.mode, guard.words, hooks.enabled"
     finding = found()["settings"]
     unknown = f"{count} unknown settings: {names}{rest}"
-    start = f"{path}: max_errors = 0 (must be a whole number above 0); {unknown} (the settings are {known}"
+    start = f"{path}: max_errors = 0 is not valid (must be a whole number above 0); {unknown} (the settings are {known}"
     assert finding["found"].startswith(start)
     assert (finding["found"].count(str(path)), finding["fix"]) == (1, f"${{EDITOR:-vi}} {path}")
     assert f"problem: {finding['found']}" in gaia("doctor").lines
 
 
-def test_each_unknown_name_is_shown_in_part_if_it_is_long(found: Gaia, root: str, healthy: str) -> None:
+def test_long_names_of_unknown_settings_are_shortened(found: Gaia, root: str, healthy: str) -> None:
     assert healthy
     lines = (f"{letter * 6_000} = 1" for letter in "abcdefghij")
     Path(root, ".config.toml").write_text("\n".join(lines), encoding="utf-8")
@@ -545,7 +554,9 @@ def test_each_unknown_name_is_shown_in_part_if_it_is_long(found: Gaia, root: str
     assert f": 10 unknown settings: {told} (the settings are " in found()["settings"]["found"]
 
 
-def test_a_root_that_cannot_even_be_found_is_a_finding(gaia: Gaia, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_invalid_root_in_the_environment_is_reported_as_a_problem(
+    gaia: Gaia, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("GAIA_SESSIONS_ROOT", "here")
     ended = gaia("doctor", "--json")
     finding, *others = json.loads(ended.out)["checks"]
@@ -555,7 +566,7 @@ def test_a_root_that_cannot_even_be_found_is_a_finding(gaia: Gaia, monkeypatch: 
 
 
 @pytest.mark.usefixtures("healthy")
-def test_a_planted_name_spoils_neither_the_terminal_nor_the_json(gaia: Gaia, found: Gaia, root: str) -> None:
+def test_unprintable_file_names_spoil_neither_the_terminal_nor_the_json(gaia: Gaia, found: Gaia, root: str) -> None:
     staged = os.fsencode(root) + b"/.stage/b.0123456789abcdef/"
     os.mkdir(staged, 0o700)
     for name in (b"\xff", b"\x1b[2J"):
@@ -567,7 +578,7 @@ def test_a_planted_name_spoils_neither_the_terminal_nor_the_json(gaia: Gaia, fou
     assert len(os.listdir(staged)) == 2
 
 
-def test_a_file_in_the_place_of_the_root(found: Gaia, root: str) -> None:
+def test_a_file_in_place_of_the_root_is_reported_with_a_fix(found: Gaia, root: str) -> None:
     Path(root).write_text("mine", encoding="utf-8")
     assert "root" in found()
     assert found()["root"]["found"].startswith(f"{root}: not a directory; use another folder: set GAIA_SESSIONS_ROOT")
@@ -588,9 +599,7 @@ def test_a_check_that_fails_says_so_and_hides_no_other(found: Gaia, root: str, m
     assert problems["locks"] == {"name": "locks", "state": "problem", "found": expected, "fix": None, "fixable": False}
 
 
-def test_the_folders_of_a_root_are_private_in_a_project_and_elsewhere_the_business_of_who_named_it(
-    gaia: Gaia, root: str, tmp_path: Path
-) -> None:
+def test_doctor_fix_makes_the_root_private_only_in_a_project(gaia: Gaia, root: str, tmp_path: Path) -> None:
     for place in (root, str(tmp_path / ".claude" / "session")):
         gaia("create", "--id", "a", "--root", place)
         folders = [Path(place), Path(place, ".locks")]
@@ -601,7 +610,9 @@ def test_the_folders_of_a_root_are_private_in_a_project_and_elsewhere_the_busine
         assert {stat.S_IMODE(folder.stat().st_mode) for folder in folders} == {expected}
 
 
-def test_a_fix_that_is_refused_says_so(gaia: Gaia, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fix_that_the_system_refuses_is_reported_as_failed(
+    gaia: Gaia, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     root = tmp_path / ".claude" / "session"
     gaia("create", "--root", str(root))
     root.chmod(0o755)
@@ -615,7 +626,7 @@ def test_a_fix_that_is_refused_says_so(gaia: Gaia, tmp_path: Path, monkeypatch: 
 
 
 @pytest.mark.usefixtures("healthy")
-def test_what_failed_in_a_hook_is_reported_here(gaia: Gaia, root: str) -> None:
+def test_doctor_warns_of_failed_hook_calls(gaia: Gaia, root: str) -> None:
     hook_log.append_line(
         root, "hook", {"at": LONG_AGO, "event": "Stop", "decision": "error", "error": "disk\x1b[2J full"}
     )
@@ -628,8 +639,8 @@ def test_what_failed_in_a_hook_is_reported_here(gaia: Gaia, root: str) -> None:
 
 
 @pytest.mark.usefixtures("healthy")
-def test_logs_of_others_are_none_of_ours(gaia: Gaia, root: str, tmp_path: Path) -> None:
-    """Neither beside ours, nor behind a link in the place of our log or of its folder."""
+def test_doctor_ignores_foreign_logs_and_warns_of_a_linked_log_folder(gaia: Gaia, root: str, tmp_path: Path) -> None:
+    """A foreign log is in the same folder, or behind a link in place of the log or of its folder."""
     theirs = tmp_path / "server"
     for path in (theirs / "hook.log", Path(root, ".logs", "billing.log")):
         path.parent.mkdir()
@@ -644,23 +655,23 @@ def test_logs_of_others_are_none_of_ours(gaia: Gaia, root: str, tmp_path: Path) 
     assert finding() == ("ok", f"0 bytes in {logs}", None)
     shutil.rmtree(logs)
     logs.symlink_to(theirs)
-    expected = f"hooks write no log, because they do not follow links: {logs} is one"
+    expected = f"hooks write no log, because {logs} is a link"
     assert finding() == ("warning", expected, None)
 
 
 @table("folder", ["lib\u200b", "lib\x1b[2J", "lib\udcff"])
-def test_no_command_is_shown_that_would_name_another_path(gaia: Gaia, tmp_path: Path, folder: str) -> None:
+def test_no_fix_command_is_shown_for_a_path_with_invisible_characters(gaia: Gaia, tmp_path: Path, folder: str) -> None:
     root = tmp_path / folder
     gaia("create", "--id", "a", "--root", str(root))
     never_rotated(root)
     shown = gaia("doctor", "--root", str(root)).out.decode()
-    why = "no command is shown, since a name in it has characters that nobody sees: look there yourself"
+    why = "no command is shown, because a name in the command has invisible characters"
     is_text = "\udcff" not in folder
     assert ("too large" in shown, "rm --" in shown, why in shown) == (True, False, is_text)
 
 
 @table("folder", ["with blank", "$(touch planted)", "quo'te", "-n"])
-def test_a_command_can_be_copied_whatever_the_root_is_called(
+def test_a_copied_fix_command_works_whatever_the_name_of_the_root(
     gaia: Gaia, typed: Gaia, tmp_path: Path, folder: str
 ) -> None:
     root = tmp_path / folder
@@ -671,13 +682,13 @@ def test_a_command_can_be_copied_whatever_the_root_is_called(
     report = json.loads(gaia("doctor", "--json", "--root", str(root)).out)
     fixes = [finding["fix"] for finding in report["checks"] if finding["state"] == "problem"]
     assert len(fixes) == 2
-    for fix in reversed(fixes):  # what doctor fixes itself comes last: before, it would still find the other
+    for fix in reversed(fixes):  # `doctor --fix` must run last: it fails while another problem is left
         typed(fix)
     assert gaia("doctor", "--json", "--root", str(root)).json["problems"] == 0
     assert not Path("planted").exists()
 
 
-def test_without_the_command_on_the_path_the_interpreter_is_named(
+def test_without_gaia_sessions_on_the_path_the_fix_command_names_the_interpreter(
     found: Gaia, healthy: str, root: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert healthy
@@ -692,19 +703,21 @@ def test_without_the_command_on_the_path_the_interpreter_is_named(
 def test_sessions_of_a_later_version_are_a_warning(gaia: Gaia, root: str) -> None:
     edited(root, "a", schema=99)
     lines = gaia("doctor").lines
-    assert lines[0] == "warning: 1 session of a later version can be shown, not changed: a"
+    assert lines[0] == "warning: 1 session of a later version can be shown, but not changed: a"
 
 
 @pytest.mark.usefixtures("healthy")
-def test_where_the_system_lists_no_processes_that_is_said_and_no_problem(
+def test_without_a_process_list_killed_clients_are_reported_as_not_checked(
     gaia: Gaia, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(processes, "describe", lambda _: None)
-    assert "not looked at: whether a host was killed: this system does not list processes" in (gaia("doctor").lines)
+    assert "not checked: whether a client was killed, because this system does not list processes" in (
+        gaia("doctor").lines
+    )
 
 
 @pytest.mark.usefixtures("healthy")
-def test_whether_a_command_can_be_contained_is_tried_and_where_it_cannot_that_is_no_problem(
+def test_doctor_tries_containment_and_reports_a_failure_as_not_checked(
     gaia: Gaia, root: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(machine, "why_impossible", contain.why_impossible)
@@ -714,14 +727,14 @@ def test_whether_a_command_can_be_contained_is_tried_and_where_it_cannot_that_is
     assert [line.split(maxsplit=2) for line in lines] == (
         [["ok", "containment", "run --contain can start here"]]
         if why is None
-        else [[*f"not looked at: run --contain, which cannot start here: {why}".split(maxsplit=2)]]
+        else [[*f"not checked: run --contain, because it cannot start here: {why}".split(maxsplit=2)]]
     )
 
     monkeypatch.setenv("PATH", str(tmp_path))
     found = gaia("--root", root, "doctor")
     assert found.code == 0
     message = (
-        "not looked at: run --contain, which cannot start here: the command unshare is missing: install util-linux"
+        "not checked: run --contain, because it cannot start here: the command unshare is missing: install util-linux"
     )
     assert message in " ".join(found.out.decode().split())
 
@@ -731,12 +744,12 @@ def test_whether_a_command_can_be_contained_is_tried_and_where_it_cannot_that_is
     [
         (lambda path: path.write_bytes(b""), "ok", "0 lines about removed sessions"),
         (lambda path: path.write_bytes(b'hello\n{"n": 1}\n'), "warning", "2 of 2 lines cannot be read"),
-        (os.mkfifo, "problem", "not a regular file; what is removed is not counted; move it away:"),
+        (os.mkfifo, "problem", "not a regular file; removed sessions are not counted now; move the file away:"),
         (lambda path: path.symlink_to("a/state.json"), "problem", "Too many levels of symbolic links"),
         (lambda path: os.truncate(os.open(path, os.O_CREAT | os.O_WRONLY), 1 << 30), "problem", "more than 256 MiB"),
     ],
 )
-def test_what_removed_sessions_left_is_looked_at(
+def test_doctor_checks_the_file_with_figures_of_removed_sessions(
     gaia: Gaia, anew: Gaia, root: str, make: Callable[[Path], object], state: str, words: str
 ) -> None:
     anew()
@@ -751,11 +764,11 @@ def test_what_removed_sessions_left_is_looked_at(
     )
     assert found["fix"] == (f"mv -- {path} {path}.away" if state == "problem" else None)
     if found["fix"]:
-        subprocess.run(found["fix"], shell=True, check=True)  # noqa: S602  # as a person would
+        subprocess.run(found["fix"], shell=True, check=True)  # noqa: S602  # as a user would
         assert gaia("rm", "--force", "a").all[2] == ""
 
 
-def test_the_file_of_removed_sessions_is_private_as_all_others(gaia: Gaia, root: str) -> None:
+def test_doctor_fix_makes_the_file_with_figures_of_removed_sessions_private(gaia: Gaia, root: str) -> None:
     gaia("create", "--id", "a")
     gaia("rm", "--force", "a")
     path = Path(root, ".stats.jsonl")

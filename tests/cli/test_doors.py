@@ -1,4 +1,4 @@
-"""How the command line reaches sessions: through the API alone, read from the source itself."""
+"""The source of the command line reaches sessions only through the API."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.table import table
 
 SOURCE = Path(cli.__file__).parent
 
-# The log of internal errors is no session; ``main`` writes it with the one writer of files.
+# ``main`` writes the log of internal errors, which is not a session, with the writer of the store.
 MAY_IMPORT_THE_STORE = {"main.py"}
 
 

@@ -1,4 +1,4 @@
-"""``events``: what hosts told of a session, in its order; what cannot be read is named and hides nothing."""
+"""``events``: it prints the journal of a session in order, and reports the lines that cannot be read."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def line(entry: object) -> bytes:
     return json.dumps(entry).encode() + b"\n"
 
 
-def test_each_is_a_line_for_people_with_its_evidence(gaia: Gaia, put: Gaia, root: str) -> None:
+def test_each_event_is_one_line_with_its_evidence(gaia: Gaia, put: Gaia, root: str) -> None:
     put("a")
     journal(root, line(BEGUN), line(FAILED))
 
@@ -56,7 +56,7 @@ def test_each_is_a_line_for_people_with_its_evidence(gaia: Gaia, put: Gaia, root
     assert "\x1b" not in second
 
 
-def test_as_json_they_are_an_array_of_the_entries_as_they_are(gaia: Gaia, put: Gaia, root: str) -> None:
+def test_with_json_events_are_an_array_of_the_journal_entries(gaia: Gaia, put: Gaia, root: str) -> None:
     put("a")
     journal(root, line(BEGUN), line(FAILED))
 
@@ -64,7 +64,7 @@ def test_as_json_they_are_an_array_of_the_entries_as_they_are(gaia: Gaia, put: G
 
 
 @table(("since", "seqs", "complained"), [(0, [1, 2], True), (1, [2], True), (2, [], False)])
-def test_those_behind_a_number_can_be_asked_for(
+def test_since_shows_only_events_after_that_number(
     gaia: Gaia, put: Gaia, root: str, since: int, seqs: list[int], *, complained: bool
 ) -> None:
     put("a", phase="completed", resume_ready=False)
@@ -78,7 +78,7 @@ def test_those_behind_a_number_can_be_asked_for(
     assert gaia("events", "a", "--since", "-1").code == 2
 
 
-def test_s14_the_numbers_have_no_gap_and_none_is_there_twice_with_eight_writers(root: str) -> None:
+def test_s14_eight_writers_number_events_without_gaps_or_duplicates(root: str) -> None:
     sessions = Sessions(root)
     agent_id = sessions.create()
     forks = get_context("fork")
@@ -91,7 +91,7 @@ def test_s14_the_numbers_have_no_gap_and_none_is_there_twice_with_eight_writers(
 
     writers = [forks.Process(target=write) for _ in range(8)]
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # of Python 3.12 on: other threads are not in the fork
+        warnings.simplefilter("ignore", DeprecationWarning)  # since Python 3.12: other threads are not in the fork
         for writer in writers:
             writer.start()
     for writer in writers:
@@ -101,14 +101,14 @@ def test_s14_the_numbers_have_no_gap_and_none_is_there_twice_with_eight_writers(
     assert [(one["seq"], one["revision"]) for one in events] == [(number, number + 1) for number in range(1, 73)]
 
 
-def test_a_session_that_nobody_reported_has_none(gaia: Gaia, put: Gaia) -> None:
+def test_a_session_without_a_journal_has_no_events(gaia: Gaia, put: Gaia) -> None:
     put("a")
 
     assert gaia("events", "a").answer == ["No events"]
     assert gaia("events", "a", "--json").json == []
 
 
-def test_a_bad_line_is_complained_of_and_hides_no_other(gaia: Gaia, put: Gaia, root: str) -> None:
+def test_a_bad_journal_line_is_reported_and_hides_no_other_line(gaia: Gaia, put: Gaia, root: str) -> None:
     put("a")
     journal(root, line(BEGUN), b"{torn\n", line(FAILED), b'{"at": "unfin')
 
@@ -118,7 +118,7 @@ def test_a_bad_line_is_complained_of_and_hides_no_other(gaia: Gaia, put: Gaia, r
     assert "events.jsonl line 2" in err
 
 
-def test_a_session_that_is_not_there_has_none_to_show(gaia: Gaia, tree: Gaia) -> None:
+def test_events_of_a_missing_session_exits_3_and_changes_nothing(gaia: Gaia, tree: Gaia) -> None:
     before = tree()
 
     assert gaia("events", "nobody", "--json").error["code"] == "not_found"
@@ -126,16 +126,18 @@ def test_a_session_that_is_not_there_has_none_to_show(gaia: Gaia, tree: Gaia) ->
     assert tree() == before
 
 
-def test_what_waits_in_the_inbox_is_shown_as_it_will_be_applied(gaia: Gaia, put: Gaia, root: str) -> None:
+def test_an_event_in_the_inbox_is_shown_as_it_will_be_applied(gaia: Gaia, put: Gaia, root: str) -> None:
     keys = {"host": "claude-code", "host_session_id": "s", "host_agent_id": "a1"}
     put("a", phase="executing", runs=[{"run": 1, "started_at": format_time(utc_now()), **keys}])
     event: Any = {"kind": "stop", "at": format_time(utc_now()), **keys}
     FileStore(root).defer(event, utc_now())
     before = gaia("events", "a").out.decode()
     put("b")
-    assert gaia("update", "b").code == 0  # applies what waits
+    assert gaia("update", "b").code == 0  # applies the event in the inbox
     assert " stop, run 1, " in before
-    assert gaia("events", "a").out.decode() == f"{before.rstrip()} (event 1)\n"  # others might have come before
+    assert (
+        gaia("events", "a").out.decode() == f"{before.rstrip()} (event 1)\n"
+    )  # no number before: another event could come first
 
 
 def follow(*words: str) -> subprocess.Popen[str]:
@@ -152,7 +154,7 @@ def running(put: Gaia, **run: str) -> None:
     put("a", phase="executing", runs=[{"run": 1, "host": "claude-code", "started_at": format_time(utc_now()), **run}])
 
 
-def test_each_new_one_is_followed_as_it_comes_until_the_work_has_ended(put: Gaia, root: str) -> None:
+def test_follow_prints_each_new_event_until_the_run_has_ended(put: Gaia, root: str) -> None:
     running(put)
     journal(root, line(BEGUN))
     with follow("--json") as following:
@@ -176,14 +178,14 @@ def test_each_new_one_is_followed_as_it_comes_until_the_work_has_ended(put: Gaia
         )
 
 
-def test_work_that_has_ended_is_shown_and_followed_no_further(gaia: Gaia, put: Gaia, root: str) -> None:
+def test_follow_prints_the_events_of_an_ended_session_and_ends(gaia: Gaia, put: Gaia, root: str) -> None:
     put("a", phase="completed")
     journal(root, line(BEGUN), b"{\n", line(FAILED))
     assert forked("events", "a", "--follow").all == gaia("events", "a").all
     assert gaia("events", "a-2", "--follow").code == 3
 
 
-def test_whoever_reads_no_further_ends_it_though_nothing_happens(put: Gaia, root: str) -> None:
+def test_follow_ends_when_its_reader_closes_the_pipe(put: Gaia, root: str) -> None:
     running(put)
     journal(root, line(BEGUN))
     with follow() as following:
@@ -195,7 +197,7 @@ def test_whoever_reads_no_further_ends_it_though_nothing_happens(put: Gaia, root
 
 @pytest.mark.usefixtures("interruptible")
 @table("words", [(), ("--json",)])
-def test_where_no_agent_was_started_it_says_that_it_waits_and_how_to_stop(put: Gaia, words: tuple[str, ...]) -> None:
+def test_follow_without_a_started_agent_says_that_it_waits_and_how_to_stop(put: Gaia, words: tuple[str, ...]) -> None:
     put("a", phase="executing")
     reading, writing = os.pipe()
     with open(reading, encoding="utf-8") as told, Fork("events", "a", "--follow", *words, stderr=writing) as following:
@@ -205,21 +207,22 @@ def test_where_no_agent_was_started_it_says_that_it_waits_and_how_to_stop(put: G
             lines.append(read(told))
         following.send_signal(signal.SIGINT)
         code = following.ended().code
-    message, hint = "no agent was started for a: it ends when somebody ends it", "Ctrl-C ends the wait for its events"
+    message = "no agent was started for a, so only a command can end this session"
+    hint = "to stop waiting for events, press Ctrl-C"
     notice = {"notice": {"code": "not_started", "message": message, "hint": hint}}
     said = "".join(lines)
     assert (json.loads(said) if words else said) == (notice if words else f"Note: {message}\nHint: {hint}\n")
     assert code == 130
 
 
-def test_where_its_result_cannot_go_anywhere_it_ends(gaia: Gaia, put: Gaia, root: str) -> None:
+def test_follow_ends_if_stdout_is_closed(gaia: Gaia, put: Gaia, root: str) -> None:
     running(put)
     journal(root, line(BEGUN))
     assert gaia("events", "a", "--follow", stdout=None).all == (0, "", "")
 
 
 @pytest.mark.usefixtures("interruptible")
-def test_an_interrupt_ends_it_as_it_ends_a_wait(put: Gaia, root: str) -> None:
+def test_an_interrupt_ends_follow_with_exit_code_130(put: Gaia, root: str) -> None:
     running(put)
     journal(root, line(BEGUN))
     with follow() as following:

@@ -1,4 +1,4 @@
-"""Every row of the table of exit codes, brought about for real, and what becomes of the streams."""
+"""Exit codes that are caused for real, and commands whose streams are closed or broken."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ for words in json.loads(sys.argv[1]):
         os._exit(main(words))
     os.write(2, bytes([os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), 0]))
 """
-"""Runs each command line in a fork that has loaded no module of a command; says with which code it ended."""
+"""Runs each command line in a fork that has loaded no module of a command, and writes its exit code."""
 
 
 @pytest.fixture
 def held(gaia: Gaia, root: str) -> Iterator[Path]:
-    """A session that this process holds; its lock file."""
+    """Creates a session and holds its lock; the lock file."""
     gaia("create", "--id", "held")
     path = Path(root, ".locks", "held.lock")
     with path.open("wb") as file:
@@ -63,7 +63,7 @@ def held(gaia: Gaia, root: str) -> Iterator[Path]:
         (["get", "../a"], 7),
     ],
 )
-def test_a_code_says_what_became_of_it_and_errors_speak_json_when_asked(
+def test_each_result_has_its_exit_code_and_errors_are_json_with_json(
     gaia: Gaia, put: Gaia, spoil: Gaia, words: list[str], code: int
 ) -> None:
     put("a")
@@ -77,31 +77,31 @@ def test_a_code_says_what_became_of_it_and_errors_speak_json_when_asked(
         assert set(in_json.error) == {"code", "message", "hint"}
 
 
-def test_5_a_session_somebody_else_holds_all_the_while(gaia: Gaia, held: Path, root: str) -> None:
+def test_an_update_of_a_locked_session_exits_5(gaia: Gaia, held: Path, root: str) -> None:
     before = Path(root, "held", "state.json").read_bytes()
     words = ("update", "held", "--phase", "planning", "--lock-timeout", "0.05")
     assert gaia(*words).refusal == (
         5,
         f"{held}: locked by process {os.getpid()} for more than 0.05 seconds",
-        "try again, or wait longer with --lock-timeout",
+        "try again, or wait longer, for example with --lock-timeout 1m",
     )
     assert gaia(*words, "--json").error["code"] == "lock_timeout"
     assert Path(root, "held", "state.json").read_bytes() == before
 
 
-def test_a_held_session_is_read_all_the_same(gaia: Gaia, held: Path) -> None:
+def test_a_locked_session_can_be_read(gaia: Gaia, held: Path) -> None:
     assert held.is_file()
     assert [gaia(*words).code for words in (["get", "held"], ["should-resume", "held"], ["list"])] == [0, 1, 0]
 
 
 NO_SPACE = (
     "Error: stdout: cannot write the output: No space left on device\n"
-    "Hint: what the command did is kept, and only its output is lost: send that where there is room\n"
+    "Hint: the command did its work, but its output is lost; redirect the output to another place\n"
 )
 
 
 @table("words", [["get", "a"], ["list"], ["update", "a"], ["should-resume", "a"], ["--help"], ["-V"]])
-def test_8_an_answer_that_finds_no_space(gaia: Gaia, put: Gaia, words: list[str]) -> None:
+def test_output_to_a_full_disk_exits_8(gaia: Gaia, put: Gaia, words: list[str]) -> None:
     put("a")
     with open("/dev/full", "wb") as full:
         assert gaia(*words, stdout=full.fileno()).all == (8, "", NO_SPACE)
@@ -111,7 +111,9 @@ LONG = f"long={'x' * 2000}"
 
 
 @fresh_table("words", [["update", "a", "-m", "k=v"], ["create", "-m", LONG], ["finalize", "a", "completed"]])
-def test_8_a_record_that_finds_no_space_and_the_old_one_stays(gaia: Gaia, root: str, words: list[str]) -> None:
+def test_a_record_that_cannot_be_written_exits_8_and_the_old_record_stays(
+    gaia: Gaia, root: str, words: list[str]
+) -> None:
     gaia("create", "--id", "a", "-m", LONG)
     before = {path: path.read_bytes() for path in Path(root).glob("[!.]*/state.json")}
     old = getrlimit(RLIMIT_FSIZE)
@@ -125,7 +127,7 @@ def test_8_a_record_that_finds_no_space_and_the_old_one_stays(gaia: Gaia, root: 
     assert {path: path.read_bytes() for path in Path(root).glob("[!.]*/state.json")} == before
 
 
-def test_8_a_module_that_cannot_be_loaded_for_want_of_a_descriptor(put: Gaia) -> None:
+def test_a_command_whose_module_cannot_be_loaded_exits_8(put: Gaia) -> None:
     put("a")
     lines = [["get", "a"], ["list"], ["create"], ["update", "a", "--phase", "x"], ["no-command"], ["show"]]
     lines += [[*words, "--json"] for words in lines]
@@ -144,7 +146,7 @@ def test_8_a_module_that_cannot_be_loaded_for_want_of_a_descriptor(put: Gaia) ->
     assert [json.loads(one[:-1])["error"]["code"] for one in said[6:]] == ["io_error"] * 6
 
 
-def test_8_a_root_that_is_a_file(gaia: Gaia, root: str) -> None:
+def test_commands_with_a_file_as_root_exit_8_and_keep_the_file(gaia: Gaia, root: str) -> None:
     Path(root).write_bytes(b"in the way")
     for words in (["create"], ["get", "a"], ["list"]):
         ended = gaia(*words)
@@ -154,7 +156,7 @@ def test_8_a_root_that_is_a_file(gaia: Gaia, root: str) -> None:
 
 @pytest.fixture
 def refuse(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
-    """Lets the sync to disk with this number fail, counted from now on."""
+    """Makes one of the next syncs to disk fail: the first, the second ..."""
 
     def at(number: int) -> None:
         calls = count(1)
@@ -170,19 +172,19 @@ def refuse(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
     return at
 
 
-def test_9_applied_but_the_disk_did_not_confirm_it(gaia: Gaia, root: str, refuse: Gaia) -> None:
+def test_an_update_whose_folder_cannot_be_synced_is_applied_and_exits_9(gaia: Gaia, root: str, refuse: Gaia) -> None:
     gaia("create", "--id", "a")
     gaia("update", "a")  # the first change syncs the root as well
     refuse(2)
     assert gaia("update", "a", "--phase", "approval").refusal == (
         9,
         f"{root}/a: written, but the sync to disk failed: Input/output error",
-        "check the disk; the change is visible",
+        "check the disk: a power failure may undo the change",
     )
     assert gaia("get", "a").json["phase"] == "approval"
 
 
-def test_8_when_the_record_itself_cannot_be_synced_nothing_is_applied(gaia: Gaia, refuse: Gaia) -> None:
+def test_an_update_whose_record_cannot_be_synced_changes_nothing_and_exits_8(gaia: Gaia, refuse: Gaia) -> None:
     gaia("create", "--id", "a")
     refuse(1)
     ended = gaia("update", "a", "--phase", "approval")
@@ -192,7 +194,7 @@ def test_8_when_the_record_itself_cannot_be_synced_nothing_is_applied(gaia: Gaia
 
 @pytest.fixture
 def broken(monkeypatch: pytest.MonkeyPatch, put: Gaia) -> None:
-    """One function is broken."""
+    """Breaks a function that ``should-resume`` calls."""
 
     def fail(*_: object, **__: object) -> None:
         raise ZeroDivisionError("broken on purpose")
@@ -202,7 +204,7 @@ def broken(monkeypatch: pytest.MonkeyPatch, put: Gaia) -> None:
 
 
 @pytest.mark.usefixtures("broken")
-def test_70_a_bug_is_two_lines_and_a_log(gaia: Gaia, away_from_home: Path) -> None:
+def test_a_bug_exits_70_with_two_lines_and_a_log(gaia: Gaia, away_from_home: Path) -> None:
     log = away_from_home / ".local/state/gaia-sessions/bugs.log"
     assert gaia("should-resume", "a").refusal == (70, "internal error in gaia-sessions", f"details: {log}")
     text = log.read_text(encoding="utf-8")
@@ -213,14 +215,14 @@ def test_70_a_bug_is_two_lines_and_a_log(gaia: Gaia, away_from_home: Path) -> No
 
 
 @pytest.mark.usefixtures("broken")
-def test_70_without_a_place_for_the_log_the_bug_itself_is_reported(gaia: Gaia, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bug_that_cannot_be_logged_is_printed_and_exits_70(gaia: Gaia, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", "/dev/null")
     ended = gaia("should-resume", "a")
     assert (ended.code, ended.out, b"ZeroDivisionError: broken on purpose" in ended.err) == (70, b"", True)
 
 
 @pytest.mark.usefixtures("interruptible")
-def test_130_interrupted_while_waiting_for_a_lock(held: Path, root: str) -> None:
+def test_an_interrupt_during_a_wait_for_a_lock_exits_130(held: Path, root: str) -> None:
     before = Path(root, "held", "state.json").read_bytes()
     process = subprocess.Popen(
         [sys.executable, "-X", "importtime", "-m", "gaia_sessions", "update", "held"],
@@ -230,7 +232,7 @@ def test_130_interrupted_while_waiting_for_a_lock(held: Path, root: str) -> None
     )
     assert (process.stdout is not None, process.stderr is not None) == (True, True)
     for line in process.stderr or ():
-        if line.endswith("| filelock\n"):  # it loads that only in order to wait
+        if line.endswith("| filelock\n"):  # loaded only to wait for the lock
             break
     process.send_signal(signal.SIGINT)
     out, err = process.communicate()
@@ -238,7 +240,7 @@ def test_130_interrupted_while_waiting_for_a_lock(held: Path, root: str) -> None
     assert (process.returncode, out, said) == (
         130,
         "",
-        ["Error: interrupted", "Hint: changes reported before the interruption were kept"],
+        ["Error: interrupted", "Hint: changes that were reported before are stored"],
     )
     assert (Path(root, "held", "state.json").read_bytes(), held.exists()) == (before, True)
 
@@ -250,7 +252,7 @@ def test_130_interrupted_while_waiting_for_a_lock(held: Path, root: str) -> None
     ("words", "code"),
     [
         *((words, 0) for words in (["get", "a1"], ["list"], ["update", "a1"], ["create"])),
-        *((words, 0) for words in (["--help"], ["schema"], ["list", "--json"])),  # of which a pipe takes a part
+        *((words, 0) for words in (["--help"], ["schema"], ["list", "--json"])),
         (["should-resume", "tired"], 1),
     ],
 )
@@ -264,9 +266,7 @@ def test_a_reader_that_is_gone_changes_no_exit_code(gaia: Gaia, put: Gaia, words
     os.close(writing)
 
 
-def test_where_there_is_no_space_or_no_reader_nothing_is_said_at_the_end_of_the_process_either(
-    put: Gaia, program: Gaia
-) -> None:
+def test_a_full_disk_or_closed_pipe_adds_no_error_when_the_process_ends(put: Gaia, program: Gaia) -> None:
     put("a")
     assert program("get", "a", through=("sh", "-c", '"$@" | head -n 1', "sh")).answer == ["{"]
     assert program("get", "a", through=("sh", "-c", 'exec "$@" >/dev/full', "sh")).all == (8, "", NO_SPACE)
@@ -277,13 +277,15 @@ def test_where_there_is_no_space_or_no_reader_nothing_is_said_at_the_end_of_the_
 
 
 @table(("words", "code"), [(["get", "a"], 0), (["update", "a"], 0), (["should-resume", "tired"], 1)])
-def test_whoever_closed_stdout_wants_no_answer(gaia: Gaia, put: Gaia, words: list[str], code: int) -> None:
+def test_with_stdout_closed_commands_print_nothing_and_keep_their_exit_codes(
+    gaia: Gaia, put: Gaia, words: list[str], code: int
+) -> None:
     put("a")
     put("tired", error_count=3)
     assert gaia(*words, stdout=None).all == (code, "", "")
 
 
-def test_whoever_closed_stderr_still_gets_the_answer_and_the_code(gaia: Gaia, put: Gaia) -> None:
+def test_with_stderr_closed_answers_and_exit_codes_stay_the_same(gaia: Gaia, put: Gaia) -> None:
     put("a")
     assert gaia("should-resume", "a", "--json", stderr=None).json["should_resume"] is True
     assert gaia("get", "nobody", stderr=None).all == (3, "", "")
@@ -291,14 +293,14 @@ def test_whoever_closed_stderr_still_gets_the_answer_and_the_code(gaia: Gaia, pu
         assert gaia("get", "nobody", stderr=full.fileno()).all == (3, "", "")
 
 
-def test_whoever_closed_stdin_can_do_all_but_read_from_it(gaia: Gaia, put: Gaia) -> None:
+def test_with_stdin_closed_an_update_fails_only_if_it_reads_stdin(gaia: Gaia, put: Gaia) -> None:
     put("a")
     assert gaia("update", "a", stdin=None).code == 0
     ended = gaia("update", "a", "--metadata", "-", "--json", stdin=None)
     assert (ended.code, ended.error["code"]) == (7, "invalid_input")
 
 
-def test_with_all_three_closed_the_work_is_done(gaia: Gaia, put: Gaia, program: Gaia) -> None:
+def test_with_all_three_streams_closed_an_update_is_applied(gaia: Gaia, put: Gaia, program: Gaia) -> None:
     put("a")
     through = ("sh", "-c", 'exec "$@" <&- >&- 2>&-', "sh")
     assert program("update", "a", "--phase", "executing", through=through).code == 0

@@ -1,4 +1,4 @@
-"""``finalize``: the work has ended, once and for all."""
+"""``finalize``: it ends a session for good."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @fresh_table("outcome", ["completed", "failed", "abandoned"])
-def test_the_end_is_kept_whole(gaia: Gaia, put: Gaia, state: Gaia, outcome: str) -> None:
+def test_finalize_stores_outcome_summary_time_and_duration(gaia: Gaia, put: Gaia, state: Gaia, outcome: str) -> None:
     before = put("a", idle=timedelta(minutes=10))
     assert gaia("finalize", "a", outcome, "--summary", "all is said").answer == [f"a: phase {outcome}, revision 2"]
     after = state("a")
@@ -35,14 +35,14 @@ def test_the_end_is_kept_whole(gaia: Gaia, put: Gaia, state: Gaia, outcome: str)
     assert gaia("should-resume", "a").code == 1
 
 
-def test_as_json_it_is_the_record_as_kept(gaia: Gaia, put: Gaia, root: str) -> None:
+def test_with_json_finalize_prints_the_stored_record(gaia: Gaia, put: Gaia, root: str) -> None:
     put("a")
     ended = gaia("finalize", "a", "completed", "--json")
     assert (ended.code, ended.out, ended.err) == (0, Path(root, "a", "state.json").read_bytes(), b"")
     assert "summary" not in ended.json
 
 
-def test_an_error_is_counted_with_the_end(gaia: Gaia, put: Gaia, state: Gaia) -> None:
+def test_finalize_stores_and_counts_an_error(gaia: Gaia, put: Gaia, state: Gaia) -> None:
     put("a")
     assert gaia("finalize", "a", "failed", "--error", "plan rejected").answer == [
         "a: phase failed, revision 2, 1 error"
@@ -57,11 +57,14 @@ SHOW = "Hint: `gaia-sessions show a` shows what is stored\n"
 @fresh_table(
     ("words", "expected"),
     [
-        ([], "already completed: nothing was changed"),
-        (["--summary", "too late"], "already completed: the summary was not stored"),
-        (["--error", "too late"], "already completed: the error was not stored"),
-        (["--summary", "late", "--error", "late"], "already completed: the summary and the error were not stored"),
-        (["--summary", "done", "--error", "oops"], "already completed: nothing was changed"),
+        ([], "the session had already ended (completed); nothing was changed"),
+        (["--summary", "too late"], "the session had already ended (completed); the summary was not stored"),
+        (["--error", "too late"], "the session had already ended (completed); the error was not stored"),
+        (
+            ["--summary", "late", "--error", "late"],
+            "the session had already ended (completed); the summary and the error were not stored",
+        ),
+        (["--summary", "done", "--error", "oops"], "the session had already ended (completed); nothing was changed"),
     ],
 )
 def test_the_same_outcome_again_writes_nothing_and_says_so(
@@ -79,12 +82,12 @@ def test_the_same_outcome_again_writes_nothing_and_says_so(
     assert tree() == before
 
 
-def test_an_end_that_a_file_has_without_its_time_is_an_end_too(gaia: Gaia, put: Gaia) -> None:
+def test_a_final_phase_without_finalized_at_counts_as_ended(gaia: Gaia, put: Gaia) -> None:
     put("a", phase="completed", resume_ready=False)
     assert gaia("finalize", "a", "completed").all == (
         0,
         "a: phase completed, revision 1\n",
-        f"Note: already completed: nothing was changed\n{SHOW}",
+        f"Note: the session had already ended (completed); nothing was changed\n{SHOW}",
     )
 
 
@@ -94,8 +97,8 @@ def test_another_outcome_is_a_conflict_and_writes_nothing(gaia: Gaia, put: Gaia,
     before = tree()
     assert gaia("finalize", "a", "failed").refusal == (
         4,
-        "session 'a' is completed and can no longer be changed",
-        "create a new session for further work",
+        "session 'a' has ended (completed) and can no longer be changed",
+        "to continue it in a new session, type gaia-sessions create --continues a",
     )
     assert tree() == before
 

@@ -1,4 +1,4 @@
-"""``get``: the record, as it is."""
+"""``get``: it prints the record of a session."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ if TYPE_CHECKING:
     from tests.cli.conftest import Gaia
 
 
-def test_it_prints_the_bytes_of_the_file(gaia: Gaia, root: str) -> None:
+def test_get_prints_the_bytes_of_the_record(gaia: Gaia, root: str) -> None:
     gaia("create", "--id", "agent-123", "-m", "task=déjà vu")
     for words in ([], ["--json"]):
         ended = gaia("get", "agent-123", *words)
         assert (ended.code, ended.out, ended.err) == (0, Path(root, "agent-123", "state.json").read_bytes(), b"")
 
 
-def test_of_a_record_without_schema_and_revision_it_says_how_they_are_read(gaia: Gaia, put: Gaia) -> None:
+def test_get_adds_defaults_for_a_missing_schema_and_revision(gaia: Gaia, put: Gaia) -> None:
     document = put("old", without=("schema", "revision"))
     assert gaia("get", "old").json == {**document, "schema": 1, "revision": 0}
 
 
-def test_a_record_of_the_users_own_program_is_read_by_every_command_and_left_as_it_is(
+def test_get_list_and_show_read_a_record_of_another_program_without_changing_it(
     gaia: Gaia, put: Gaia, tree: Gaia
 ) -> None:
     theirs = {"finalized_at": "2026-01-08T18:05:30.123456+00:00", "duration_seconds": -4.25, "summary": None}
@@ -39,7 +39,9 @@ def test_a_record_of_the_users_own_program_is_read_by_every_command_and_left_as_
     assert tree() == before
 
 
-def test_the_next_write_brings_such_a_record_into_the_canonical_form(gaia: Gaia, put: Gaia, state: Gaia) -> None:
+def test_an_update_brings_a_record_of_another_program_into_the_canonical_form(
+    gaia: Gaia, put: Gaia, state: Gaia
+) -> None:
     document = put("reopened", finalized_at="2026-01-08T18:05:30+00:00", duration_seconds=-4.25, summary=None)
 
     gaia("update", "reopened", "-m", "note=one")
@@ -50,22 +52,22 @@ def test_the_next_write_brings_such_a_record_into_the_canonical_form(gaia: Gaia,
     assert written == {**normalized, **moved, "last_updated": written["last_updated"]}
 
 
-def test_keys_of_others_are_shown(gaia: Gaia, put: Gaia) -> None:
+def test_get_shows_unknown_keys(gaia: Gaia, put: Gaia) -> None:
     document = put("a", theirs={"deep": [1, None]})
     assert gaia("get", "a").json == document
 
 
-def test_a_newer_schema_is_shown_whatever_else_it_says(gaia: Gaia, put: Gaia) -> None:
+def test_get_shows_a_record_of_a_newer_schema_as_it_is(gaia: Gaia, put: Gaia) -> None:
     document = put("new", schema=2, phase="dreaming", history="elsewhere")
     assert gaia("get", "new").json == document
 
 
-def test_a_corrupt_one_is_exit_code_6_and_stays_as_it_is(gaia: Gaia, spoil: Gaia) -> None:
+def test_a_corrupt_record_exits_6_and_stays_as_it_is(gaia: Gaia, spoil: Gaia) -> None:
     path = spoil("torn")
     assert gaia("get", "torn", "--json").error == {
         "code": "corrupt",
         "message": f"{path}: line 1 column 1: not JSON: this brace is not closed",
-        "hint": "`gaia-sessions doctor` has the command that repairs or removes it, or the file to fix",
+        "hint": "`gaia-sessions doctor` says how to repair or remove this session",
     }
     assert path.read_bytes() == b'{"agent_id": '
 
@@ -76,10 +78,10 @@ def test_the_record_of_another_session_is_corrupt(gaia: Gaia, put: Gaia, root: s
     ended = gaia("get", "other", "--json")
     assert (ended.code, ended.error["message"]) == (
         6,
-        f"{root}/other/state.json: agent_id: the id of another session, 'one'",
+        f"{root}/other/state.json: agent_id: is the ID of another session: 'one'",
     )
 
 
-def test_without_an_id_it_is_a_usage_error(gaia: Gaia) -> None:
+def test_get_without_an_id_is_a_usage_error(gaia: Gaia) -> None:
     expected = "Error: Missing argument 'ID'.\nHint: type an ID from gaia-sessions list, or gaia-sessions get latest\n"
     assert gaia("get").all == (2, "", expected)

@@ -1,4 +1,4 @@
-"""``guard check``, and what ``run`` refuses where the guard is on."""
+"""``guard check``, and the tasks that ``run`` refuses if the guard is on."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 TRUE = ("--", "true")
 
 
-def test_the_answer_is_given_whatever_the_mode(gaia: Gaia, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_guard_check_answers_in_every_mode(gaia: Gaia, monkeypatch: pytest.MonkeyPatch) -> None:
     for mode in ("off", "block"):
         monkeypatch.setenv("GAIA_SESSIONS_GUARD_MODE", mode)
-        assert gaia("guard", "check", "Find it").answer == ["yes: the task may be delegated"]
+        assert gaia("guard", "check", "Find it").answer == ["yes: the task can be delegated"]
         ended = gaia("guard", "check", "-", stdin="Объясни код\n".encode())
         assert (ended.code, "'Объясни'" in ended.out.decode(), ended.err) == (1, True, b"")
     answer = json.loads(gaia("guard", "check", "Explain it", "--json").out)
@@ -29,7 +29,9 @@ def test_the_answer_is_given_whatever_the_mode(gaia: Gaia, monkeypatch: pytest.M
     assert gaia("guard", "check", " ").code == 7
 
 
-def test_where_it_is_on_run_refuses_such_a_task_and_creates_nothing(root: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_with_the_guard_on_run_refuses_a_forbidden_task_and_creates_nothing(
+    root: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert forked("run", "--id", "a", "--task", "Explain the code", *TRUE).code == 0
     monkeypatch.setenv("GAIA_SESSIONS_GUARD_MODE", "block")
     monkeypatch.setenv("GAIA_SESSIONS_GUARD_WORDS", "investigat")

@@ -1,4 +1,4 @@
-"""``hook``: every event of a host on stdin, the same as the script; silence and exit code 0."""
+"""``hook``: it takes any event of a host on stdin, and always exits with 0."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ DELEGATION = {
 START = {"hook_event_name": "SubagentStart", "session_id": "s", "agent_id": "a1", "agent_type": "Explore"}
 
 
-def test_a_delegation_is_a_session_and_nothing_is_said(program: Gaia, root: str) -> None:
+def test_a_delegation_creates_a_session_and_prints_nothing(program: Gaia, root: str) -> None:
     assert program("hook", stdin=json.dumps(DELEGATION).encode()).all == (0, "", "")
 
     record = only_record(root)
     assert (record["agent_name"], record["runs"][0]["tool_use_id"]) == ("Explore", "toolu_1")
 
 
-def test_what_there_is_to_say_is_one_json_object() -> None:
+def test_the_reply_of_the_hook_is_one_json_object() -> None:
     code, out, err = forked("hook", stdin=json.dumps(START).encode()).all
 
     assert (code, err, out.count("\n")) == (0, "", 1)
@@ -40,11 +40,11 @@ def test_what_there_is_to_say_is_one_json_object() -> None:
 
 
 @table("data", [b"", b"{torn", b"[]", b'{"agent_id": "a"}', b"\xff"])
-def test_what_no_host_sends_is_met_with_silence(data: bytes) -> None:
+def test_an_invalid_payload_exits_0_and_prints_nothing(data: bytes) -> None:
     assert forked("hook", stdin=data).all == (0, "", "")
 
 
-def test_it_has_help_for_people() -> None:
+def test_hook_help_prints_its_usage() -> None:
     code, out, err = forked("hook", "--help").all
 
     assert (code, err) == (0, "")
@@ -63,7 +63,7 @@ ELSEWHERE = [
 
 
 @fresh_table("words", ELSEWHERE)
-def test_wherever_its_root_and_its_host_are_said_they_count(root: str, tmp_path: Path, words: list[str]) -> None:
+def test_root_and_host_options_count_in_every_position(root: str, tmp_path: Path, words: list[str]) -> None:
     elsewhere = tmp_path / "elsewhere"
     given = [word.format(elsewhere) for word in words]
 
@@ -74,19 +74,19 @@ def test_wherever_its_root_and_its_host_are_said_they_count(root: str, tmp_path:
 
 
 @table("words", [["PreToolUse"], ["--bogus"], ["--json"], ["--host"], ["--host", "wat"], ["--root="]])
-def test_however_it_is_called_a_host_is_never_asked_to_block(words: list[str]) -> None:
+def test_invalid_words_after_hook_exit_0_and_print_nothing(words: list[str]) -> None:
     for given in (["hook", *words], ["--bogus", "hook", *words]):
         assert forked(*given, stdin=json.dumps(DELEGATION).encode()).all == (0, "", "")
 
 
-def test_its_own_test_passes() -> None:
+def test_the_self_test_of_the_hook_passes() -> None:
     code, out, err = forked("hook", "--test").all
 
     assert (code, err) == (0, "")
     assert out.endswith("passed, 0 failed\n")
 
 
-def test_its_own_test_imports_no_module_of_the_working_directory(
+def test_the_self_test_imports_no_module_of_the_working_directory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "gaia_sessions").mkdir()

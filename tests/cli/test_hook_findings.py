@@ -1,4 +1,4 @@
-"""What can be wrong with the hooks: ``hooks install``, ``hooks status`` and ``doctor`` say the same of it."""
+"""Problems of the hooks: ``hooks install``, ``hooks status`` and ``doctor`` report the same."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ OURS, EDIT = "gaia-sessions", "${EDITOR:-vi}"
 
 
 class Case(NamedTuple):
-    """Files with which something is wrong: ``make`` writes them in a project that is the working directory.
+    """A problem; ``make`` causes it in the working directory, which is a project.
 
-    installing: the options of an installation that leaves it so; common: those of all three commands.
-    fix: the command that is shown; ``OURS`` is one of ours, which ends it.
+    installing: options of an installation that does not end the problem; common: options of all three commands.
+    fix: the shown command; ``OURS`` is any command of gaia-sessions, which ends the problem.
     """
 
     code: str
@@ -58,7 +58,7 @@ def local_file() -> Path:
 
 
 def installed(*words: str) -> Any:
-    """The hooks are installed with ``words``; what the settings say then."""
+    """Installs the hooks with ``words``; the settings afterwards."""
     done = gaia("hooks", "install", "--json", *words)
     return json.loads(Path(done.json["file"]).read_bytes())
 
@@ -78,7 +78,7 @@ def without_stop() -> None:
 
 
 def of_another_folder(mode: int | None = None) -> None:
-    """With a program that has ``mode``; None if it is gone."""
+    """Installs a hook program of another folder, with ``mode``; if that is None, the program is missing."""
     program = Path.cwd() / "gaia-sessions-hook"
     said = json.dumps(installed("--user"))
     user_file().write_text(said.replace(PROGRAM, str(program)), encoding="utf-8")
@@ -178,7 +178,7 @@ def test_each_code_has_a_case() -> None:
 
 
 @table("case", CASES)
-def test_install_status_and_doctor_say_the_same_of_the_same_files(
+def test_install_status_and_doctor_report_a_problem_in_the_same_words(
     terminal: Gaia, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, case: Case
 ) -> None:
     with monkeypatch.context() as patch:
@@ -202,9 +202,9 @@ def test_install_status_and_doctor_say_the_same_of_the_same_files(
         found = [one for one in by_status["warnings"] if one["code"] == case.code]
         fixes = [*dict.fromkeys(one["fix"] for one in found)]
         by_install = [one for one in by_install["warnings"] if one["code"] == case.code]
-        # An installation tells of its own host, and that none is installed is over then.
+        # An installation reports only on its own host, and it ends "not_installed".
         if case.code == "not_looked_at":
-            assert [one["message"].split(": ")[0] for one in by_install] == ["your own settings of claude-code"]
+            assert [one["message"].split(", ")[0] for one in by_install] == ["your own settings of claude-code"]
         else:
             assert by_install == (found if case.code != "not_installed" else [])
         for one in found:
@@ -222,7 +222,7 @@ def test_install_status_and_doctor_say_the_same_of_the_same_files(
 
 def assert_is_shown(found: Any, commands: tuple[list[str], ...], terminal: Gaia) -> None:
     """Each of ``commands`` shows the sentence, and the command below it on a line of its own."""
-    label = {"not_checked": "not looked at"}.get(found["state"], found["state"])
+    label = {"not_checked": "not checked"}.get(found["state"], found["state"])
     for words in commands:
         lines = gaia(*words).lines
         below = lines[lines.index(f"{label}: {found['message']}") :]
@@ -245,7 +245,7 @@ def warnings() -> list[Any]:
     return gaia("hooks", "status", "--json").json["warnings"]  # type: ignore[no-any-return]
 
 
-def test_settings_of_a_host_without_our_hooks_are_its_own_affair(home: Path) -> None:
+def test_settings_of_a_host_without_installed_hooks_give_no_warning(home: Path) -> None:
     for name in (".claude", ".qwen"):
         (home / name).mkdir()
         says(home / name / "settings.json", {"disableAllHooks": True, **has("rewrite.sh", "PreToolUse")})
@@ -260,16 +260,16 @@ def test_settings_of_a_host_without_our_hooks_are_its_own_affair(home: Path) -> 
 
 
 @pytest.mark.usefixtures("home")
-def test_where_an_installation_is_refused_the_command_opens_the_file() -> None:
+def test_if_an_installation_would_be_refused_the_fix_command_opens_the_file() -> None:
     said = has("/gone/hooks/every_event.py", "SessionEnd")
-    says(local_file(), {"hooks": {**said["hooks"], "Stop": "x"}})  # type: ignore[dict-item]  # it is one
+    says(local_file(), {"hooks": {**said["hooks"], "Stop": "x"}})  # type: ignore[dict-item]  # it is a dict
 
     told = {one["code"]: one["fix"] for one in warnings()}
 
     assert told == dict.fromkeys(["unreadable_settings", "missing_script", "missing_events"], f"{EDIT} {local_file()}")
 
 
-def test_a_command_has_no_option_that_its_host_does_not_have(home: Path) -> None:
+def test_a_fix_command_has_only_options_that_its_host_supports(home: Path) -> None:
     (home / ".codex").mkdir()
     says(home / ".codex" / "hooks.json", has(f"{PROGRAM} --host codex --allow-report --enforce"))
 
@@ -281,7 +281,7 @@ def test_a_command_has_no_option_that_its_host_does_not_have(home: Path) -> None
 
 
 @pytest.mark.usefixtures("home")
-def test_a_character_that_no_json_of_ours_has_is_shown_escaped() -> None:
+def test_a_nul_character_in_a_hook_command_is_shown_escaped() -> None:
     says(local_file(), has(f"beep \0; {PROGRAM}"))
 
     [one] = [one for one in warnings() if one["code"] == "mixed_entry"]

@@ -1,4 +1,4 @@
-"""``hooks``: what is said, what it ends with, and that a dry run's difference is a patch."""
+"""``hooks``: outputs, exit codes and files of its commands; a dry run prints a patch."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ OLD = b'{\r\n\t"model": "opus",\r\n\t"hooks": {"Stop": [{"hooks": [{"type": "com
 
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The project around the working directory; its sessions are where they belong."""
+    """A project as the working directory, with the default root."""
     folder = tmp_path / "project"
     (folder / ".claude").mkdir(parents=True)
     monkeypatch.chdir(folder)
@@ -56,7 +56,7 @@ def renew(anew: Gaia, project: Path, monkeypatch: pytest.MonkeyPatch) -> Callabl
 
 @pytest.fixture(scope="session")
 def with_a_commit(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What git keeps of a repository with one commit."""
+    """The folder ``.git`` of a repository with one commit."""
     folder = tmp_path_factory.mktemp("repository")
     for words in (["init", "-q"], ["commit", "-q", "--allow-empty", "-m", "first"]):
         subprocess.run(["git", "-C", folder, "-c", "user.name=me", "-c", "user.email=me@here", *words], check=True)
@@ -65,7 +65,7 @@ def with_a_commit(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def repository(with_a_commit: Path) -> Callable[[Path], object]:
-    """Makes a folder a repository."""
+    """Makes a folder a git repository."""
     return lambda folder: shutil.copytree(with_a_commit, folder / ".git")
 
 
@@ -76,11 +76,11 @@ def settings(project: Path) -> Path:
 
 @pytest.fixture
 def on_path(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The command is on the path, as where it was installed."""
+    """Puts the command on the path."""
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
 
 
-def test_installing_says_what_it_wrote_where_and_a_second_time_that_it_is_there(gaia: Gaia, settings: Path) -> None:
+def test_install_names_the_file_and_a_second_install_changes_nothing(gaia: Gaia, settings: Path) -> None:
     assert gaia("hooks", "install").all == (0, f"installed in {settings}\n", f"writing {settings}\n")
     before = settings.stat().st_mtime_ns
     assert gaia("hooks", "install").answer == [f"already installed in {settings}, nothing changed"]
@@ -88,7 +88,7 @@ def test_installing_says_what_it_wrote_where_and_a_second_time_that_it_is_there(
     assert settings.stat().st_mtime_ns == before
 
 
-def test_uninstalling_says_so_and_a_second_time_that_there_is_nothing(gaia: Gaia, settings: Path) -> None:
+def test_uninstall_restores_the_file_and_a_second_uninstall_changes_nothing(gaia: Gaia, settings: Path) -> None:
     settings.write_bytes(OLD)
     gaia("hooks", "install")
     assert gaia("hooks", "uninstall").answer == [f"removed from {settings}"]
@@ -97,7 +97,7 @@ def test_uninstalling_says_so_and_a_second_time_that_there_is_nothing(gaia: Gaia
     assert gaia("hooks", "uninstall").all == (0, expected, "")
 
 
-def test_where_else_it_is_installed_is_named_with_the_command_that_takes_it_out(gaia: Gaia, settings: Path) -> None:
+def test_uninstall_shows_the_commands_that_remove_hooks_installed_elsewhere(gaia: Gaia, settings: Path) -> None:
     gaia("hooks", "install", "--user")
     lines = gaia("hooks", "uninstall").lines
     assert lines == [
@@ -117,7 +117,7 @@ def test_where_else_it_is_installed_is_named_with_the_command_that_takes_it_out(
     assert gaia("hooks", "uninstall", "--json").json["elsewhere"] == []
 
 
-def test_what_was_written_by_hand_is_printed_whole_when_it_goes(gaia: Gaia, settings: Path) -> None:
+def test_an_entry_written_by_hand_is_printed_when_it_is_removed_or_replaced(gaia: Gaia, settings: Path) -> None:
     entry = {
         "matcher": "Agent",
         "hooks": [{"type": "command", "command": f"'{PROGRAM}'  --root /é\x1b{'x' * 2000}", "timeout": 60}],
@@ -132,7 +132,7 @@ def test_what_was_written_by_hand_is_printed_whole_when_it_goes(gaia: Gaia, sett
     assert "by hand" not in gaia("hooks", "uninstall").out.decode()
 
 
-def test_json_has_all_of_it(gaia: Gaia, settings: Path) -> None:
+def test_with_json_install_prints_its_whole_result(gaia: Gaia, settings: Path) -> None:
     answer = gaia("hooks", "install", "--json").json
     assert answer == {
         "action": "install",
@@ -169,7 +169,7 @@ def test_json_has_all_of_it(gaia: Gaia, settings: Path) -> None:
         (["--host", "gemini-cli"], ".gemini/settings.json"),
     ],
 )
-def test_the_options_name_the_file(
+def test_options_for_host_and_scope_select_the_settings_file(
     gaia: Gaia, project: Path, away_from_home: Path, words: list[str], file: str
 ) -> None:
     path = away_from_home / file[2:] if file.startswith("~/") else project / file
@@ -179,7 +179,7 @@ def test_the_options_name_the_file(
     assert not path.exists()
 
 
-def test_codex_is_asked_to_trust_and_claude_code_to_trust_the_folder(gaia: Gaia, project: Path) -> None:
+def test_install_says_what_to_trust_in_codex_and_in_claude_code(gaia: Gaia, project: Path) -> None:
     assert project.is_dir()
     assert "type /hooks" in gaia("hooks", "install", "--host", "codex").out.decode()
     assert "until you trust its folder" in gaia("hooks", "install", "--local", "--allow-report").out.decode()
@@ -211,7 +211,7 @@ def files(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-def test_a_dry_run_at_a_terminal_shows_nothing_that_it_obeys(gaia: Gaia, terminal: Gaia, settings: Path) -> None:
+def test_a_dry_run_at_a_terminal_shows_no_control_characters(gaia: Gaia, terminal: Gaia, settings: Path) -> None:
     settings.write_text('{\n  "a": "\x9b2J \u202e evil"\n}\n', encoding="utf-8")
     shown = terminal("hooks", "install", "--dry-run").out.decode()
     assert ('"a": " 2J  evil"' in shown, "\x9b" in shown, "\u202e" in shown) == (True, False, False)
@@ -227,7 +227,7 @@ def test_a_dry_run_of_an_uninstall_is_a_patch_too(gaia: Gaia, project: Path, set
     assert settings.read_bytes() == OLD
 
 
-def test_a_file_that_does_not_parse_is_an_error_of_its_own(gaia: Gaia, settings: Path) -> None:
+def test_settings_that_cannot_be_parsed_are_an_error_and_stay_unchanged(gaia: Gaia, settings: Path) -> None:
     settings.write_bytes(b"// mine\n{}")
     for ask in ("install", "uninstall"):
         ended = gaia("hooks", ask, "--json")
@@ -236,7 +236,7 @@ def test_a_file_that_does_not_parse_is_an_error_of_its_own(gaia: Gaia, settings:
     assert settings.read_bytes() == b"// mine\n{}"
 
 
-def test_a_comma_too_many_is_shown_to_a_person_in_its_line(gaia: Gaia, settings: Path) -> None:
+def test_an_extra_comma_in_the_settings_is_shown_in_its_line(gaia: Gaia, settings: Path) -> None:
     settings.write_bytes(b'{\n  "model": "opus",\n}\n')
     assert gaia("hooks", "install").all == (
         7,
@@ -258,13 +258,13 @@ def test_a_comma_too_many_is_shown_to_a_person_in_its_line(gaia: Gaia, settings:
         (["install", "--user", "--local"], ""),
         (["install", "--user", "--project"], "--user and --project cannot be combined"),
         (["uninstall", "--local", "--project"], ""),
-        (["install", "--host", "codex", "--allow-report"], "only claude-code has a permission rule for one command"),
+        (["install", "--host", "codex", "--allow-report"], "--allow-report works only with claude-code"),
         (["uninstall", "--allow-report"], ""),
         (["status", "--user"], ""),
         (["frobnicate"], ""),
     ],
 )
-def test_what_can_never_be_done_is_2_and_said_in_plain_words(
+def test_invalid_words_and_options_are_a_usage_error_and_write_nothing(
     gaia: Gaia, project: Path, words: list[str], problem: str
 ) -> None:
     ended = gaia("hooks", *words)
@@ -273,14 +273,14 @@ def test_what_can_never_be_done_is_2_and_said_in_plain_words(
     assert list(project.rglob("*")) == [project / ".claude"]
 
 
-def test_by_itself_it_shows_its_help_and_that_of_a_command_names_every_host(gaia: Gaia) -> None:
+def test_hooks_alone_shows_its_help_and_install_help_names_every_host(gaia: Gaia) -> None:
     assert gaia("hooks").all == gaia("hooks", "--help").all
     assert gaia("hooks").code == 0
     assert "--host claude-code|codex|qwen-code|gemini-cli" in gaia("hooks", "install", "--help").out.decode()
 
 
 @table("name", ["install", "uninstall", "status"])
-def test_each_of_its_commands_has_help_with_examples_that_work(gaia: Gaia, project: Path, name: str) -> None:
+def test_every_hooks_command_has_help_with_examples_that_work(gaia: Gaia, project: Path, name: str) -> None:
     text = gaia("hooks", name, "--help").out.decode()
     examples = [line.strip() for line in text.partition("Examples:")[2].splitlines() if line.strip()]
     assert examples
@@ -290,7 +290,7 @@ def test_each_of_its_commands_has_help_with_examples_that_work(gaia: Gaia, proje
     assert set(command.commands) == {"install", "uninstall", "status"}
 
 
-def test_what_all_commands_take_may_stand_before_or_after_the_inner_one(gaia: Gaia, tmp_path: Path) -> None:
+def test_common_options_may_come_before_or_after_the_inner_command(gaia: Gaia, tmp_path: Path) -> None:
     root = str(tmp_path / "other" / ".claude" / "session")
     wanted = gaia("hooks", "status", "--json", "--root", root).json
     assert wanted["root"] == root
@@ -298,7 +298,7 @@ def test_what_all_commands_take_may_stand_before_or_after_the_inner_one(gaia: Ga
     assert gaia("--root", root, "hooks", "--json", "status").json == wanted
 
 
-def test_a_root_elsewhere_leaves_the_project_where_we_are(
+def test_install_writes_into_the_current_project_even_with_a_root_elsewhere(
     gaia: Gaia, settings: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("GAIA_SESSIONS_ROOT", str(tmp_path / "elsewhere"))
@@ -306,7 +306,9 @@ def test_a_root_elsewhere_leaves_the_project_where_we_are(
 
 
 @pytest.mark.usefixtures("on_path")
-def test_status_has_what_is_wrong_first_and_what_is_well_in_one_line(gaia: Gaia, project: Path, settings: Path) -> None:
+def test_status_shows_missing_hooks_with_a_fix_and_healthy_hooks_in_one_line(
+    gaia: Gaia, project: Path, settings: Path
+) -> None:
     assert gaia("hooks", "status").answer == [
         "warning: no hooks are installed here, so what agents do is not recorded",
         "    gaia-sessions hooks install",
@@ -328,7 +330,7 @@ def test_status_has_what_is_wrong_first_and_what_is_well_in_one_line(gaia: Gaia,
 
 
 @pytest.mark.usefixtures("on_path")
-def test_status_says_with_which_options_the_hooks_are_installed(gaia: Gaia) -> None:
+def test_status_shows_the_options_of_the_installed_hooks(gaia: Gaia) -> None:
     gaia("hooks", "install", "--enforce", "--allow-report")
     expected = (
         "claude-code: installed in this project for you, no event received yet\n  with --allow-report --enforce\n"
@@ -337,7 +339,9 @@ def test_status_says_with_which_options_the_hooks_are_installed(gaia: Gaia) -> N
 
 
 @table("host", HOSTS)
-def test_what_is_well_is_one_line_of_a_terminal(gaia: Gaia, terminal: Gaia, project: Path, host: str) -> None:
+def test_the_status_of_healthy_hooks_fits_in_one_terminal_line(
+    gaia: Gaia, terminal: Gaia, project: Path, host: str
+) -> None:
     for words, place in (
         (["--user"], "all your projects"),
         (["--project"], "this project for the team"),
@@ -354,22 +358,22 @@ def test_what_is_well_is_one_line_of_a_terminal(gaia: Gaia, terminal: Gaia, proj
         gaia("hooks", "uninstall", "--host", host, *words)
 
 
-def test_status_calls_nothing_installed_while_the_hooks_are_off(
+def test_status_reports_that_a_setting_turns_the_installed_hooks_off(
     gaia: Gaia, settings: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     gaia("hooks", "install")
     monkeypatch.setenv("GAIA_SESSIONS_HOOKS", "off")
     assert settings.is_file()
     assert gaia("hooks", "status").lines == [
-        "problem: the hooks are installed, but they are off by the setting hooks.enabled",
+        "problem: the hooks are installed, but the setting hooks.enabled turns them off",
         "    unset GAIA_SESSIONS_HOOKS",
     ]
 
 
-def test_settings_whose_hooks_are_null_are_a_problem_for_all_who_look(gaia: Gaia, settings: Path) -> None:
+def test_settings_with_null_hooks_are_a_problem_in_status_doctor_and_install(gaia: Gaia, settings: Path) -> None:
     settings.write_text('{"hooks": null}', encoding="utf-8")
     expected = [
-        f"problem: {settings}: 'hooks' is null, not an object; its host may ignore the whole file",
+        f"problem: {settings}: 'hooks' is null, not an object; its client may ignore the whole file",
         f"    ${{EDITOR:-vi}} {settings}",
     ]
     assert gaia("hooks", "status").lines == expected
@@ -380,7 +384,7 @@ def test_settings_whose_hooks_are_null_are_a_problem_for_all_who_look(gaia: Gaia
 
 
 @table("words", [[], ["--user"], ["--host", "codex"], ["--json"], ["--dry-run"]])
-def test_uninstalling_where_nothing_is_installed_makes_nothing(
+def test_uninstall_without_installed_hooks_creates_nothing(
     gaia: Gaia, project: Path, away_from_home: Path, words: list[str]
 ) -> None:
     before = sorted([*project.rglob("*"), *away_from_home.rglob("*")])
@@ -390,7 +394,7 @@ def test_uninstalling_where_nothing_is_installed_makes_nothing(
     assert [path.lstat().st_mtime_ns for path in (project, away_from_home)] == times
 
 
-def test_from_a_linked_worktree_its_own_settings_are_written(
+def test_in_a_linked_worktree_install_writes_the_settings_of_the_worktree(
     gaia: Gaia, repository: Gaia, project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tree = tmp_path / "tree"
@@ -413,13 +417,13 @@ def test_from_a_linked_worktree_its_own_settings_are_written(
     assert gaia("hooks", "install", "--json").json["file"] == f"{project}/.claude/settings.local.json"
 
 
-def test_a_root_that_hooks_would_not_use_is_remarked(
+def test_a_root_that_hooks_would_not_use_gives_a_warning(
     gaia: Gaia, project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     elsewhere = str(tmp_path / "elsewhere")
     assert "GAIA_SESSIONS_ROOT" not in gaia("hooks", "install").out.decode()
     output = gaia("hooks", "install", "--root", elsewhere, "--local").out.decode()
-    told = f"warning: hooks started here keep their sessions in {project}/.claude/session; for {elsewhere}, set GAIA_"
+    told = f"warning: hooks started here store sessions in {project}/.claude/session; to use {elsewhere}, start "
     assert told in output
     assert told in gaia("hooks", "status", "--root", elsewhere).out.decode()
     monkeypatch.setenv("GAIA_SESSIONS_ROOT", elsewhere)
@@ -428,7 +432,7 @@ def test_a_root_that_hooks_would_not_use_is_remarked(
     assert "warning: hooks started" in gaia("hooks", "status", "--root", f"{project}/.claude/session").out.decode()
 
 
-def test_what_was_allowed_and_is_no_longer_is_said(gaia: Gaia, settings: Path) -> None:
+def test_install_names_rules_that_are_no_longer_allowed(gaia: Gaia, settings: Path) -> None:
     settings.write_bytes(OLD)
     allowed = gaia("hooks", "install", "--allow-report").out.decode()
     rule = next(line for line in allowed.splitlines() if line.startswith("  allows: "))
@@ -442,18 +446,18 @@ def test_every_state_and_every_remark_has_words() -> None:
     assert set(hooks._REMARKS) == set(plan.REMARKS)
 
 
-def test_status_is_content_whatever_stands_there(gaia: Gaia, settings: Path) -> None:
+def test_status_exits_0_and_reports_settings_that_cannot_be_read(gaia: Gaia, settings: Path) -> None:
     settings.write_bytes(b"\xff")
     code, out, err = gaia("hooks", "status").all
     assert (code, err) == (0, "")
     first, second = out.splitlines()
-    assert first == f"problem: {settings}: byte 0: not UTF-8; its host may ignore the whole file"
+    assert first == f"problem: {settings}: byte 0: not UTF-8; its client may ignore the whole file"
     assert second == f"    ${{EDITOR:-vi}} {settings}"
     assert "cannot be read" in gaia("hooks", "status", "--verbose").out.decode()
 
 
 @table("command", ["beep \ud800", "\ud800 /opt/gaia_sessions/hooks/every_event.py"])
-def test_signs_that_utf8_has_not_are_reported_all_the_same(gaia: Gaia, settings: Path, command: str) -> None:
+def test_characters_that_utf8_cannot_encode_are_shown_escaped(gaia: Gaia, settings: Path, command: str) -> None:
     hooks = {"PreToolUse": [{"hooks": [{"type": "command", "command": command}]}]}
     settings.write_text(json.dumps({"hooks": hooks}), encoding="utf-8")
     gaia("hooks", "install", "--local")
@@ -463,7 +467,9 @@ def test_signs_that_utf8_has_not_are_reported_all_the_same(gaia: Gaia, settings:
     assert "\\ud800" in gaia("hooks", "status").out.decode()
 
 
-def test_a_project_whose_name_is_no_utf8_can_be_wired(gaia: Gaia, tmp_path: Path, monkeypatch: Any) -> None:
+def test_hooks_can_be_installed_in_a_project_whose_name_is_not_utf8(
+    gaia: Gaia, tmp_path: Path, monkeypatch: Any
+) -> None:
     folder = Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff"))
     folder.mkdir()
     monkeypatch.chdir(folder)
@@ -474,13 +480,13 @@ def test_a_project_whose_name_is_no_utf8_can_be_wired(gaia: Gaia, tmp_path: Path
     assert list(folder.rglob("*.*")) == []
 
 
-def test_a_name_that_would_steer_a_terminal_is_shown_tamed(gaia: Gaia, settings: Path) -> None:
+def test_status_shows_no_control_characters_of_a_hook_command(gaia: Gaia, settings: Path) -> None:
     evil = {"type": "command", "command": "\x1b[2J /opt/gaia_sessions/hooks/every_event.py"}
     settings.write_text(json.dumps({"hooks": {"Stop": [{"hooks": [evil]}]}}), encoding="utf-8")
     assert b"\x1b" not in gaia("hooks", "status").out
 
 
-def test_the_file_is_named_before_it_is_written_and_what_the_system_refuses_is_8(gaia: Gaia, settings: Path) -> None:
+def test_install_names_the_file_first_and_exits_8_if_the_file_is_read_only(gaia: Gaia, settings: Path) -> None:
     settings.write_bytes(b"{}")
     settings.chmod(0o444)
     ended = gaia("hooks", "install")
@@ -490,7 +496,7 @@ def test_the_file_is_named_before_it_is_written_and_what_the_system_refuses_is_8
     assert settings.read_bytes() == b"{}"
 
 
-def test_entries_in_the_shared_file_are_updated_there_and_not_doubled(
+def test_install_updates_entries_in_the_shared_file_and_does_not_duplicate_them(
     gaia: Gaia, project: Path, settings: Path
 ) -> None:
     shared = settings.with_name("settings.json")
@@ -501,13 +507,13 @@ def test_entries_in_the_shared_file_are_updated_there_and_not_doubled(
     assert not settings.exists()
     ended = gaia("hooks", "install", "--local", "--json")
     assert (ended.code, ended.error["message"]) == (4, f"{shared} already has the hooks for claude-code")
-    assert "hooks uninstall --project" in ended.error["hint"]
+    assert "hooks uninstall --host claude-code --project" in ended.error["hint"]
     assert not settings.exists()
     assert gaia("hooks", "uninstall", "--json").json["file"] == str(shared)
     assert list(project.rglob("*.json")) == []
 
 
-def test_what_was_asked_for_by_name_is_not_written_beside_what_is_there(gaia: Gaia, settings: Path) -> None:
+def test_install_into_a_second_file_is_refused_until_the_first_is_uninstalled(gaia: Gaia, settings: Path) -> None:
     gaia("hooks", "install")
     before = settings.read_bytes()
     assert gaia("hooks", "install", "--project", "--json").error["code"] == "hooks_elsewhere"
@@ -517,7 +523,7 @@ def test_what_was_asked_for_by_name_is_not_written_beside_what_is_there(gaia: Ga
 
 
 @table("host", HOSTS)
-def test_from_a_subfolder_the_folder_to_start_a_client_in_is_named(
+def test_install_in_a_subfolder_names_the_folder_to_start_the_client_in(
     gaia: Gaia, renew: Gaia, repository: Gaia, project: Path, monkeypatch: pytest.MonkeyPatch, host: str
 ) -> None:
     renew()
@@ -535,7 +541,7 @@ def test_from_a_subfolder_the_folder_to_start_a_client_in_is_named(
     assert gaia("hooks", "install", "--json", "--host", host).json["warnings"] == []
 
 
-def test_here_writes_beside_the_subfolder_for_the_sessions_of_clients_started_there(
+def test_install_here_writes_settings_into_the_current_subfolder(
     gaia: Gaia, repository: Gaia, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     repository(project)

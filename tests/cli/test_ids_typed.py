@@ -1,4 +1,4 @@
-"""What people type for an id: the beginning or end of one, ``latest``, and what they are told of what is missing."""
+"""IDs as users type them: a beginning or an end, ``latest``, and IDs of missing sessions."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 WHOLE = "agent-20260108-180530-abc12345"
 AS_LISTED = "abc12345"
-"""What ``list`` shows of it, which is taken without a word."""
+"""The short form in ``list``, which commands accept without a notice."""
 OTHER = "agent-20260107-120000-0f0f0f0f"
 MOMENT = datetime(2026, 1, 8, 18, 5, 30, tzinfo=UTC)
 LISTS = "`gaia-sessions list` shows the existing sessions"
@@ -65,7 +65,7 @@ def note(typed: str, whole: str = WHOLE) -> str:
 
 @pytest.fixture
 def two(anew: Gaia, put: Gaia) -> Callable[[], None]:
-    """Puts two sessions with made ids in place, alone; ``WHOLE`` is the one with the latest activity."""
+    """Empties the folder and writes two sessions; ``WHOLE`` was active last."""
 
     def make() -> None:
         anew()
@@ -80,26 +80,26 @@ def test_every_command_that_takes_an_id_is_in_these_tests() -> None:
     taking = [
         name
         for name in COMMANDS
-        for parameter in group.get_command(click.Context(group), name).params  # type: ignore[union-attr]  # all are there
+        for parameter in group.get_command(click.Context(group), name).params  # type: ignore[union-attr]  # all commands exist
         if isinstance(parameter, click.Argument)
         and (parameter.human_readable_name == "ID" or name in ("show", "usage"))
-        and name != "send"  # which starts processes: tests/cli/test_send.py
+        and name != "send"  # it starts processes: see tests/cli/test_send.py
     ]
     assert sorted(taking) == sorted(ALL)
 
 
-def test_a_command_that_reads_takes_a_part_of_an_id_for_the_whole(gaia: Gaia, two: Gaia) -> None:
+def test_a_reading_command_accepts_a_part_of_an_id_and_prints_no_notice(gaia: Gaia, two: Gaia) -> None:
     two()
     for command in READING:
         whole = run(gaia, command, WHOLE).all
         for typed in ("2345", AS_LISTED, "530-abc12345", "agent-20260108", WHOLE[:-1], "latest"):
-            # and which session it is, nobody is told who only looks
+            # a reading command prints no notice
             assert (command, typed, *run(gaia, command, typed).all) == (command, typed, *whole)
 
 
 @table("typed", ["2345", "530-abc12345", WHOLE[:-4], "latest", AS_LISTED])
 @each_writing
-def test_a_command_that_writes_does_so_too_and_says_on_stderr_which_session_it_took(
+def test_a_writing_command_accepts_a_part_of_an_id_and_names_the_session_on_stderr(
     gaia: Gaia, two: Gaia, state: Gaia, command: str, typed: str
 ) -> None:
     two()
@@ -108,13 +108,15 @@ def test_a_command_that_writes_does_so_too_and_says_on_stderr_which_session_it_t
     ended = run(gaia, command, typed)
 
     phase = {"update": "planning", "finalize": "failed"}.get(command, "approval")
-    said = "" if typed == AS_LISTED else note(typed)  # nobody is warned who types what the list shows
+    said = "" if typed == AS_LISTED else note(typed)  # the short form of the list gives no notice
     assert (ended.code, ended.err.decode(), ended.out.decode().startswith(f"{WHOLE}: ")) == (0, said, True)
     assert (state(WHOLE)["phase"], state(WHOLE)["revision"], state(OTHER)) == (phase, 2, before)
 
 
 @table(("command", "notices"), [("get", 0), ("events", 0), ("update", 1), ("approve", 1)])
-def test_in_json_what_is_said_on_stderr_is_one_notice(gaia: Gaia, two: Gaia, command: str, notices: int) -> None:
+def test_with_json_a_writing_command_names_the_session_in_one_notice(
+    gaia: Gaia, two: Gaia, command: str, notices: int
+) -> None:
     two()
     ended = run(gaia, command, "2345", "--json")
 
@@ -130,7 +132,7 @@ def test_in_json_what_is_said_on_stderr_is_one_notice(gaia: Gaia, two: Gaia, com
     [(["latest", WHOLE], "latest"), (["task-1", "task-12"], "task-1"), (["12345678", "x-12345678"], "12345678")],
 )
 @fresh_table("command", ALL)
-def test_a_session_whose_whole_id_was_typed_is_the_one(
+def test_a_whole_id_selects_its_session_even_if_other_ids_contain_it(
     gaia: Gaia, put: Gaia, tree: Gaia, command: str, there: list[str], typed: str
 ) -> None:
     for number, agent_id in enumerate(there):
@@ -144,7 +146,7 @@ def test_a_session_whose_whole_id_was_typed_is_the_one(
     assert before.items() <= tree().items()
 
 
-def test_letters_count_as_they_do_in_the_store(gaia: Gaia, put: Gaia) -> None:
+def test_parts_of_ids_are_case_sensitive(gaia: Gaia, put: Gaia) -> None:
     put("task-1")
     put(WHOLE)
     assert [gaia("get", typed).code for typed in ("LATEST", "Task", "ABC12345", "task", "abc12345")] == [3, 3, 3, 0, 0]
@@ -155,7 +157,7 @@ NO_ID = ("*", "agent-*", "agent-20260108-180530-abc1234?", "[a]gent-2026", "2345
 
 
 @each_command
-def test_what_is_too_short_or_no_id_matches_nothing(gaia: Gaia, put: Gaia, tree: Gaia, command: str) -> None:
+def test_a_short_part_or_an_invalid_id_matches_no_session(gaia: Gaia, put: Gaia, tree: Gaia, command: str) -> None:
     put(WHOLE)
     before = tree()
     assert [run(gaia, command, typed).code for typed in TOO_SHORT] == [3] * len(TOO_SHORT)
@@ -167,11 +169,11 @@ def test_what_is_too_short_or_no_id_matches_nothing(gaia: Gaia, put: Gaia, tree:
 
 GENERATED = (WHOLE, WHOLE.upper(), "Agent-20260108-180530-ABC12345")
 UNSET = ("null", "None", "undefined")
-"""What programs print for an id they do not have."""
+"""What programs print for a missing ID."""
 
 
-def test_an_id_in_the_whole_generated_form_is_never_a_part_of_another(gaia: Gaia, put: Gaia, tree: Gaia) -> None:
-    """Nor does an agent whose session is gone, or that has no id, change another."""
+def test_a_generated_id_or_a_word_like_null_is_never_a_part(gaia: Gaia, put: Gaia, tree: Gaia) -> None:
+    """So an agent whose session is gone, or that has no ID, changes no other session."""
     for typed in GENERATED:
         put(f"{typed}-again")
         put(f"copy-of-{typed}")
@@ -196,14 +198,17 @@ def test_a_part_of_several_ids_is_a_usage_error_that_lists_them(
     ended = run(gaia, command, "agent-2026", *words)
 
     listed = ", ".join(f"agent-20260108-180530-{letter * 8}" for letter in "abc")
-    message, hint = f"'agent-2026' is the beginning or end of 3 IDs: {listed}", f"type more of the ID: {LISTS}"
+    message, hint = (
+        f"'agent-2026' is the beginning or end of 3 IDs: {listed}",
+        "type more of the ID, or its last 8 characters, which `gaia-sessions list` shows",
+    )
     error = {"code": "ambiguous_id", "message": message, "hint": hint}
     expected = {"error": error} if words else f"Error: {message}\nHint: {hint}\n"
     assert (ended.code, ended.out, json.loads(ended.err) if words else ended.err.decode()) == (2, b"", expected)
     assert tree() == before
 
 
-def test_of_many_ids_that_a_part_has_a_handful_is_listed(gaia: Gaia, put: Gaia) -> None:
+def test_an_ambiguous_part_lists_five_ids_and_counts_the_others(gaia: Gaia, put: Gaia) -> None:
     for number in range(17):
         put(f"task-{number:02}")
     put("the-task")
@@ -233,7 +238,7 @@ def test_of_many_ids_that_a_part_has_a_handful_is_listed(gaia: Gaia, put: Gaia) 
         ("create --parent latest", True),
     ],
 )
-def test_on_a_terminal_it_is_one_dim_line_where_something_is_written_and_no_line_elsewhere(
+def test_at_a_terminal_only_writing_commands_name_the_session_in_a_dim_line(
     terminal: Gaia, two: Gaia, line: str, *, dim: bool
 ) -> None:
     two()
@@ -244,7 +249,9 @@ def test_on_a_terminal_it_is_one_dim_line_where_something_is_written_and_no_line
 
 
 @table("plain", [{"TERM": "dumb"}, {"NO_COLOR": "1"}])
-def test_where_nothing_can_be_dim_it_is_a_plain_line(terminal: Gaia, two: Gaia, plain: dict[str, str]) -> None:
+def test_a_terminal_without_styles_gets_the_session_in_a_plain_line(
+    terminal: Gaia, two: Gaia, plain: dict[str, str]
+) -> None:
     two()
     assert terminal("update", "latest", **plain).lines[0] == note("latest").rstrip()
 
@@ -252,7 +259,7 @@ def test_where_nothing_can_be_dim_it_is_a_plain_line(terminal: Gaia, two: Gaia, 
 # latest
 
 
-def test_the_latest_is_the_first_that_a_list_shows_and_can_be_read(gaia: Gaia, put: Gaia, spoil: Gaia) -> None:
+def test_latest_is_the_first_readable_session_of_the_list(gaia: Gaia, put: Gaia, spoil: Gaia) -> None:
     put("older", idle=timedelta(minutes=9))
     put("newest", phase="completed", resume_ready=False, idle=timedelta(minutes=2))
     spoil("zz-torn")
@@ -266,12 +273,10 @@ def test_the_latest_is_the_first_that_a_list_shows_and_can_be_read(gaia: Gaia, p
 
 @table("typed", ["latest", "nobody"])
 @each_command
-def test_where_there_is_no_session_neither_latest_nor_an_id_is_found(
-    gaia: Gaia, root: str, command: str, typed: str
-) -> None:
+def test_in_a_missing_root_neither_latest_nor_an_id_is_found(gaia: Gaia, root: str, command: str, typed: str) -> None:
     ended = run(gaia, command, typed)
 
-    hint = "there are no sessions in that folder; use --root DIR for another folder"
+    hint = "this folder has no sessions; for another folder, add --root DIR"
     if command == "should-resume":
         advice = f"searched in {root}; {hint}; or start new work"
         assert ended.all == (3, f"no: there is no session {typed} (not_found)\n  {advice}\n", "")
@@ -280,14 +285,14 @@ def test_where_there_is_no_session_neither_latest_nor_an_id_is_found(
     assert not os.path.exists(root)
 
 
-def test_where_none_can_be_read_there_is_no_latest(gaia: Gaia, root: str, spoil: Gaia) -> None:
+def test_without_a_readable_session_latest_is_not_found(gaia: Gaia, root: str, spoil: Gaia) -> None:
     spoil("torn")
-    hint = "none of the sessions in that folder can be read; `gaia-sessions list` says why"
+    hint = "no session in this folder can be read; `gaia-sessions list` says why"
     assert gaia("get", "latest").refusal == (3, f"no session 'latest' in {root}", hint)
 
 
 @fresh_table("command", ALL)
-def test_a_part_of_a_corrupt_session_leads_to_its_error(gaia: Gaia, spoil: Gaia, command: str) -> None:
+def test_a_part_of_the_id_of_a_corrupt_session_gives_its_error(gaia: Gaia, spoil: Gaia, command: str) -> None:
     spoil(WHOLE)
     whole, part = run(gaia, command, WHOLE), run(gaia, command, "2345")
 
@@ -296,17 +301,17 @@ def test_a_part_of_a_corrupt_session_leads_to_its_error(gaia: Gaia, spoil: Gaia,
     assert part.all == (whole.code, whole.out.decode(), said + whole.err.decode())
 
 
-# What a command that writes takes, and whom it never takes
+# Parts of IDs
 
 
-def test_the_beginning_of_the_random_digits_is_a_part_as_they_are_what_a_list_shows(gaia: Gaia, two: Gaia) -> None:
+def test_the_beginning_of_the_random_digits_is_accepted_but_not_their_middle(gaia: Gaia, two: Gaia) -> None:
     two()
     assert gaia("get", "abc1").json["agent_id"] == WHOLE
     assert gaia("get", "bc12").code == 3
 
 
 @fresh_table(("typed", "there"), [("depl", "deploy-frontend"), ("tend", "deploy-frontend"), ("agent-20260108", WHOLE)])
-def test_a_command_that_writes_takes_any_unique_part_and_says_which_session_it_took(
+def test_update_accepts_a_unique_beginning_or_end_and_names_the_session(
     gaia: Gaia, put: Gaia, state: Gaia, typed: str, there: str
 ) -> None:
     put(there)
@@ -317,7 +322,7 @@ def test_a_command_that_writes_takes_any_unique_part_and_says_which_session_it_t
     assert state(there)["phase"] == "executing"
 
 
-def test_a_session_that_is_removed_once_it_was_taken_is_missing_and_nobody_else_is_taken(
+def test_a_session_removed_after_it_was_found_is_missing_and_no_other_is_changed(
     put: Gaia, state: Gaia, root: str, tmp_path: Path
 ) -> None:
     put(WHOLE)
@@ -347,7 +352,7 @@ def test_a_session_that_is_removed_once_it_was_taken_is_missing_and_nobody_else_
     assert (state(f"{WHOLE}-2345"), Path(root, WHOLE).exists()) == (before, False)
 
 
-def test_a_session_that_is_made_while_its_id_is_looked_for_is_the_one(root: str, put: Gaia) -> None:
+def test_the_search_for_a_part_prefers_a_session_with_that_whole_id(root: str, put: Gaia) -> None:
     put("task-1")
     put("task-12")
     assert resolve_id(Sessions(root), "task-1") == "task-1"
@@ -362,7 +367,7 @@ def test_the_python_api_takes_whole_ids_only(root: str, put: Gaia) -> None:
             gaia_sessions.update_state(typed, root=root)
 
 
-# What is missing
+# Missing sessions
 
 
 @table(
@@ -385,7 +390,7 @@ def test_the_python_api_takes_whole_ids_only(root: str, put: Gaia) -> None:
     ],
 )
 @each_command
-def test_of_a_missing_one_the_folder_and_the_nearest_id_are_named(
+def test_the_error_for_a_missing_session_names_the_root_and_the_closest_id(
     gaia: Gaia, put: Gaia, root: str, command: str, typed: str, near: str | None
 ) -> None:
     put(WHOLE)
@@ -402,7 +407,7 @@ def test_of_a_missing_one_the_folder_and_the_nearest_id_are_named(
         assert ended.refusal == (3, message, hint)
 
 
-def test_whether_to_resume_a_missing_one_is_answered_with_the_same_in_json(gaia: Gaia, put: Gaia, root: str) -> None:
+def test_with_json_should_resume_names_the_closest_id_of_a_missing_session(gaia: Gaia, put: Gaia, root: str) -> None:
     put("deploy-frontend")
 
     ended = gaia("should-resume", "deploy-forntend", "--json")
@@ -418,7 +423,7 @@ def test_whether_to_resume_a_missing_one_is_answered_with_the_same_in_json(gaia:
     assert decision["advice"] == (f"searched in {root}; did you mean deploy-frontend? {LISTS}; or start new work")
 
 
-def test_of_ids_that_are_equally_near_none_is_the_nearest() -> None:
+def test_no_id_is_the_closest_if_two_are_equally_close() -> None:
     assert closest_id("task-7", ["task-1", "other-1"]) == "task-1"
     assert closest_id("task-7", ["task-1", "task-2"]) is None
     assert closest_id("task", ["task-1", "task-2"]) is None
@@ -436,21 +441,21 @@ def test_ids_that_were_generated_in_the_same_second_are_not_near_each_other(gaia
     ("typed", "hint"),
     [
         ("aa", "did you mean aa-of-one?"),
-        ("bb", "2 IDs begin or end so: gaia-sessions list -q | grep bb"),
+        ("bb", "to see the 2 IDs that fit: gaia-sessions list -q | grep bb"),
         ("345", f"did you mean {WHOLE}?"),
         ("zz", LISTS),
     ],
 )
-def test_who_types_less_than_four_characters_is_told_so_and_how_to_find_the_session(
+def test_a_part_below_four_characters_is_refused_with_a_hint(
     gaia: Gaia, put: Gaia, root: str, typed: str, hint: str
 ) -> None:
     for agent_id in ("aa-of-one", "bb-of-two", "two-of-bb", WHOLE):
         put(agent_id)
-    expected = f"Error: no session '{typed}' in {root}\nHint: a part of an ID takes 4 characters or more; {hint}\n"
+    expected = f"Error: no session '{typed}' in {root}\nHint: type at least 4 characters of the ID; {hint}\n"
     assert gaia("get", typed).all == (3, "", expected)
 
 
-# What it costs
+# Cost
 
 
 OF_EACH = """
@@ -470,7 +475,7 @@ for line in lines:
 
 
 def watched(log: Path, root: Path, typed: str, other: str) -> list[tuple[object, ...]]:
-    """Of each command whether it ran, what it loaded (the search for an id, difflib), and whether it saw ``other``."""
+    """For each command: whether it ran, loaded the search for IDs, loaded difflib, and looked at ``other``."""
     through = ("strace", "-f", "-qq", "-e", "trace=openat,stat,lstat,newfstatat,statx", "-o", str(log))
     lines = [" ".join((command, *words)) for command, words in ALL.items()]
     words = [*through, sys.executable, "-c", OF_EACH, str(root), typed, A_TURN.decode(), *lines]
@@ -486,7 +491,9 @@ def watched(log: Path, root: Path, typed: str, other: str) -> list[tuple[object,
 
 @pytest.mark.skipif(which("strace") is None, reason="needs strace to see which files are looked at")
 @pytest.mark.parametrize("agent_id", [WHOLE, "task-1"])
-def test_a_whole_id_costs_no_look_at_the_others(put: Gaia, root: str, tmp_path: Path, agent_id: str) -> None:
+def test_a_whole_id_is_found_without_a_look_at_other_sessions(
+    put: Gaia, root: str, tmp_path: Path, agent_id: str
+) -> None:
     put(agent_id)
     put(f"{agent_id}-2")
     FileStore(root).ensure_index()

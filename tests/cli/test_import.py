@@ -1,4 +1,4 @@
-"""``import``: sessions come in whole, with their ids; those of the tool in the users' documents too."""
+"""``import``: it takes over whole sessions with their IDs, also those of the tool in the users' documents."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ OPEN: dict[str, Any] = {
     "error_count": 1,
     "last_error": {"message": "boom", "timestamp": "2026-01-08T19:07:00+01:00"},
 }
-"""As the earlier tool wrote it, byte for byte but for the values: offsets in its times, no schema, no revision."""
+"""A record in the format of the earlier tool: times with offsets, no schema, no revision."""
 
 
 def taken(document: dict[str, Any], source: Path) -> dict[str, Any]:
-    """What of ``document`` is here once it was imported: all that was there."""
+    """The record of ``document`` after its import."""
     return {**document, "schema": 1, "revision": 1, "imported_from": str(source)}
 
 
@@ -57,7 +57,7 @@ FINAL: dict[str, Any] = {
     "duration_seconds": 284.876544,
     "theirs": {"kept": [1, 2.5, None]},
 }
-"""Its outcome was nonsense, so the tool stored ``failed``; and it added no move to the history."""
+"""The tool stored ``failed`` for an invalid outcome, and added no move to the history."""
 
 REOPENED: dict[str, Any] = {**FINAL, "agent_id": "reopened", "phase": "planning", "resume_ready": True}
 
@@ -71,7 +71,7 @@ def source(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def leave(source: Path) -> Callable[..., Path]:
-    """Leaves a session in the folder as the earlier tool did; returns its file."""
+    """Writes a session as the earlier tool did; returns its file."""
 
     def write(document: Any, name: str | None = None) -> Path:
         path = source / (name or document["agent_id"]) / "state.json"
@@ -96,7 +96,7 @@ def report(source: Path, root: str, **changed: Any) -> dict[str, Any]:
     }
 
 
-def test_sessions_of_the_earlier_tool_come_in_with_their_ids_and_all_that_they_have(
+def test_import_keeps_ids_and_all_data_of_sessions_of_the_earlier_tool(
     gaia: Gaia, leave: Gaia, state: Gaia, source: Path, root: str
 ) -> None:
     for document in (OPEN, FINAL, REOPENED):
@@ -110,17 +110,19 @@ def test_sessions_of_the_earlier_tool_come_in_with_their_ids_and_all_that_they_h
         models.validate(state(document["agent_id"]))
 
 
-def test_what_the_earlier_tool_reopened_goes_on_and_ends_as_any_other(gaia: Gaia, leave: Gaia, source: Path) -> None:
+def test_a_session_reopened_by_the_earlier_tool_can_be_finalized_after_its_import(
+    gaia: Gaia, leave: Gaia, source: Path
+) -> None:
     leave(REOPENED)
     assert gaia("import", str(source)).code == 0
     assert gaia("list", "--json").json[0]["status"] == "active"
-    assert gaia("report", "reopened").code == 124  # it has not ended
+    assert gaia("report", "reopened").code == 124  # the session has not ended
     assert gaia("finalize", "reopened", "completed").code == 0
     record = gaia("get", "reopened").json
     assert (record["phase"], record["finalized_at"] > FINAL["finalized_at"]) == ("completed", True)
 
 
-def test_an_imported_session_goes_on_as_any_other(gaia: Gaia, leave: Gaia, root: str, source: Path) -> None:
+def test_an_imported_session_can_be_updated_and_finalized(gaia: Gaia, leave: Gaia, root: str, source: Path) -> None:
     leave(OPEN)
     gaia("import", str(source))
     agent_id = OPEN["agent_id"]
@@ -130,7 +132,7 @@ def test_an_imported_session_goes_on_as_any_other(gaia: Gaia, leave: Gaia, root:
     assert [path.stat().st_mode & 0o777 for path in sorted(Path(root, agent_id).iterdir())] == [0o600] * 2
 
 
-def test_what_nobody_can_say_of_whether_it_is_cancelled_there_is_not_taken(gaia: Gaia, tmp_path: Path) -> None:
+def test_import_refuses_a_session_whose_mark_cannot_be_read(gaia: Gaia, tmp_path: Path) -> None:
     there = tmp_path / "there"
     for agent_id in ("a", "b"):
         gaia("create", "--id", agent_id, "--root", str(there))
@@ -142,9 +144,7 @@ def test_what_nobody_can_say_of_whether_it_is_cancelled_there_is_not_taken(gaia:
     assert (ended.code, report["imported"], [one["agent_id"] for one in report["failed"]]) == (8, ["b"], ["a"])
 
 
-def test_for_people_it_says_what_came_from_where_into_which_place(
-    gaia: Gaia, leave: Gaia, source: Path, root: str
-) -> None:
+def test_import_prints_the_sessions_the_source_and_the_root(gaia: Gaia, leave: Gaia, source: Path, root: str) -> None:
     leave(OPEN)
     leave("{", "torn")
     problem = "line 1 column 1: not JSON: this brace is not closed"
@@ -198,11 +198,11 @@ def unreadable_sessions(source: Path, leave: Gaia) -> None:
 
 
 def problem_in(detail: str) -> str:
-    """What ``detail`` says after the name of the file and the first of many levels."""
+    """``detail`` without the name of the file and without levels of nesting."""
     return re.sub(r"^(.*/state\.json: )?(a\.)*(: )?", "", detail)
 
 
-def test_what_cannot_be_taken_is_an_error_with_its_reason_and_stops_no_other(
+def test_each_session_that_cannot_be_imported_is_reported_and_stops_no_other(
     gaia: Gaia, leave: Gaia, source: Path
 ) -> None:
     unreadable_sessions(source, leave)
@@ -217,11 +217,15 @@ def test_what_cannot_be_taken_is_an_error_with_its_reason_and_stops_no_other(
     assert shortened == [
         ("a-pipe", "corrupt", "state.json is not a regular file"),
         ("bad id", "invalid_id", "'bad id' is not a session ID: has a character other than letters, digits, . _ -"),
-        ("linked", "corrupt", f"{source}/linked: not a directory of its own"),
+        ("linked", "corrupt", f"{source}/linked: not a folder, but a link or a file"),
         ("linked-file", "corrupt", "a link, not a file"),
-        ("newer", "newer_schema", "session 'newer' has schema 2; this version writes 1 and can only show newer ones"),
+        (
+            "newer",
+            "newer_schema",
+            "session 'newer' was written by a newer version (schema 2, not 1) and can only be shown",
+        ),
         ("no-room", "too_large", "the document is over the limit of 1046528 bytes"),
-        ("other-name", "corrupt", f"agent_id: the id of another session, '{OPEN['agent_id']}'"),
+        ("other-name", "corrupt", f"agent_id: is the ID of another session: '{OPEN['agent_id']}'"),
         ("string-count", "corrupt", "error_count: must be a whole number from 0"),
         ("too-deep", "corrupt", "nested deeper than 64"),
         ("too-large", "corrupt", "state.json is larger than 1048576 bytes"),
@@ -229,7 +233,7 @@ def test_what_cannot_be_taken_is_an_error_with_its_reason_and_stops_no_other(
     ]
 
 
-def test_where_nothing_can_be_taken_nothing_is_made(gaia: Gaia, leave: Gaia, source: Path, root: str) -> None:
+def test_an_import_without_any_valid_session_creates_no_root(gaia: Gaia, leave: Gaia, source: Path, root: str) -> None:
     unreadable_sessions(source, leave)
     ended = gaia("import", str(source), "--json")
     error = json.loads(ended.err)["error"]
@@ -239,12 +243,14 @@ def test_where_nothing_can_be_taken_nothing_is_made(gaia: Gaia, leave: Gaia, sou
 
 
 @table("what", ["missing", "a file", "no name"])
-def test_what_is_no_folder_is_a_usage_error(gaia: Gaia, source: Path, tree: Gaia, what: str) -> None:
+def test_an_import_from_a_path_that_is_not_a_folder_is_a_usage_error(
+    gaia: Gaia, source: Path, tree: Gaia, what: str
+) -> None:
     Path(source, "file").write_text("x", encoding="utf-8")
     path = {"missing": str(source / "nowhere"), "a file": str(source / "file"), "no name": ""}[what]
     before = tree()
     error = gaia("import", path, "--json").error
-    assert (error["code"], error["message"]) == ("no_such_folder", f"{path!r} is not a folder")
+    assert (error["code"], error["message"]) == ("no_such_folder", f"there is no folder {path!r}")
     assert gaia("import", path).code == 2
     assert tree() == before
 
@@ -259,7 +265,7 @@ def test_an_empty_folder_has_nothing_to_import(gaia: Gaia, source: Path, tree: G
 
 
 @pytest.mark.parametrize("named", [".", ".claude", ".claude/session", ".claude/session/sub-final"])
-def test_a_project_its_folder_of_sessions_and_that_of_one_session_lead_to_what_is_in_them(
+def test_import_accepts_a_project_its_root_or_the_folder_of_one_session(
     gaia: Gaia, leave: Gaia, source: Path, root: str, named: str
 ) -> None:
     leave(FINAL)
@@ -270,7 +276,7 @@ def test_a_project_its_folder_of_sessions_and_that_of_one_session_lead_to_what_i
 
 
 @fresh_table("spelling", ["{root}", "{root}/../session/", "{link}", "session", "{root}/a"])
-def test_of_the_root_itself_everything_is_here_already(
+def test_an_import_from_the_root_itself_finds_every_session_already_there(
     gaia: Gaia, put: Gaia, root: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spelling: str
 ) -> None:
     put("a")
@@ -283,7 +289,7 @@ def test_of_the_root_itself_everything_is_here_already(
     assert everything_in(Path(root)) == before
 
 
-def test_names_that_are_no_text_do_not_spoil_the_answer_and_none_reaches_the_terminal(
+def test_unprintable_folder_names_are_reported_and_do_not_reach_the_terminal(
     gaia: Gaia, leave: Gaia, source: Path
 ) -> None:
     leave(FINAL)
@@ -296,7 +302,7 @@ def test_names_that_are_no_text_do_not_spoil_the_answer_and_none_reaches_the_ter
     assert (ended.code, [byte for byte in ended.out + ended.err if byte < 0x20 and byte != 0x0A]) == (6, [])
 
 
-def test_what_the_system_refuses_to_store_is_an_error_that_stops_no_other(
+def test_a_session_that_cannot_be_stored_is_reported_and_stops_no_other(
     gaia: Gaia, leave: Gaia, source: Path, root: str
 ) -> None:
     leave(OPEN)
@@ -317,7 +323,7 @@ def test_what_the_system_refuses_to_store_is_an_error_that_stops_no_other(
     assert json.loads(ended.err) == {"error": {"code": "io_error", "message": message, "hint": hint}}
 
 
-def test_the_api_takes_a_path_and_says_the_same(leave: Gaia, source: Path, root: str) -> None:
+def test_the_api_imports_from_a_path_and_returns_the_same_report(leave: Gaia, source: Path, root: str) -> None:
     leave(OPEN)
     wanted: Any = report(source, root, imported=[OPEN["agent_id"]])
     assert gaia_sessions.Sessions().import_from(source, dry_run=True) == {**wanted, "dry_run": True}
@@ -325,7 +331,7 @@ def test_the_api_takes_a_path_and_says_the_same(leave: Gaia, source: Path, root:
     assert gaia_sessions.get_session(OPEN["agent_id"]) == taken(OPEN, source)
 
 
-def test_of_several_imports_at_once_one_takes_each_session_in(leave: Gaia, source: Path) -> None:
+def test_concurrent_imports_import_each_session_exactly_once(leave: Gaia, source: Path) -> None:
     ids = [f"agent-{number:02}" for number in range(40)]
     for agent_id in ids:
         leave({**OPEN, "agent_id": agent_id})
@@ -336,7 +342,7 @@ def test_of_several_imports_at_once_one_takes_each_session_in(leave: Gaia, sourc
     assert [sorted([*one["imported"], *one["already_there"]]) for one in reports] == [ids] * 4
 
 
-def test_killed_in_the_middle_it_leaves_whole_sessions_only_and_can_be_repeated(
+def test_a_killed_import_leaves_only_whole_sessions_and_can_be_repeated(
     gaia: Gaia, leave: Gaia, source: Path, root: str
 ) -> None:
     number = 60
@@ -359,7 +365,7 @@ def test_killed_in_the_middle_it_leaves_whole_sessions_only_and_can_be_repeated(
     }
 
 
-def test_a_home_that_no_shell_expanded_gets_the_answer_that_root_gets(
+def test_an_unexpanded_tilde_gives_the_same_error_in_dir_and_in_root(
     gaia: Gaia, monkeypatch: pytest.MonkeyPatch, root: str
 ) -> None:
     monkeypatch.setenv("HOME", "/home/me")
@@ -369,7 +375,7 @@ def test_a_home_that_no_shell_expanded_gets_the_answer_that_root_gets(
     assert not os.path.exists(root)
 
 
-def test_what_waits_there_is_said_with_the_command_that_applies_it(
+def test_events_that_wait_in_the_source_are_reported_with_the_reconcile_command(
     gaia: Gaia, leave: Gaia, typed: Gaia, source: Path
 ) -> None:
     leave(OPEN)
@@ -384,10 +390,13 @@ def test_what_waits_there_is_said_with_the_command_that_applies_it(
     imported = gaia("import", source)
 
     assert imported.code == 8
-    assert b"an event that may change it waits there, and is not applied yet" in imported.err
+    assert b"an event waits there that could change the session" in imported.err
     *_, said, advice, command = imported.out.decode().splitlines()
     assert said == f"not imported: 1 event waiting in {source}."
-    assert advice == "What fits no session there is dropped after a day. To apply the rest, and then import again:"
+    assert (
+        advice
+        == "Events that fit no session are dropped after a day. To apply the others, type this; then import again:"
+    )
     assert command == f"  gaia-sessions reconcile --root '{source}'"
     typed(command.strip())
     assert gaia("import", source).out.splitlines()[1] == f"  {OPEN['agent_id']}".encode()

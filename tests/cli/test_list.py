@@ -1,4 +1,4 @@
-"""``list``: which sessions there are, the latest activity first, none hidden by another."""
+"""``list``: its filters, its order, and what it shows in a pipe, on a terminal and in JSON; also ``tree``."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ SUMMARY = (
 
 
 def ids(ended: Any) -> list[str]:
-    """The ids that a list or, in JSON, a tree names, in its order."""
+    """The IDs in the output of ``list`` or ``tree --json``, in order."""
     if ended.out.startswith(b"["):
         return [line["agent_id"] for line in ended.json]
     assert (ended.code, ended.err) == (0, b"")
@@ -52,7 +52,7 @@ def ids(ended: Any) -> list[str]:
 
 @pytest.fixture
 def three(put: Gaia) -> dict[str, Any]:
-    """Sessions of three ages, phases and agents, the oldest first."""
+    """Three sessions with different ages and phases, the oldest first."""
     minute, hour, day = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
     return {
         "c": put("c", idle=2 * day, agent_name="scribe", phase="completed", resume_ready=False),
@@ -62,7 +62,7 @@ def three(put: Gaia) -> dict[str, Any]:
 
 
 @table("words", [[], ["--active-only"], ["--agent", "x"], ["--limit", "3"], ["--since", "1h"]])
-def test_where_there_is_nothing_it_says_so_and_where_it_looked(
+def test_list_of_a_missing_root_says_so_and_creates_nothing(
     gaia: Gaia, tree: Gaia, root: str, words: list[str]
 ) -> None:
     before = tree()
@@ -73,7 +73,7 @@ def test_where_there_is_nothing_it_says_so_and_where_it_looked(
 
 
 @pytest.mark.usefixtures("three")
-def test_for_people_a_line_each(gaia: Gaia) -> None:
+def test_list_prints_a_line_for_each_session(gaia: Gaia) -> None:
     code, out, err = gaia("list").all
     assert (code, [line.rstrip() for line in out.splitlines()], err) == (
         0,
@@ -86,7 +86,7 @@ def test_for_people_a_line_each(gaia: Gaia) -> None:
     )
 
 
-def test_in_json_an_array_of_summaries(gaia: Gaia, three: dict[str, Any]) -> None:
+def test_list_json_is_an_array_of_summaries(gaia: Gaia, three: dict[str, Any]) -> None:
     status = {"a": "active", "b": "active", "c": "final"}
     no = {"should_resume": False, "reason": "phase_not_resumable", "until": None}
     until = format_time(datetime.fromisoformat(three["b"]["last_updated"]) + timedelta(minutes=30))
@@ -106,9 +106,7 @@ def test_in_json_an_array_of_summaries(gaia: Gaia, three: dict[str, Any]) -> Non
     assert gaia("list", "--json").json == expected
 
 
-def test_in_json_it_says_what_a_session_cost_and_the_model_and_worktree_of_its_latest_run(
-    gaia: Gaia, put: Gaia
-) -> None:
+def test_list_json_has_tokens_and_the_model_and_worktree_of_the_latest_run(gaia: Gaia, put: Gaia) -> None:
     worktree = {"path": "/w", "branch": "b"}
     latest = {"run": 2, "model": "m-2", "worktree": worktree, "consumed": {"total_tokens": 5}}
     put("a", usage={"total_tokens": 9}, runs=[{"run": 1, "model": "m-1"}, latest])
@@ -147,19 +145,19 @@ def test_in_json_it_says_what_a_session_cost_and_the_model_and_worktree_of_its_l
         (["--since", "2000-01-01T10:00Z", "--until", "2000-01-02 10:00+02:00"], []),
     ],
 )
-def test_filters_narrow_it(gaia: Gaia, words: list[str], found: list[str]) -> None:
+def test_filters_select_the_listed_sessions(gaia: Gaia, words: list[str], found: list[str]) -> None:
     assert ids(gaia("list", "--json", *words)) == found
     if found:
         assert ids(gaia("list", *words)) == found
 
 
-def test_a_folder_that_exists_and_has_no_sessions_is_not_said_to_be_missing(gaia: Gaia, tmp_path: Path) -> None:
+def test_list_of_an_empty_root_does_not_call_the_root_missing(gaia: Gaia, tmp_path: Path) -> None:
     assert gaia("--root", str(tmp_path), "list").answer == [f"No sessions found in {tmp_path}"]
 
 
 @pytest.mark.usefixtures("three")
 @table("words", [["--agent", "scribe", "--waiting"], ["--phase", "failed"], ["--since", "60s"], ["--limit", "0"]])
-def test_what_the_options_leave_out_is_counted_where_nothing_else_is_there(
+def test_list_with_no_match_counts_the_sessions_that_the_options_leave_out(
     gaia: Gaia, root: str, words: list[str]
 ) -> None:
     expected = f"No sessions found in {root} with these options; without them, there are 3\n"
@@ -169,31 +167,31 @@ def test_what_the_options_leave_out_is_counted_where_nothing_else_is_there(
 @table(
     ("typed", "hint"),
     [
-        ("general", "there are: general-purpose"),
-        ("GENERAL-PURPOSE", "there are: general-purpose"),
-        ("exlpore", "there are: Explore"),
-        ("frobnicator", "there are: Explore, Plan, a, b, general-purpose and 1 more"),
+        ("general", "known agents: general-purpose"),
+        ("GENERAL-PURPOSE", "known agents: general-purpose"),
+        ("exlpore", "known agents: Explore"),
+        ("frobnicator", "known agents: Explore, Plan, a, b, general-purpose and 1 more"),
     ],
 )
-def test_an_agent_that_no_session_has_is_answered_with_those_that_are_there(
+def test_list_of_an_unknown_agent_names_the_known_agents(
     gaia: Gaia, put: Gaia, root: str, typed: str, hint: str
 ) -> None:
     for number, name in enumerate(["general-purpose", "Explore", "Plan", "a", "b", "statusline-setup", " "]):
         put(f"session-{number}", agent_name=name)
-    note = f"Note: no session is of agent '{typed}'\nHint: {hint}\n"
+    note = f"Note: no session has the agent '{typed}'\nHint: {hint}\n"
     none = f"No sessions found in {root} with these options; without them, there are 7\n"
     assert gaia("list", "--agent", typed).all == (0, none, note)
     assert gaia("list", "-q", "--agent", typed, "--limit", "5").all == (0, "", note)
     assert gaia("list", "--json", "--agent", typed).json == []
 
 
-def test_a_single_session_that_is_left_out_is_counted_as_one(gaia: Gaia, put: Gaia, root: str) -> None:
+def test_a_single_left_out_session_is_counted_in_the_singular(gaia: Gaia, put: Gaia, root: str) -> None:
     put("a", phase="completed", resume_ready=False)
     expected = f"No sessions found in {root} with these options; without them, there is 1\n"
     assert gaia("list", "--active-only").all == (0, expected, "")
 
 
-def test_both_bounds_count_as_within(gaia: Gaia, put: Gaia) -> None:
+def test_since_and_until_include_their_exact_moment(gaia: Gaia, put: Gaia) -> None:
     moment = "2026-01-08T18:05:30.123456Z"
     put("a", last_updated=moment)
     assert ids(gaia("list", "--json", "--since", moment, "--until", moment)) == ["a"]
@@ -203,7 +201,7 @@ def test_both_bounds_count_as_within(gaia: Gaia, put: Gaia) -> None:
 
 @table("option", ["--since", "--until", "--created-since"])
 @table("text", ["soon", "2026-13-01", "", "h", "99999999999w", "2 x"])
-def test_what_is_no_time_is_a_usage_error(gaia: Gaia, option: str, text: str) -> None:
+def test_a_text_that_is_not_a_time_is_a_usage_error(gaia: Gaia, option: str, text: str) -> None:
     ended = gaia("list", f"{option}={text}")
     assert ended.refusal == (
         2,
@@ -212,7 +210,7 @@ def test_what_is_no_time_is_a_usage_error(gaia: Gaia, option: str, text: str) ->
     )
 
 
-def test_since_and_until_are_about_the_last_activity_and_created_since_is_about_the_creation(
+def test_since_and_until_select_by_last_activity_and_created_since_by_creation(
     gaia: Gaia, put: Gaia, talks: Path
 ) -> None:
     day = timedelta(days=1)
@@ -226,7 +224,7 @@ def test_since_and_until_are_about_the_last_activity_and_created_since_is_about_
     )
     put("resting", idle=2 * day, created_at=old)
     put("new", idle=timedelta(minutes=6))
-    (talks / "t.jsonl").write_text("{}\n")  # written to just now
+    (talks / "t.jsonl").write_text("{}\n")  # written just now
     for words, expected in [
         (["--since", "1h"], ["at-work", "touched", "new"]),
         (["--until", "1h"], ["resting"]),
@@ -240,7 +238,7 @@ def test_since_and_until_are_about_the_last_activity_and_created_since_is_about_
 @table(
     ("words", "code"), [(["--limit", "-1"], "usage"), (["--limit", "x"], "usage"), (["--phase", "x"], "unknown_phase")]
 )
-def test_what_a_filter_cannot_mean_is_a_usage_error(gaia: Gaia, words: list[str], code: str) -> None:
+def test_an_invalid_value_of_a_filter_is_a_usage_error(gaia: Gaia, words: list[str], code: str) -> None:
     ended = gaia("list", "--json", *words)
     assert (ended.code, ended.error["code"]) == (2, code)
 
@@ -258,7 +256,7 @@ def test_a_corrupt_session_comes_last_and_hides_no_other(gaia: Gaia, spoil: Gaia
     assert path.read_bytes() == data
 
 
-def test_a_newer_schema_is_listed_as_such(gaia: Gaia, put: Gaia) -> None:
+def test_a_record_of_a_newer_schema_is_listed_as_newer(gaia: Gaia, put: Gaia) -> None:
     document = put("new", schema=2, idle=timedelta(hours=2))
     expected = {
         "status": "newer",
@@ -276,7 +274,7 @@ def test_a_newer_schema_is_listed_as_such(gaia: Gaia, put: Gaia) -> None:
 
 @pytest.fixture
 def states(put: Gaia, spoil: Gaia) -> None:
-    """Sessions in states that a person looks for, named like them, the latest first; one is not readable."""
+    """Sessions named after their state, the latest first; one is corrupt."""
     stopped = {**RUN, "ended_at": "2026-01-08T18:06:30Z"}
     asked = {"waiting": {"since": "2026-01-08T18:06:00Z", "for": "Bash"}}
     named: dict[str, dict[str, Any]] = {
@@ -317,7 +315,7 @@ def states(put: Gaia, spoil: Gaia) -> None:
         (["--state", "limited"], []),
     ],
 )
-def test_states_narrow_it_to_what_a_list_says_of_the_sessions(gaia: Gaia, words: list[str], found: list[str]) -> None:
+def test_state_filters_select_sessions_by_their_listed_state(gaia: Gaia, words: list[str], found: list[str]) -> None:
     assert ids(gaia("list", "--json", *words)) == found
     assert sorted(ids(gaia("tree", "--json", *words))) == sorted(found)
     assert gaia("list", "-q", *words).out.decode().split() == found
@@ -341,7 +339,7 @@ def test_states_narrow_it_to_what_a_list_says_of_the_sessions(gaia: Gaia, words:
         (["--parent", "gone"], ["orphan"]),
     ],
 )
-def test_text_and_parent_narrow_it_and_all_that_is_asked_must_hold(
+def test_grep_parent_and_active_only_select_sessions_that_match_all_of_them(
     gaia: Gaia, put: Gaia, spoil: Gaia, words: list[str], found: list[str]
 ) -> None:
     minute = timedelta(minutes=1)
@@ -356,7 +354,7 @@ def test_text_and_parent_narrow_it_and_all_that_is_asked_must_hold(
     assert gaia("list", "-q", *words).all == (0, "".join(f"{name}\n" for name in found), "")
 
 
-def test_a_parent_that_is_no_session_and_has_no_children_is_missing(gaia: Gaia, put: Gaia) -> None:
+def test_an_unknown_parent_without_children_is_not_found(gaia: Gaia, put: Gaia) -> None:
     put("billing-1")
     ended = gaia("list", "--parent", "biling-1")
     assert (ended.code, ended.out, b"did you mean billing-1?" in ended.err) == (3, b"", True)
@@ -364,7 +362,7 @@ def test_a_parent_that_is_no_session_and_has_no_children_is_missing(gaia: Gaia, 
 
 
 @pytest.mark.usefixtures("family")
-def test_ids_alone_are_whole_one_in_a_line_and_only_those_that_were_asked_for(gaia: Gaia) -> None:
+def test_quiet_prints_one_whole_id_a_line_and_only_of_matching_sessions(gaia: Gaia) -> None:
     everybody = ["nested", "flow-1", "flow-2", "flow", "orphan", "single", "torn"]
     assert gaia("list", "-q").lines == everybody
     assert gaia("list", "--quiet", "--json").json == everybody
@@ -372,7 +370,7 @@ def test_ids_alone_are_whole_one_in_a_line_and_only_those_that_were_asked_for(ga
     assert gaia("list", "-q", "--json", "--grep", "nowhere").json == []
 
 
-def test_ids_alone_are_whole_on_a_terminal_too(terminal: Gaia, put: Gaia) -> None:
+def test_quiet_prints_whole_ids_on_a_terminal_too(terminal: Gaia, put: Gaia) -> None:
     for name in ("agent-20260108-180530-abc12345", "a" * 128):
         put(name, idle=timedelta(minutes=len(name)))
     shown = terminal("list", "-q", columns=60).out.decode()
@@ -384,7 +382,7 @@ def test_ids_alone_are_whole_on_a_terminal_too(terminal: Gaia, put: Gaia) -> Non
 
 @pytest.fixture
 def five(put: Gaia, spoil: Gaia) -> None:
-    """Sessions of every kind of id, age and text, one of them not readable."""
+    """Five sessions with different IDs, ages and texts; one is corrupt."""
     minutes = timedelta(minutes=1)
     put(
         "agent-20260108-180530-abc12345",
@@ -444,7 +442,7 @@ def test_on_a_terminal_each_session_is_one_line_that_fits(terminal: Gaia, column
 
 @pytest.fixture
 def in_every_state(put: Gaia, spoil: Gaia, gaia: Gaia) -> None:
-    """A session in each state, from the latest to the first; one cannot be read, and one is of a later version."""
+    """A session in each state, the latest first; one is corrupt, and one is of a later version."""
     moment = iter(range(1, 99))
     began = ago(days=31)
     live = {"run": 1, "host": "claude-code", "started_at": began}
@@ -493,7 +491,7 @@ def in_every_state(put: Gaia, spoil: Gaia, gaia: Gaia) -> None:
 
 
 @pytest.mark.usefixtures("in_every_state")
-def test_every_command_says_the_state_that_the_list_says(gaia: Gaia) -> None:
+def test_every_command_shows_the_same_state_as_list(gaia: Gaia) -> None:
     def said(found: Any) -> Any:
         return found["state"], found.get("state_since")
 
@@ -516,7 +514,7 @@ def test_every_command_says_the_state_that_the_list_says(gaia: Gaia) -> None:
 
 
 @pytest.mark.usefixtures("in_every_state")
-def test_on_a_terminal_of_80_columns_each_state_is_seen_with_its_purpose(terminal: Gaia) -> None:
+def test_an_80_column_terminal_shows_each_state_with_the_purpose(terminal: Gaia) -> None:
     shown = terminal("list", NO_COLOR="1", TERM="dumb").lines
     assert shown == [
         "id        state               left    agent          purpose                seen",
@@ -552,7 +550,7 @@ def test_on_a_terminal_of_80_columns_each_state_is_seen_with_its_purpose(termina
 @pytest.mark.usefixtures("in_every_state")
 @table("columns", [60, 80, 120])
 @table("command", ["list", "tree"])
-def test_on_a_terminal_no_line_is_too_wide_and_each_purpose_is_seen(
+def test_terminal_lines_fit_the_width_and_show_each_purpose(
     terminal: Gaia, gaia: Gaia, put: Gaia, command: str, columns: int
 ) -> None:
     for depth in range(1, 10):
@@ -576,7 +574,7 @@ def test_on_a_terminal_no_line_is_too_wide_and_each_purpose_is_seen(
     assert ("agent" in plain[0]) <= (columns >= 70 or command == "tree")
 
 
-def test_a_short_id_is_of_no_session_that_the_list_leaves_out(terminal: Gaia, put: Gaia, gaia: Gaia) -> None:
+def test_a_short_id_in_a_limited_list_names_only_the_listed_session(terminal: Gaia, put: Gaia, gaia: Gaia) -> None:
     put("my-very-long-one", idle=timedelta(minutes=1))
     put("my-very-long-two")
     [_, line] = terminal("list", "--limit", "1", NO_COLOR="1", TERM="dumb").lines
@@ -584,7 +582,7 @@ def test_a_short_id_is_of_no_session_that_the_list_leaves_out(terminal: Gaia, pu
 
 
 @pytest.mark.usefixtures("five")
-def test_in_a_pipe_ids_and_purposes_are_whole_however_narrow_the_terminal(
+def test_in_a_pipe_ids_and_purposes_are_whole_at_any_terminal_width(
     gaia: Gaia, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "40")
@@ -601,14 +599,14 @@ def test_in_a_pipe_ids_and_purposes_are_whole_however_narrow_the_terminal(
     ]
 
 
-def test_equal_times_are_in_the_order_of_their_ids(gaia: Gaia, put: Gaia) -> None:
+def test_sessions_with_equal_times_are_sorted_by_id(gaia: Gaia, put: Gaia) -> None:
     moment = format_time(datetime.now(UTC))
     for name in ("c", "a", "b"):
         put(name, last_updated=moment)
     assert ids(gaia("list", "--json")) == ["a", "b", "c"]
 
 
-def test_the_array_has_a_line_per_session(gaia: Gaia, put: Gaia) -> None:
+def test_the_json_array_has_a_line_per_session(gaia: Gaia, put: Gaia) -> None:
     put("a")
     put("b", idle=timedelta(hours=1))
     opening, one, two, closing = gaia("list", "--json").out.splitlines()
@@ -618,7 +616,7 @@ def test_the_array_has_a_line_per_session(gaia: Gaia, put: Gaia) -> None:
 
 @pytest.fixture
 def family(put: Gaia, spoil: Gaia) -> None:
-    """Agents of a workflow that is final, one of which has a child; one of a parent that is gone; one on its own."""
+    """An ended workflow with two agents, one of which has a child; a session below a missing parent; a single one."""
     minute = timedelta(minutes=1)
     ended = {"phase": "completed", "resume_ready": False}
     put("flow", idle=4 * minute, agent_name="workflow", purpose="Review", **ended)
@@ -631,7 +629,7 @@ def family(put: Gaia, spoil: Gaia) -> None:
 
 
 @pytest.mark.usefixtures("family")
-def test_as_a_tree_each_session_stands_on_a_branch_of_its_parent(gaia: Gaia) -> None:
+def test_the_tree_shows_each_session_on_a_branch_of_its_parent(gaia: Gaia) -> None:
     code, out, err = gaia("tree").all
     *lines, torn = out.splitlines()
     assert (code, "\n".join(lines) + "\n", err) == (
@@ -665,13 +663,13 @@ def test_a_parent_that_the_options_exclude_is_shown_for_its_children(gaia: Gaia)
 
 
 def line_of_parents(lines: dict[str, Any], name: str | None) -> list[str]:
-    """The sessions that ``name`` is below in a list, and itself; none above one that is not in the list."""
+    """``name`` and the sessions above it, up to the first that is not in ``lines``."""
     return [name, *line_of_parents(lines, lines[name].get("parent_id"))] if name in lines else []
 
 
 @pytest.mark.usefixtures("family")
 @table("words", [[], ["--active-only"], ["--limit", "3"], ["--phase", "completed"]])
-def test_in_json_a_tree_has_the_sessions_of_the_list_in_the_order_of_the_tree(gaia: Gaia, words: list[str]) -> None:
+def test_tree_json_has_the_sessions_of_the_list_in_tree_order(gaia: Gaia, words: list[str]) -> None:
     listed = {line["agent_id"]: line for line in gaia("list", "--json", *words).json}
     tree = gaia("tree", "--json", *words).json
     statuses = {line["agent_id"]: line.pop("parent_status", None) for line in tree}
@@ -689,7 +687,7 @@ def test_in_json_a_tree_has_the_sessions_of_the_list_in_the_order_of_the_tree(ga
     }
 
 
-def test_parents_that_form_a_circle_are_reported_and_waited_for_by_nobody(gaia: Gaia, put: Gaia) -> None:
+def test_tree_reports_parents_that_form_a_circle(gaia: Gaia, put: Gaia) -> None:
     put("a", parent_id="b", idle=timedelta(minutes=1))
     put("b", parent_id="a", idle=timedelta(minutes=2))
     assert gaia("tree").lines == [
@@ -718,7 +716,7 @@ def test_on_a_terminal_a_tree_is_a_table_with_branches(terminal: Gaia) -> None:
 
 @pytest.fixture
 def of_apps(put: Gaia) -> None:
-    """Sessions of nobody and of apps: some have ended, one is cancelled."""
+    """Sessions of two apps and one of no app; one has ended."""
     put("own")
     for number, app in enumerate(["kb", "kb", "kb", "it's mine"]):
         put(
@@ -742,7 +740,7 @@ def of_apps(put: Gaia) -> None:
         (["--json"], ""),
     ],
 )
-def test_what_is_left_out_for_being_of_an_app_is_counted_and_can_be_seen(
+def test_list_and_tree_count_the_hidden_sessions_of_apps_and_name_the_option(
     gaia: Gaia, words: list[str], told: str
 ) -> None:
     for command in ["list"] if "-q" in words else ["list", "tree"]:
@@ -751,7 +749,7 @@ def test_what_is_left_out_for_being_of_an_app_is_counted_and_can_be_seen(
         assert ended.out
 
 
-def test_of_many_apps_those_with_most_are_named(gaia: Gaia, put: Gaia) -> None:
+def test_list_names_the_five_apps_with_most_sessions(gaia: Gaia, put: Gaia) -> None:
     put("own")
     for number in range(8):
         for more in range(number + 1):
@@ -761,7 +759,7 @@ def test_of_many_apps_those_with_most_are_named(gaia: Gaia, put: Gaia) -> None:
 
 
 @pytest.mark.usefixtures("of_apps")
-def test_what_was_cancelled_is_not_active_whether_by_itself_or_with_one_above_it(gaia: Gaia, put: Gaia) -> None:
+def test_a_session_that_is_cancelled_itself_or_through_its_parent_is_not_active(gaia: Gaia, put: Gaia) -> None:
     put("below", parent_id="above")
     put("above")
     for agent_id in ("above", "of-1"):

@@ -1,4 +1,4 @@
-"""``list --around``: the sessions that worked in a span of time, such as an episode, each with its share of it."""
+"""``list --around``: the sessions that worked in a span of time, each with its share of the span."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 SIX = datetime(2026, 1, 8, 18, tzinfo=UTC)
 FIRST = {"timestamp": "2026-01-08T18:00:00+00:00", "duration_seconds": 600.0}
 SECOND = {"timestamp": "2026-01-08T19:05:00+01:00", "duration_seconds": 299.5}
-"""Two episodes, as a program notes them: the second began while the first went on."""
-A_SPAN = "must be a time and a number of seconds from then on, like ('2026-01-08T18:05:30', 90)"
+"""Two episodes, as a program logs them: the second begins before the first ends."""
+A_SPAN = "must be a time and a number of seconds, like ('2026-01-08T18:05:30', 90)"
 
 
 def at(minute: float) -> str:
@@ -40,7 +40,7 @@ def run(number: int, start: float, end: float, how: str = "stopped", **more: Any
 
 @pytest.fixture
 def episodes(put: Gaia, spoil: Gaia) -> None:
-    """Sessions of two parallel episodes, some of neither; one that cannot be read and one of a later version."""
+    """Sessions that worked in one, both or none of the episodes; one is corrupt, and one is of a later version."""
     done: dict[str, Any] = {"phase": "completed", "resume_ready": False, "created_at": at(-60), "last_updated": at(30)}
     put("first-alone", runs=[run(1, 1, 4)], **done)
     put("both", runs=[run(1, 2, 8)], agent_name="planner", **done)
@@ -77,7 +77,7 @@ IN_SECOND = {"both": (180.0, 180 / 299.5), "long-talk": (0.0, 0.0, True)}
 
 
 @pytest.mark.usefixtures("episodes")
-def test_of_two_parallel_episodes_both_get_the_session_that_worked_in_both(gaia: Gaia, root: str) -> None:
+def test_a_session_that_worked_in_two_overlapping_episodes_is_listed_for_both(gaia: Gaia, root: str) -> None:
     for episode, found in [(FIRST, IN_FIRST), (SECOND, IN_SECOND)]:
         lines = gaia("list", "--json", *asked(episode)).json
 
@@ -109,13 +109,13 @@ def test_of_two_parallel_episodes_both_get_the_session_that_worked_in_both(gaia:
         (["--around", at(-100), "--duration", "1m"], []),
     ],
 )
-def test_what_else_is_asked_must_hold_as_well(gaia: Gaia, words: list[str], found: list[str]) -> None:
+def test_list_around_combines_with_other_filters(gaia: Gaia, words: list[str], found: list[str]) -> None:
     lines = gaia("list", "--json", *asked(FIRST), *words)
     assert [line["agent_id"] for line in lines.json] == found
 
 
 @pytest.mark.usefixtures("episodes")
-def test_for_people_a_line_says_the_share_and_the_time(gaia: Gaia) -> None:
+def test_each_line_shows_the_share_of_the_span_and_the_time_worked(gaia: Gaia) -> None:
     code, out, err = gaia("list", *asked(FIRST), "--agent", "tester").all
     shown = [line.split("  ")[:4] for line in out.splitlines()]
     assert (code, shown, err) == (
@@ -134,14 +134,14 @@ def test_for_people_a_line_says_the_share_and_the_time(gaia: Gaia) -> None:
 
 @pytest.mark.usefixtures("episodes")
 @table("columns", [20, 30, 40, 60, 80, 120])
-def test_on_a_terminal_no_line_is_too_wide(terminal: Gaia, columns: int) -> None:
+def test_terminal_lines_fit_the_width_and_show_the_share_from_40_columns(terminal: Gaia, columns: int) -> None:
     lines = terminal("list", *asked(FIRST), "--agent", "tester", columns=columns, NO_COLOR="1", TERM="dumb").lines[:7]
     assert all(len(line) <= columns for line in lines)
     shares = ["share", "30% 3m", "30% 3m", "10% 1m", "10% 1m", "<1% 0s", "unknown"]
     assert [share in line for share, line in zip(shares, lines, strict=True)] == [columns >= 40] * 7
 
 
-def test_on_a_terminal_of_80_columns_the_share_stands_behind_the_state(terminal: Gaia, put: Gaia, talks: Path) -> None:
+def test_an_80_column_terminal_shows_the_share_after_the_state(terminal: Gaia, put: Gaia, talks: Path) -> None:
     now, name = datetime.now(UTC), "agent-20260108-180530-0000000{}".format
     start = now - timedelta(minutes=60)
     transcript = talks / "t.jsonl"
@@ -161,7 +161,7 @@ def test_on_a_terminal_of_80_columns_the_share_stands_behind_the_state(terminal:
     put(name(3), runs=[began(0, transcript_path=str(transcript))], idle=long_ago, phase="executing", **rest)
     put(name(4), runs=[began(0, host_process=gone)], idle=timedelta(minutes=12), **rest)
     put(name(5), runs=[began(59.95)], idle=long_ago, phase="executing", **rest)
-    put(name(6), runs=[began(70)], phase="executing", **rest)  # a clock is ahead
+    put(name(6), runs=[began(70)], phase="executing", **rest)  # its clock is ahead
 
     shown = terminal("list", "--around", format_time(start), "--duration", "1h", NO_COLOR="1", TERM="dumb").lines
 
@@ -182,13 +182,13 @@ def test_on_a_terminal_of_80_columns_the_share_stands_behind_the_state(terminal:
             ["--around", "18:05"],
             "usage",
             "--around needs --duration",
-            "say how long the span is: --around 18:05 --duration 5m",
+            "add the length of the span, for example --duration 5m",
         ),
         (
             ["--duration", "90"],
             "usage",
             "--duration needs --around",
-            "say when the span begins: --around 18:05 --duration 5m",
+            "add the beginning of the span, for example --around 18:05",
         ),
         (
             ["--around", "soon", "--duration", "90"],
@@ -200,17 +200,17 @@ def test_on_a_terminal_of_80_columns_the_share_stands_behind_the_state(terminal:
             ["--around", "18:05", "--duration", "-1"],
             "usage",
             "--duration '-1' is not a length of time",
-            "write 90s, 15m, 1h30m or 2d, or a number of seconds",
+            "give, for example, 90s, 15m, 1h30m or 2d, or a number of seconds",
         ),
         (
             ["--around", "18:05", "--duration", "9999999w"],
             "usage",
             "the span ends after the year 9999",
-            "type a shorter --duration",
+            "use a shorter --duration",
         ),
     ],
 )
-def test_half_a_span_and_what_is_none_are_refused_with_what_to_type(
+def test_an_incomplete_or_invalid_span_is_refused_with_a_hint(
     gaia: Gaia, words: list[str], code: str, problem: str, hint: str
 ) -> None:
     ended = gaia("list", "--json", *words)
@@ -223,17 +223,19 @@ def test_half_a_span_and_what_is_none_are_refused_with_what_to_type(
     "start, said",
     [
         ("2026-01-08T18:05", "from 2026-01-08 18:05:00+01:00 to 2026-01-08 18:06:30+01:00"),
-        ("2126-07-08T18:05", "from 2126-07-08 18:05:00+02:00 to 2126-07-08 18:06:30+02:00: that is still to come"),
+        ("2126-07-08T18:05", "from 2126-07-08 18:05:00+02:00 to 2126-07-08 18:06:30+02:00, which is in the future"),
     ],
 )
-def test_where_nobody_worked_it_says_when_that_was(gaia: Gaia, root: str, start: str, said: str) -> None:
+def test_list_around_without_a_match_prints_the_local_times_of_the_span(
+    gaia: Gaia, root: str, start: str, said: str
+) -> None:
     assert gaia("list", "--around", start, "--duration", "90").answer == [
         f"No session worked {said}",
         f"No sessions found: {root} does not exist",
     ]
 
 
-def test_a_tree_has_no_span(gaia: Gaia) -> None:
+def test_tree_refuses_around_and_duration(gaia: Gaia) -> None:
     assert gaia("tree", "--around", "18:05", "--duration", "5m").code == 2
 
 
@@ -244,7 +246,7 @@ def test_a_tree_has_no_span(gaia: Gaia) -> None:
         *[("2h", 1, 2), {"start": "2h"}, 5, [], b"ab", ("9999-12-31T23:00:00Z", 4000)],
     ],
 )
-def test_what_is_no_span_is_refused_when_the_list_is_asked_for(around: Any, root: str) -> None:
+def test_python_refuses_an_invalid_span_when_list_or_tree_is_called(around: Any, root: str) -> None:
     for ask in (gaia_sessions.Sessions(root).list, gaia_sessions.Sessions(root).tree):
         with pytest.raises(gaia_sessions.errors.BadArgument, match=r"^around .+ is not valid") as refused:
             ask(around=around)
@@ -262,13 +264,13 @@ def in_berlin(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.mark.usefixtures("in_berlin")
 @table("start", ["2026-01-08T19:00:00", "2026-01-08 18:00Z", "2026-01-08T10:00:00-08:00", "2026-01-08T19:00:00.000000"])
-def test_a_span_begins_at_a_local_time_unless_that_has_an_offset(gaia: Gaia, put: Gaia, start: str) -> None:
+def test_a_span_begins_at_local_time_unless_the_time_has_an_offset(gaia: Gaia, put: Gaia, start: str) -> None:
     put("one", created_at=at(0), last_updated=at(0), runs=[run(1, 0, 1)])
     found = gaia("list", "--json", "--around", start, "--duration", "2m").json
     assert overlaps(found) == {"one": (60.0, 0.5)}
 
 
-def test_the_agents_that_worked_in_an_episode_in_python(put: Gaia, root: str) -> None:
+def test_python_tree_and_usage_by_agent_count_only_sessions_in_the_span(put: Gaia, root: str) -> None:
     put("one", created_at=at(0), last_updated=at(0), runs=[run(1, 0, 1)], charged_tokens=70)
     put("two", created_at=at(0), last_updated=at(0), runs=[run(1, 50, 60)], charged_tokens=5)
     sessions = gaia_sessions.Sessions(root)

@@ -1,4 +1,4 @@
-"""What every command owes whoever calls it: help, streams, colours, strange input, and no trace of a look."""
+"""What holds for every command: help, root, settings, imports, colours, encodings; reading changes no file."""
 
 from __future__ import annotations
 
@@ -79,19 +79,19 @@ def command_of(name: str) -> click.Command:
 
 
 @table("words", [[], ["-h"], ["--help"], ["help"]])
-def test_whoever_knows_nothing_gets_help(gaia: Gaia, words: list[str]) -> None:
+def test_no_arguments_and_each_form_of_help_print_the_same_help(gaia: Gaia, words: list[str]) -> None:
     ended = gaia(*words)
     assert (ended.code, ended.err, ended.out) == (0, b"", gaia("--help").out)
     assert ended.out.startswith(b"Usage: gaia-sessions [OPTIONS] [COMMAND] [ARGS]...\n")
 
 
-def test_the_help_says_how_long_a_lock_is_waited_for_where_nobody_sets_it(gaia: Gaia) -> None:
+def test_the_full_help_shows_the_default_lock_timeout(gaia: Gaia) -> None:
     text = " ".join(gaia("--help", "--all").out.decode().split())
     assert f"how long to wait for a lock [default: {Config.lock_timeout:g}]" in text
 
 
 @table("words", [["--root", "x", "help"], ["help", "list"]])
-def test_help_is_help_wherever_it_stands(gaia: Gaia, words: list[str]) -> None:
+def test_help_works_after_an_option_and_before_a_command(gaia: Gaia, words: list[str]) -> None:
     assert gaia(*words).code == 0
 
 
@@ -115,10 +115,10 @@ FOR_PEOPLE = [
 
 
 @table("words", [[], ["--help"]])
-def test_the_first_screen_has_a_line_for_what_people_use_and_names_the_others_and_fits_a_small_terminal(
+def test_the_short_help_explains_common_commands_names_all_others_and_fits_a_small_terminal(
     terminal: Gaia, words: list[str]
 ) -> None:
-    """24 rows have all of it above the next prompt."""
+    """The help and the next prompt fit into 24 rows."""
     shown = terminal(*words, columns=80).out.decode().splitlines()
     people, *others = GROUPS.values()
     said, blank, names, more = shown[3:18], shown[18], shown[19:22], shown[22:]
@@ -131,7 +131,7 @@ def test_the_first_screen_has_a_line_for_what_people_use_and_names_the_others_an
 
 
 @table("words", [["--help", "--all"], ["--all"], ["-h", "--all"], ["--all", "help"], ["help", "--all"]])
-def test_all_the_help_has_a_line_for_every_command_in_its_group_and_the_exit_codes(
+def test_help_all_lists_every_command_in_its_group_and_the_exit_codes(
     gaia: Gaia, monkeypatch: pytest.MonkeyPatch, words: list[str]
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
@@ -148,7 +148,7 @@ def test_all_the_help_has_a_line_for_every_command_in_its_group_and_the_exit_cod
 
 
 @table("words", [[], *([name] for name in COMMANDS), *INNER])
-def test_the_help_of_each_command_has_examples_what_all_take_in_one_line_and_no_line_over_80_columns(
+def test_the_help_of_each_command_has_examples_common_options_and_no_line_over_80_columns(
     gaia: Gaia, monkeypatch: pytest.MonkeyPatch, words: list[str]
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
@@ -165,8 +165,8 @@ def test_the_help_of_each_command_has_examples_what_all_take_in_one_line_and_no_
 
 
 @table("name", COMMANDS)
-def test_every_command_takes_what_all_have_in_common_and_says_what_each_option_is_for(name: str) -> None:
-    """Its help begins as the summary in the table does, and every short option has a long one."""
+def test_every_command_has_the_common_options_and_explains_each_option(name: str) -> None:
+    """The help begins with the summary in the table, and every short option has a long form."""
     command = command_of(name)
     options = [option for option in command.params if isinstance(option, click.Option)]
     assert (command.help or "").startswith(COMMANDS[name].rstrip("."))
@@ -175,8 +175,8 @@ def test_every_command_takes_what_all_have_in_common_and_says_what_each_option_i
     assert {"--root", "--lock-timeout", "--json"} <= {word for option in command.params for word in option.opts}
 
 
-def test_no_message_names_a_page_of_docs_which_an_installation_has_not() -> None:
-    """Docstrings may, and ``session/shapes.py``, of which one of these pages is made."""
+def test_no_message_names_a_documentation_page_that_is_not_installed() -> None:
+    """Docstrings may name one, and so may ``session/shapes.py``: a page is generated from that module."""
     package = Path(gaia_sessions.__file__).parent
     pages = ("docs/", "README.md", *(page.name for page in (package.parent / "docs").glob("*.md")))
     sources = {path: path.read_text(encoding="utf-8") for path in package.rglob("*.py")}
@@ -192,7 +192,7 @@ def test_no_message_names_a_page_of_docs_which_an_installation_has_not() -> None
 
 
 def _texts(source: str) -> Iterator[str]:
-    """The texts in a module but for its docstrings."""
+    """The string literals of a module without its docstrings."""
     nodes = [*ast.walk(ast.parse(source))]
     docstrings = [node.value for node in nodes if isinstance(node, ast.Expr)]
     for node in nodes:
@@ -200,7 +200,7 @@ def _texts(source: str) -> Iterator[str]:
             yield node.value
 
 
-def test_the_table_names_the_commands_there_are() -> None:
+def test_the_table_of_commands_matches_the_command_modules() -> None:
     folder = Path(str(import_module("gaia_sessions.cli.commands").__file__)).parent
     files = {path.stem.replace("_", "-") for path in folder.glob("*.py")} - {"--init--"}
     assert files == {*COMMANDS, *HIDDEN.values()}
@@ -215,11 +215,11 @@ CLAUDE = """#!/bin/sh
 read -r told
 echo '{"type": "result", "is_error": false, "num_turns": 1, "result": "Done."}'
 """
-"""As far as the client speaks where it has nothing to do."""
+"""A client that answers at once."""
 
 
 def typed(gaia: Gaia, line: str) -> Ended:
-    """What the commands of ``line`` say, and the exit code of it all, as of a shell that types it."""
+    """The output and the exit code of ``line``, as if typed in a shell."""
     left, operator, right = re.fullmatch(r"(.*?)(?: (\|\||&&) (.*))?", line).groups()  # type: ignore[union-attr]
     left, _, file = left.partition(" < ")
     _, *words = shlex.split(left.partition(" > ")[0])
@@ -231,7 +231,7 @@ def typed(gaia: Gaia, line: str) -> Ended:
 
 
 @fresh_table("example", examples())
-def test_every_example_in_the_help_works_as_it_stands(
+def test_every_example_in_the_help_works_as_typed(
     gaia: Gaia, put: Gaia, root: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, example: str
 ) -> None:
     if " create " not in example:
@@ -257,13 +257,13 @@ def test_every_example_in_the_help_works_as_it_stands(
     ended = typed(gaia, example)
     err = ended.err.decode().splitlines()
     named = [line for line in err if " install" not in example or "writing /" not in line]
-    tells = example.split()[1] in ("report", "wait")  # on stderr that nobody was started for the session
+    tells = example.split()[1] in ("report", "wait")  # they say on stderr that no agent was started
     assert (ended.code, named if not tells else []) == (0, [])
     assert os.path.isdir(root) or "schema" in example or "cleanup" in example
 
 
 @table("flag", ["--version", "-V"])
-def test_the_version_is_that_of_the_package(gaia: Gaia, flag: str) -> None:
+def test_version_prints_the_version_of_the_package(gaia: Gaia, flag: str) -> None:
     assert gaia(flag).answer == [f"gaia-sessions, version {gaia_sessions.__version__}"]
 
 
@@ -272,7 +272,7 @@ def test_the_console_script_is_this_program() -> None:
     assert (script.name, script.load().__module__) == ("gaia-sessions", "gaia_sessions.cli.start")
 
 
-# Where the sessions are
+# The root
 
 
 def test_the_root_may_be_given_before_and_after_the_command_and_beats_the_environment(
@@ -287,7 +287,7 @@ def test_the_root_may_be_given_before_and_after_the_command_and_beats_the_enviro
     assert gaia("list", "--json").json == []
 
 
-def test_a_root_given_relatively_is_below_the_current_folder(gaia: Gaia) -> None:
+def test_a_relative_root_option_is_below_the_current_folder(gaia: Gaia) -> None:
     assert gaia("--root", "some/where", "create", "--id", "a").code == 0
     assert os.path.isfile("some/where/a/state.json")
 
@@ -298,11 +298,15 @@ def test_a_relative_root_in_the_environment_is_a_usage_error(
 ) -> None:
     monkeypatch.setenv("GAIA_SESSIONS_ROOT", "relative")
     before = os.listdir()
-    assert gaia(*words).refusal == (2, "GAIA_SESSIONS_ROOT: 'relative' is not absolute", "give the whole path")
+    assert gaia(*words).refusal == (
+        2,
+        "GAIA_SESSIONS_ROOT: 'relative' is not absolute",
+        "set it to a path that begins with /",
+    )
     assert os.listdir() == before
 
 
-def test_without_a_word_on_it_the_root_is_the_projects(gaia: Gaia, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_default_root_is_in_the_folder_of_the_project(gaia: Gaia, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("GAIA_SESSIONS_ROOT")
     Path(".git").mkdir()
     Path("deep/down").mkdir(parents=True)
@@ -312,7 +316,7 @@ def test_without_a_word_on_it_the_root_is_the_projects(gaia: Gaia, monkeypatch: 
     assert (top / ".claude/session/a/state.json").is_file()
 
 
-def test_a_current_folder_that_is_gone_matters_only_to_whoever_needs_it(
+def test_a_deleted_current_folder_is_an_error_only_without_a_set_root(
     gaia: Gaia, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     gone = tmp_path / "gone"
@@ -353,7 +357,7 @@ def test_an_unknown_setting_in_a_projects_file_stops_no_command_and_doctor_has_a
     ("name", "value"),
     [("GAIA_SESSIONS_IDLE_MINUTE", "3"), ("GAIA_SESSIONS_MAX_ERRORS", "none"), ("GAIA_SESSIONS_DURABILITY", "some")],
 )
-def test_a_variable_that_means_nothing_is_a_usage_error(
+def test_an_invalid_settings_variable_is_a_usage_error(
     gaia: Gaia, monkeypatch: pytest.MonkeyPatch, name: str, value: str
 ) -> None:
     with monkeypatch.context() as patch:
@@ -363,20 +367,20 @@ def test_a_variable_that_means_nothing_is_a_usage_error(
 
 
 @table("seconds", ["-1", "nan", "inf", "soon"])
-def test_a_wait_that_means_nothing_is_a_usage_error(gaia: Gaia, put: Gaia, seconds: str) -> None:
+def test_an_invalid_lock_timeout_is_a_usage_error(gaia: Gaia, put: Gaia, seconds: str) -> None:
     put("a")
     assert gaia("update", "a", f"--lock-timeout={seconds}").code == 2
     assert gaia(f"--lock-timeout={seconds}", "update", "a").code == 2
 
 
 @table("wait", ["0", "500ms", "0.5 seconds", "2m"])
-def test_no_wait_at_all_means_something_and_a_wait_may_have_its_unit(gaia: Gaia, put: Gaia, wait: str) -> None:
+def test_a_lock_timeout_may_be_0_and_may_have_a_unit(gaia: Gaia, put: Gaia, wait: str) -> None:
     put("a")
     assert gaia("update", "a", "--lock-timeout", wait).code == 0
     assert gaia("--lock-timeout", wait, "update", "a").code == 0
 
 
-# What a start costs
+# What a command imports
 
 LOADED = """
 import json, os, sys
@@ -413,7 +417,7 @@ LOADS = [
 ]
 
 
-def test_a_command_loads_click_and_nothing_else_that_is_not_its_own_and_only_a_mistake_costs_the_table(
+def test_a_command_imports_only_click_and_its_module_and_the_mistakes_table_only_on_errors(
     put: Gaia,
 ) -> None:
     put("a")
@@ -424,12 +428,12 @@ def test_a_command_loads_click_and_nothing_else_that_is_not_its_own_and_only_a_m
     ]
 
 
-# Looking leaves no trace
+# Reading changes no file
 
 
 @pytest.mark.parametrize("there", [True, False], ids=["a root", "no root"])
 @table("words", READING)
-def test_a_command_that_only_reads_creates_and_changes_nothing(  # both sides of every look
+def test_a_read_only_command_creates_and_changes_no_file(
     gaia: Gaia, put: Gaia, spoil: Gaia, tree: Gaia, away_from_home: Path, words: list[str], *, there: bool
 ) -> None:
     if there and not Path(os.environ["GAIA_SESSIONS_ROOT"], "made").exists():
@@ -441,7 +445,7 @@ def test_a_command_that_only_reads_creates_and_changes_nothing(  # both sides of
     assert (tree(), everything_in(away_from_home)) == before
 
 
-# What a terminal would obey
+# Control characters
 
 
 @fresh_table(
@@ -474,9 +478,7 @@ def test_a_command_that_only_reads_creates_and_changes_nothing(  # both sides of
         ["get", "nasty", f"--{NASTY}"],
     ],
 )
-def test_nothing_a_terminal_would_interpret_reaches_the_output(
-    gaia: Gaia, put: Gaia, spoil: Gaia, words: list[str]
-) -> None:
+def test_no_control_character_reaches_the_output(gaia: Gaia, put: Gaia, spoil: Gaia, words: list[str]) -> None:
     moment = "2026-01-08T18:05:30Z"
     put(
         "nasty",
@@ -494,12 +496,14 @@ def test_nothing_a_terminal_would_interpret_reaches_the_output(
     for stream in (ended.out, ended.err):
         assert [char for char in stream.decode() if char < " " and char != "\n"] == []
         assert [char for char in stream.decode() if "\x7f" <= char < "\xa0"] == []
-        if words not in (["get", "nasty"], ["list", "--json"]):  # which are JSON, and exact
+        if words not in (["get", "nasty"], ["list", "--json"]):  # JSON keeps every character
             assert UNSEEN.intersection(stream.decode()) == frozenset()
 
 
 @table("words", [["list"], ["show", "nasty"]])
-def test_on_a_terminal_only_own_colours_have_effect(terminal: Gaia, put: Gaia, words: list[str]) -> None:
+def test_on_a_terminal_only_the_programs_own_colours_are_control_characters(
+    terminal: Gaia, put: Gaia, words: list[str]
+) -> None:
     put("nasty", agent_name=NASTY, purpose=NASTY, metadata={NASTY: NASTY}, summary=NASTY)
     rest = re.sub(rb"\x1b\[[0-9;]*m", b"", shown_on(terminal, words))
     assert b"evil" in rest
@@ -553,14 +557,16 @@ def test_a_narrow_terminal_still_gets_whole_ids(terminal: Gaia, words: list[str]
 
 @pytest.mark.usefixtures("one")
 @table("words", [["list", "--json"], ["get", ID], ["should-resume", ID], ["update", ID], ["cleanup"]])
-def test_json_and_single_lines_are_the_same_on_a_terminal(gaia: Gaia, terminal: Gaia, words: list[str]) -> None:
+def test_json_and_single_line_answers_have_no_escapes_on_a_terminal(
+    gaia: Gaia, terminal: Gaia, words: list[str]
+) -> None:
     assert b"\x1b" not in shown_on(terminal, words)
     assert gaia(*words).code == 0
 
 
 @pytest.mark.usefixtures("one")
 @table("words", [["list"], ["show", ID], ["--help"], ["list", "--json"], ["nonsense"]])
-def test_in_a_pipe_there_are_no_escapes_and_the_width_of_a_terminal_changes_nothing(
+def test_piped_output_has_no_escapes_and_ignores_the_terminal_width(
     gaia: Gaia, monkeypatch: pytest.MonkeyPatch, words: list[str]
 ) -> None:
     monkeypatch.setenv("TERM", "xterm-256color")
@@ -574,7 +580,7 @@ def test_in_a_pipe_there_are_no_escapes_and_the_width_of_a_terminal_changes_noth
 
 
 @pytest.mark.usefixtures("one")
-def test_in_a_pipe_a_process_says_what_the_command_says(gaia: Gaia, program: Gaia) -> None:
+def test_a_separate_process_prints_the_same_list_into_a_pipe(gaia: Gaia, program: Gaia) -> None:
     assert program("list", COLUMNS="40", TERM="xterm-256color").all == gaia("list").all
 
 
@@ -582,7 +588,7 @@ def test_in_a_pipe_a_process_says_what_the_command_says(gaia: Gaia, program: Gai
 
 
 @table(("agent_id", "locale"), [("a", {"LC_ALL": "C"}), ("b", {"LC_ALL": "C", "PYTHONIOENCODING": "ascii"})])
-def test_in_any_locale_text_is_kept_json_is_utf_8_and_nothing_fails(
+def test_in_an_ascii_locale_text_is_stored_unchanged_and_json_is_utf_8(
     program: Gaia, state: Gaia, agent_id: str, locale: dict[str, str]
 ) -> None:
     words = ("create", "--id", agent_id, "--agent", "zażółć ✓", "--metadata", '{"ü": "→"}')
@@ -594,7 +600,7 @@ def test_in_any_locale_text_is_kept_json_is_utf_8_and_nothing_fails(
         assert (ended.code, b"Traceback" in ended.err) == (code, False)
 
 
-def test_where_streams_are_ascii_json_is_utf_8_and_nothing_fails(gaia: Gaia) -> None:
+def test_with_ascii_streams_json_is_utf_8_and_no_command_fails(gaia: Gaia) -> None:
     gaia("create", "--id", "a", "--agent", "zażółć ✓", "--metadata", '{"ü": "→"}')
     for line in ("list --json", "show a", "update a --phase planning"):
         ended = gaia(*line.split(), environment={**os.environ, "PYTHONIOENCODING": "ascii"})
@@ -603,26 +609,28 @@ def test_where_streams_are_ascii_json_is_utf_8_and_nothing_fails(gaia: Gaia) -> 
             assert ended.json[0]["agent_name"] == "zażółć ✓"
 
 
-def test_text_in_utf_8_is_kept_even_where_python_takes_arguments_for_ascii(program: Gaia, state: Gaia) -> None:
+def test_utf_8_arguments_are_stored_unchanged_even_if_python_decodes_arguments_as_ascii(
+    program: Gaia, state: Gaia
+) -> None:
     plain = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
     assert program("create", "--id", "a", "--agent", "é", "-m", "k=é", **plain).code == 0
     assert (state("a")["agent_name"], state("a")["metadata"]) == ("é", {"k": "é"})
 
 
 @table("option", ["--agent", "--purpose", "--metadata", "--id"])
-def test_bytes_that_are_no_text_are_refused(gaia: Gaia, root: str, option: str) -> None:
+def test_create_refuses_an_option_value_that_is_not_utf_8(gaia: Gaia, root: str, option: str) -> None:
     ended = gaia("create", "--json", option, "\udcff")
     assert (ended.code, ended.error["code"].startswith("invalid_"), os.path.exists(root)) == (7, True, False)
 
 
 @table("words", [(b"\xff", "--json"), ("get", "a", "--json", b"\xff")])
-def test_bytes_that_are_no_text_are_no_traceback(program: Gaia, words: tuple[str | bytes, ...]) -> None:
+def test_arguments_that_are_not_utf_8_are_usage_errors_in_json(program: Gaia, words: tuple[str | bytes, ...]) -> None:
     ended = program(*words)
     assert (ended.code, ended.error["code"]) == (2, "usage")
 
 
 @table(("words", "code"), [(["get", "torn"], 6), (["list"], 0), (["cleanup"], 0), (["should-resume", "torn"], 6)])
-def test_a_root_whose_name_is_no_text_can_be_named_in_json(
+def test_a_root_whose_path_is_not_utf_8_works_with_json(
     gaia: Gaia, tmp_path: Path, words: list[str], code: int
 ) -> None:
     root = os.fsencode(tmp_path) + b"/\xff"

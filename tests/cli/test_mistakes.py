@@ -1,4 +1,4 @@
-"""Command lines that are not quite right: what is wrong is said, and what to type instead, in 80 columns."""
+"""Wrong command lines: the error and the hint say what is wrong and what to type, in 80 columns."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 WIDTH = 80
-FINALIZE = "the form is gaia-sessions finalize [OPTIONS] ID completed|failed|abandoned"
+FINALIZE = "usage: gaia-sessions finalize [OPTIONS] ID completed|failed|abandoned"
 PHASES = (
     "the phases are initializing, investigating, planning, approval, executing, validating, "
     "completed, failed, abandoned"
@@ -46,7 +46,7 @@ WRONG = [
     ("hooks frobnicate", "No such command 'frobnicate'.", "gaia-sessions hooks --help lists the commands"),
     ("help frobnicate", "No such command 'frobnicate'.", "gaia-sessions --help lists the commands"),
     ("help hooks instal", "No such command 'instal'.", "did you mean install or uninstall?"),
-    ("help list x", "Got unexpected extra argument (x)", "the form is gaia-sessions list [OPTIONS]"),
+    ("help list x", "Got unexpected extra argument (x)", "usage: gaia-sessions list [OPTIONS]"),
     ("help prune", "No such command 'prune'.", "type gaia-sessions help cleanup"),
     ("help hooks add", "No such command 'add'.", "type gaia-sessions help hooks install"),
     ("help status", "No such command 'status'.", "did you mean gaia-sessions show ID?"),
@@ -61,7 +61,7 @@ WRONG = [
     (
         "--json=x list",
         "Option '--json' does not take a value.",
-        "--help after the name of a command says what it takes",
+        "type --help after the name of a command to see its options",
     ),
     # Outcomes and phases
     ("finalize a COMPLETED", "unknown outcome 'COMPLETED'", "type gaia-sessions finalize a completed"),
@@ -89,7 +89,7 @@ WRONG = [
     ("list --state Waiting", "unknown state 'Waiting'", "type gaia-sessions list --state waiting"),
     ("list --state sleeping", "unknown state 'sleeping'", STATES),
     ("list --state ''", "unknown state ''", STATES),
-    # Together they would mean something else.
+    # No command line is suggested: both filters together would select something else.
     ("list --phase planning --phase error", "unknown phase 'error'", "did you mean --state error?"),
     ("list --phase planning,error", "unknown phase 'error'", "did you mean --state error?"),
     ("list --state new --phase error", "unknown phase 'error'", "did you mean --state error?"),
@@ -102,12 +102,12 @@ WRONG = [
     (
         "hooks --host codex install",
         "No such option '--host'.",
-        "options of a command go after its name: see gaia-sessions hooks --help",
+        "options go after the name of their command: see gaia-sessions hooks --help",
     ),
     (
         "create --agent",
         "Option '--agent' requires an argument.",
-        "--help after the name of a command says what it takes",
+        "type --help after the name of a command to see its options",
     ),
     (
         "list --limit few",
@@ -122,7 +122,7 @@ WRONG = [
     (
         "cleanup --hours soon",
         "--hours 'soon' is not a length of time",
-        "write 90s, 15m, 1h30m or 2d, or a number of hours",
+        "give, for example, 90s, 15m, 1h30m or 2d, or a number of hours",
     ),
     ("update a -m '{}'", "-m takes KEY=VALUE, not '{}'", "type --metadata '{}'"),
     ("update a -m plan", "-m takes KEY=VALUE, not 'plan'", "type, for example, -m task=T001"),
@@ -139,17 +139,21 @@ WRONG = [
         "Missing argument 'ID'.",
         "type an ID from gaia-sessions list, or gaia-sessions should-resume latest",
     ),
-    ("approve", "Missing argument 'ID'.", "gaia-sessions pending shows who waits, and the line to type"),
-    ("rm --force", "Missing argument 'ID...'.", "type IDs from gaia-sessions list; cleanup removes what is not used"),
+    ("approve", "Missing argument 'ID'.", "gaia-sessions pending shows who waits, and what to type"),
+    (
+        "rm --force",
+        "Missing argument 'ID...'.",
+        "the IDs: `gaia-sessions list`; to remove old ones: `gaia-sessions cleanup`",
+    ),
     ("finalize", "Missing argument 'ID'.", FINALIZE),
     ("finalize a", "Missing argument 'completed|failed|abandoned'.", FINALIZE),
     ("skill add a aws", "Missing option '--tokens'.", "see gaia-sessions skill add --help"),
-    ("todo done a", "Missing argument 'N'.", "the form is gaia-sessions todo done [OPTIONS] ID N"),
-    ("update a approval", "Got unexpected extra argument (approval)", "the form is gaia-sessions update [OPTIONS] ID"),
-    ("list a1 a2", "Got unexpected extra arguments (a1 a2)", "the form is gaia-sessions list [OPTIONS]"),
+    ("todo done a", "Missing argument 'N'.", "usage: gaia-sessions todo done [OPTIONS] ID N"),
+    ("update a approval", "Got unexpected extra argument (approval)", "usage: gaia-sessions update [OPTIONS] ID"),
+    ("list a1 a2", "Got unexpected extra arguments (a1 a2)", "usage: gaia-sessions list [OPTIONS]"),
     ("list failed", "Got unexpected extra argument (failed)", "did you mean --state failed?"),
     ("list -q Dead", "Got unexpected extra argument (Dead)", "did you mean --state crashed?"),
-    ("list --state failed error", "Got unexpected extra argument (error)", "the form is gaia-sessions list [OPTIONS]"),
+    ("list --state failed error", "Got unexpected extra argument (error)", "usage: gaia-sessions list [OPTIONS]"),
     ("approve a -m ok", "No such option '-m'.", "did you mean --note?"),
     ("approve a --message ok", "No such option '--message'.", "did you mean --note?"),
     ("finalize a b failed", "Got unexpected extra argument (failed)", FINALIZE),
@@ -157,7 +161,7 @@ WRONG = [
 
 
 @table(("line", "error", "hint"), WRONG)
-def test_a_wrong_line_is_answered_with_what_is_wrong_and_what_to_type(
+def test_a_wrong_command_line_prints_the_error_and_a_hint(
     gaia: Gaia, put: Gaia, tree: Gaia, line: str, error: str, hint: str
 ) -> None:
     put("a")
@@ -169,7 +173,7 @@ def test_a_wrong_line_is_answered_with_what_is_wrong_and_what_to_type(
 
 
 @fresh_table("hint", sorted({hint for _, _, hint in WRONG if hint.startswith("type gaia-sessions")}))
-def test_a_line_that_is_suggested_can_be_typed(gaia: Gaia, put: Gaia, hint: str) -> None:
+def test_each_suggested_command_line_works(gaia: Gaia, put: Gaia, hint: str) -> None:
     put("a")
     assert gaia(*shlex.split(hint)[2:]).code == 0
 
@@ -182,7 +186,7 @@ REFUSED = [
     ("update a --metadata ''", "the value is empty", """type --metadata '{"key": "value"}', or omit the option"""),
     (
         """update a --metadata "{'k': 'v'}" """,
-        "line 1 column 2: not JSON: single quotes, where JSON has double quotes\n  {'k': 'v'}\n   ^",
+        "line 1 column 2: not JSON: single quotes instead of double quotes\n  {'k': 'v'}\n   ^",
         """JSON needs double quotes: --metadata '{"key": "value"}'""",
     ),
     (
@@ -195,13 +199,13 @@ REFUSED = [
         'line 1 column 7: not JSON: a comma before the closing brace\n  {"k":1,}\n        ^',
         "",
     ),
-    ("update a --metadata @none", "line 1 column 1: not JSON: '@' where a value is missing\n  @none\n  ^", ""),
+    ("update a --metadata @none", "line 1 column 1: not JSON: '@' instead of a value\n  @none\n  ^", ""),
     ("update a --metadata '[]'", "expected a JSON object, not an array", ""),
 ]
 
 
 @table(("line", "problem", "hint"), REFUSED)
-def test_metadata_that_is_no_object_is_answered_with_the_option_and_what_to_type(
+def test_invalid_metadata_prints_the_problem_and_a_hint_and_changes_nothing(
     gaia: Gaia, put: Gaia, tree: Gaia, line: str, problem: str, hint: str
 ) -> None:
     put("a")
@@ -224,10 +228,10 @@ def test_repeated_metadata_is_merged_in_order_and_nothing_is_dropped(
     assert state("a")["metadata"] == {**old, "a": 1, "b": 3, "c": "pair", "d": 2}
 
 
-def test_standard_input_is_read_for_metadata_at_most_once(gaia: Gaia, put: Gaia, tree: Gaia) -> None:
+def test_metadata_from_standard_input_twice_is_refused(gaia: Gaia, put: Gaia, tree: Gaia) -> None:
     put("a")
     before = tree()
-    expected = "Error: --metadata - was given twice\nHint: standard input can be read only once: use it once\n"
+    expected = "Error: --metadata - was given twice\nHint: use it once: standard input can be read only once\n"
     assert gaia("update", "a", "--metadata", "-", "--metadata", "-", stdin=b'{"a": 1}').all == (2, "", expected)
     assert tree() == before
 
@@ -239,7 +243,7 @@ def test_finalize_takes_outcome_and_id_in_either_order(gaia: Gaia, put: Gaia, st
     assert state("a")["phase"] == "completed"
 
 
-def test_a_session_that_is_called_like_an_outcome_is_ended_by_its_name(gaia: Gaia, put: Gaia, state: Gaia) -> None:
+def test_finalize_can_end_a_session_whose_id_is_an_outcome(gaia: Gaia, put: Gaia, state: Gaia) -> None:
     put("failed")
     assert gaia("finalize", "failed", "completed").code == 0
     assert state("failed")["phase"] == "completed"
@@ -272,19 +276,19 @@ def test_wait_takes_a_length_of_time_with_its_unit(gaia: Gaia, put: Gaia, typed:
         ("--root", "x", "--json", "get", "a"),
     ],
 )
-def test_errors_are_json_wherever_json_was_asked_for(gaia: Gaia, words: tuple[str, ...]) -> None:
+def test_errors_are_json_wherever_the_json_option_is(gaia: Gaia, words: tuple[str, ...]) -> None:
     assert set(gaia(*words).error) == {"code", "message", "hint"}
 
 
 @table("words", [("--json", "list"), ("list", "--json"), ("--json", "list", "--json")])
-def test_json_may_stand_before_or_behind_the_name_of_a_command(gaia: Gaia, put: Gaia, words: tuple[str, ...]) -> None:
+def test_the_json_option_may_come_before_or_after_the_command(gaia: Gaia, put: Gaia, words: tuple[str, ...]) -> None:
     put("a")
     assert [line["agent_id"] for line in gaia(*words).json] == ["a"]
 
 
 @pytest.mark.usefixtures("away_from_home")
 @table("words", [("--json", "hooks", "status"), ("hooks", "--json", "status"), ("hooks", "status", "--json")])
-def test_json_may_stand_before_each_name_of_a_nested_command(gaia: Gaia, words: tuple[str, ...]) -> None:
+def test_the_json_option_works_at_every_place_in_a_nested_command(gaia: Gaia, words: tuple[str, ...]) -> None:
     assert gaia(*words).json["last_received"] == {}
 
 
@@ -305,12 +309,12 @@ def test_json_as_a_value_or_an_argument_is_not_the_option(gaia: Gaia, words: tup
 # Words of other tools
 
 FILLED = {"ID": "a", "TEXT": "too dear", "N": "2", "NAME": "aws"}
-"""What is typed for the words in capitals."""
+"""The words that are typed for the placeholders."""
 
 EVENT = {"at": "2026-01-08T18:05:30Z", "kind": "start"}
 
 MORE = {"add ID NAME": ["--tokens", "5"], "rm ID": ["--force"]}
-"""What else a line needs."""
+"""More words that a command line needs."""
 
 
 def settings_exist(answer: Any, *_: object) -> bool:
@@ -350,11 +354,11 @@ DOES: dict[str, Callable[[Any, Any, str], bool]] = {
     "todo done ID N": lambda _, record, __: [todo["status"] for todo in record["todos"]] == ["pending", "completed"],
     "skill add ID NAME": lambda answer, _, __: answer["added"] is True,
 }
-"""Whether its answer, the record afterwards and the root show what a line did."""
+"""For each command line: whether its answer, the record and the root show what it did."""
 
 
 @fresh_table("word", mistakes.COMMANDS)
-def test_a_word_of_another_tool_is_answered_with_a_line_that_does_what_the_word_means(
+def test_a_command_name_of_another_tool_gets_a_working_command_line_as_a_hint(
     gaia: Gaia, put: Gaia, tree: Gaia, state: Gaia, root: str, word: str
 ) -> None:
     run = {"run": 1, "host_session_id": "s", "started_at": "2026-01-08T18:05:30Z", "ended_at": "2026-01-08T18:06:30Z"}
@@ -402,7 +406,7 @@ def test_a_word_of_another_tool_is_answered_with_a_line_that_does_what_the_word_
         ("hooks --json add", "type gaia-sessions hooks --json install"),
     ],
 )
-def test_a_line_is_only_suggested_if_it_has_everything_that_was_typed_and_is_taken(
+def test_a_whole_line_is_suggested_only_if_it_is_valid_and_has_all_typed_words(
     gaia: Gaia, tree: Gaia, line: str, hint: str
 ) -> None:
     before = tree()
@@ -412,7 +416,9 @@ def test_a_line_is_only_suggested_if_it_has_everything_that_was_typed_and_is_tak
 
 
 @table("words", [[word, *more] for word in mistakes.NO_COMMAND for more in ([], ["a"])])
-def test_for_a_word_without_a_command_no_line_is_suggested(gaia: Gaia, put: Gaia, tree: Gaia, words: list[str]) -> None:
+def test_a_word_without_a_command_gets_advice_and_no_line_to_type(
+    gaia: Gaia, put: Gaia, tree: Gaia, words: list[str]
+) -> None:
     put("a")
     before = tree()
     hint = mistakes.NO_COMMAND[words[0]]
@@ -420,40 +426,42 @@ def test_for_a_word_without_a_command_no_line_is_suggested(gaia: Gaia, put: Gaia
     assert (tree(), "type " in hint, len(f"Hint: {hint}") <= WIDTH) == (before, False, True)
 
 
-def test_what_is_said_of_words_without_a_command_is_true(gaia: Gaia, put: Gaia, root: str, tmp_path: Path) -> None:
+def test_the_advice_for_words_without_a_command_is_correct(gaia: Gaia, put: Gaia, root: str, tmp_path: Path) -> None:
     said = mistakes.NO_COMMAND
-    assert read_marker(said["pause"].removeprefix("an agent pauses by its last line: ")) == ("approval", None)
+    last_line = said["pause"].removeprefix("an agent pauses with this last line: ")
+    assert read_marker(last_line) == ("approval", None)
     put("a")
 
-    assert "copy its folder; import DIR takes copies in" in said["export"]
+    assert said["export"] == "to export, copy the session's folder; to import: gaia-sessions import DIR"
     shutil.copytree(f"{root}/a", tmp_path / "copies" / "a")
-    assert said["purge"].startswith("rm ID removes a session")
+    assert said["purge"].startswith("one session: `gaia-sessions rm ID`;")
     assert gaia("rm", "a", "--force").code == 0
     assert (gaia("list", "--json").json, gaia("get", "a").code) == ([], 3)
     assert gaia("import", str(tmp_path / "copies")).code == 0
     assert gaia("get", "a").json["phase"] == "approval"
 
-    assert "finalize ID ends a session as completed, failed or abandoned" in said["end"]
+    assert said["end"] == "to end a session: gaia-sessions finalize ID completed|failed|abandoned"
     assert [gaia("finalize", "a", outcome).code for outcome in ("completed", "failed", "abandoned")] == [0, 4, 4]
-    assert "no command takes an end back" in said["undo"]
+    assert said["undo"] == "nobody can undo an end; to continue: gaia-sessions create --continues ID"
     assert gaia("update", "a", "--phase", "planning").code == 4
+    assert gaia("create", "--continues", "a").code == 0
 
     put("b", runs=[{"run": 1, "host_session_id": "s", "started_at": "2026-01-08T18:05:30Z"}])
-    assert "cancel ID marks its session" in said["stop"]
+    assert "to cancel its work: gaia-sessions cancel ID" in said["stop"]
     gaia("cancel", "b")
     assert [gaia("cancelled", "b").code, Path(root, "b", "cancelled.json").exists()] == [10, True]
     assert gaia("get", "b").json["phase"] == "approval"
-    assert "create makes a session" in said["uncancel"]
+    assert "for new work: gaia-sessions create" in said["uncancel"]
     assert gaia("create", "--id", "c", "--json").json == {"agent_id": "c"}
-    assert said["edit"] == "update ID changes a session: --phase PHASE, -m KEY=VALUE, --error TEXT"
+    assert said["edit"] == "gaia-sessions update ID takes --phase PHASE, -m KEY=VALUE, --error TEXT"
     changed = gaia("update", "c", "--phase", "planning", "-m", "k=v", "--error", "no disk", "--json").json
     assert [changed[key] for key in ("phase", "metadata", "error_count")] == ["planning", {"k": "v"}, 1]
-    assert "doctor says which are wrong" in said["config"]
+    assert "to check it: gaia-sessions doctor" in said["config"]
     Path(root, ".config.toml").write_text("nonsense = 1\n", encoding="utf-8")
     assert b"unknown setting nonsense" in gaia("doctor").out
 
 
-def test_no_word_of_another_tool_is_a_command_already() -> None:
+def test_no_word_in_the_table_of_mistakes_is_a_command() -> None:
     words = [*mistakes.COMMANDS, *mistakes.NO_COMMAND]
     names = {path for path, _ in every_command()} | set(HIDDEN)
     assert (len(set(words)), [word for word in words if word in names]) == (len(words), [])
@@ -461,7 +469,7 @@ def test_no_word_of_another_tool_is_a_command_already() -> None:
 
 @table("name", [name for name, meant in HIDDEN.items() if meant == "list"])
 @table("words", [[], ["--active-only"], ["--json"], ["--limit", "1"], ["--nonsense"], ["a1"]])
-def test_ls_and_ps_are_list(gaia: Gaia, put: Gaia, name: str, words: list[str]) -> None:
+def test_ls_and_ps_are_aliases_of_list(gaia: Gaia, put: Gaia, name: str, words: list[str]) -> None:
     put("a")
     put("b", phase="completed")
     code, out, err = gaia("list", *words).all
@@ -469,7 +477,7 @@ def test_ls_and_ps_are_list(gaia: Gaia, put: Gaia, name: str, words: list[str]) 
 
 
 def every_command() -> Iterator[tuple[str, click.Command]]:
-    """The path of each command, inner ones too, and the command; first the program itself, whose path is empty."""
+    """The path of each command, nested ones too, and the command; first the program, with an empty path."""
     yield "", commands
     for name in COMMANDS:
         command = commands.get_command(click.Context(commands), name)
@@ -486,18 +494,18 @@ OPTIONS = [
     for typed, meant in mistakes.OPTIONS.items()
     if typed not in names and names & set(meant)
 ]
-"""Each command that lacks an option of another tool and has what is meant by it."""
+"""Each command without an option of another tool but with the option or argument that is meant."""
 
 
 @table(("path", "typed", "meant"), OPTIONS)
-def test_an_option_of_another_tool_is_answered_with_the_one_that_is_meant(
+def test_an_option_of_another_tool_gets_the_right_option_as_a_hint(
     gaia: Gaia, path: str, typed: str, meant: str
 ) -> None:
     ended = gaia(*path.split(), typed, "x")
-    said = f"did you mean {meant}?" if meant.startswith("-") else f"the form is gaia-sessions {path} [OPTIONS] "
+    said = f"did you mean {meant}?" if meant.startswith("-") else f"usage: gaia-sessions {path} [OPTIONS] "
     assert (ended.code, ended.err.decode().startswith(f"Error: No such option '{typed}'.\nHint: {said}")) == (2, True)
 
 
-def test_every_option_in_the_table_is_one_that_some_command_lacks() -> None:
+def test_every_option_in_the_table_is_missing_from_some_command() -> None:
     assert {typed for _, typed, _ in OPTIONS} == set(mistakes.OPTIONS)
     assert {meant for _, _, meant in OPTIONS} == {name for meant in mistakes.OPTIONS.values() for name in meant}

@@ -1,4 +1,4 @@
-"""``pending``: who waits for a person, with the question whole and with what to type or to say."""
+"""``pending``: the sessions that wait for a person, each with its whole question and how to answer it."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from tests.cli.conftest import Gaia
 
 
-NOBODY = "Nobody waits for you\n  what stopped, or was answered and may go on: gaia-sessions resume\n"
+NOBODY = "Nobody waits for you\n  to see what can be resumed: gaia-sessions resume\n"
 MARKER = "[gaia-sessions: approval]"
 HERE: Any = describe(os.getpid())
 
 
 @pytest.fixture
 def ask(put: Gaia) -> Gaia:
-    """Puts a session in place whose agent stopped with ``message``, so many minutes ago."""
+    """Creates a session whose agent stopped with ``message``, ``minutes`` ago."""
 
     def stopped(agent_id: str, message: str | None, minutes: float = 12, **changed: Any) -> Any:
         then = ago(minutes=minutes)
@@ -47,21 +47,21 @@ def at_work(**changed: Any) -> list[dict[str, Any]]:
     return [{"run": 1, "host": "claude-code", "started_at": ago(minutes=9), "host_process": HERE, **changed}]
 
 
-def test_if_nobody_waits_a_sentence_says_so(gaia: Gaia, put: Gaia) -> None:
+def test_pending_says_so_if_no_session_waits(gaia: Gaia, put: Gaia) -> None:
     put("a", phase="planning")
     assert (gaia("pending").all, gaia("pending", "--json").json) == ((0, NOBODY, ""), [])
 
 
-def test_each_question_is_shown_with_how_to_answer_it_and_whoever_waits_longest_first(gaia: Gaia, ask: Gaia) -> None:
+def test_pending_shows_the_oldest_question_first_and_how_to_answer_each(gaia: Gaia, ask: Gaia) -> None:
     ask("new", f"Two ports are open.\n\n  - 80\n  - 8080\n{MARKER} may I close them?", agent_name="auditor")
     ask("old", f"{MARKER} shall I?", 125)
     assert gaia("pending").answer == [
         "tester: test",
         "  asked 2 hours ago:",
         "    shall I?",
-        "  expired 1 hour ago; to approve it all the same, so that it may be resumed:",
+        "  expired 1 hour ago; to approve it, which makes it resumable:",
         "gaia-sessions approve old",
-        "  to deny, with a reason (--reason) if you like:",
+        "  to deny (--reason adds a reason):",
         "gaia-sessions deny old",
         "",
         "auditor: test",
@@ -72,11 +72,11 @@ def test_each_question_is_shown_with_how_to_answer_it_and_whoever_waits_longest_
         "",
         "      - 80",
         "      - 8080",
-        "  resumable for 18 minutes; to approve, give this to your agent:",
+        "  resumable for 18 minutes; to approve and resume it, give this to your agent:",
         f"{resume_line('new')}",
-        "  to approve with something to say (--note), or for later:",
+        "  to approve now and resume later (--note adds a note):",
         "gaia-sessions approve new",
-        "  to deny, with a reason (--reason) if you like:",
+        "  to deny (--reason adds a reason):",
         "gaia-sessions deny new",
     ]
 
@@ -86,8 +86,8 @@ def test_a_permission_is_shown_with_its_tool_and_the_client_to_answer_in(gaia: G
     put("a", phase="investigating", runs=at_work(waiting={"since": since, "for": "Bash"}))
     assert gaia("pending").answer == [
         "tester: test",
-        "  asked 3 minutes ago for the permission to use Bash",
-        f"  answer it in Claude Code (process {os.getpid()})",
+        "  asked 3 minutes ago to use Bash",
+        f"  answer in Claude Code (process {os.getpid()})",
         "  a",
     ]
     [one] = gaia("pending", "--json").json
@@ -95,7 +95,7 @@ def test_a_permission_is_shown_with_its_tool_and_the_client_to_answer_in(gaia: G
     assert {"question", "resume_line"}.isdisjoint(one)
 
 
-def test_a_program_gets_what_it_needs_to_answer(gaia: Gaia, ask: Gaia, root: str) -> None:
+def test_pending_json_has_the_question_the_resume_line_and_the_host_ids(gaia: Gaia, ask: Gaia, root: str) -> None:
     message = f"A plan.\n{MARKER} may I?"
     record = ask("old", message, 45)
     [one] = gaia("pending", "--json").json
@@ -128,7 +128,7 @@ WAITS_FOR_NOBODY: dict[str, dict[str, Any]] = {
     "denied": {"denial": {"message": "", "timestamp": ago(minutes=1)}},
     "at work": {"runs": at_work()},
     "being resumed": {"runs": [{"run": 1, "claimed_at": ago(minutes=1)}]},
-    "of a host that is gone": {
+    "host gone": {
         "phase": "investigating",
         "runs": at_work(host_process={**HERE, "started": "0"}, waiting={"since": ago(minutes=3), "for": "Bash"}),
     },
@@ -137,12 +137,12 @@ WAITS_FOR_NOBODY: dict[str, dict[str, Any]] = {
 
 
 @table("changed", WAITS_FOR_NOBODY.values())
-def test_what_waits_for_nobody_is_left_out(gaia: Gaia, ask: Gaia, changed: dict[str, Any]) -> None:
+def test_pending_leaves_out_sessions_that_wait_for_nobody(gaia: Gaia, ask: Gaia, changed: dict[str, Any]) -> None:
     ask("a", f"{MARKER} may I?", **changed)
     assert gaia("pending").all == (0, NOBODY, "")
 
 
-def test_what_is_cancelled_or_cannot_be_read_is_left_out(gaia: Gaia, ask: Gaia, root: str) -> None:
+def test_pending_leaves_out_cancelled_and_corrupt_sessions(gaia: Gaia, ask: Gaia, root: str) -> None:
     for agent_id in "abc":
         ask(agent_id, f"{MARKER} may I?")
     gaia("cancel", "a")
@@ -150,7 +150,7 @@ def test_what_is_cancelled_or_cannot_be_read_is_left_out(gaia: Gaia, ask: Gaia, 
     assert [one["agent_id"] for one in gaia("pending", "--json").json] == ["c"]
 
 
-def test_what_was_printed_is_typed_and_the_question_is_answered(
+def test_the_commands_that_pending_prints_answer_the_questions(
     gaia: Gaia, ask: Gaia, root: str, tmp_path: Path
 ) -> None:
     elsewhere = tmp_path / "my sessions"
@@ -182,7 +182,7 @@ https://example.com/{"y" * 150}
 
 
 @table("columns", [60, 80, 120])
-def test_at_a_terminal_nothing_is_cut_only_a_word_is_too_wide_and_what_to_copy_stands_alone(
+def test_pending_on_a_terminal_wraps_text_uncut_and_gives_each_command_its_own_line(
     terminal: Gaia, ask: Gaia, columns: int
 ) -> None:
     agent_id = "agent-20261122-213213-c8a71a11"
@@ -207,7 +207,7 @@ def test_at_a_terminal_nothing_is_cut_only_a_word_is_too_wide_and_what_to_copy_s
         assert f"    {CODE}" in lines
 
 
-def test_what_nobody_sees_is_not_shown_and_json_has_it(gaia: Gaia, ask: Gaia) -> None:
+def test_invisible_characters_are_removed_from_the_text_but_not_from_json(gaia: Gaia, ask: Gaia) -> None:
     message = f"one\x1b[31m\ttwo\u202e\n\u200bthree\n{MARKER} may\x07 I?"
     ask("a", message)
     shown = gaia("pending").out.decode()
@@ -216,18 +216,19 @@ def test_what_nobody_sees_is_not_shown_and_json_has_it(gaia: Gaia, ask: Gaia) ->
     assert gaia("pending", "--json").json[0]["last_message"] == message
 
 
-def test_without_a_marker_the_message_is_the_question(gaia: Gaia, ask: Gaia) -> None:
+def test_without_a_marker_the_last_message_is_shown_instead_of_a_question(gaia: Gaia, ask: Gaia) -> None:
     ask("a", "Shall I go on?")
-    assert "  stopped 12 minutes ago for an approval\n  it said:\n    Shall I go on?\n" in gaia("pending").out.decode()
+    shown = gaia("pending").out.decode()
+    assert "  stopped 12 minutes ago, waits for approval\n  it said:\n    Shall I go on?\n" in shown
     assert "question" not in gaia("pending", "--json").json[0]
 
 
-def test_of_a_message_that_was_longer_than_what_is_kept_the_end_is_shown(gaia: Gaia, ask: Gaia) -> None:
+def test_pending_shows_the_stored_end_of_a_message_that_was_too_long(gaia: Gaia, ask: Gaia) -> None:
     ask("a", ("x" * 5000 + f"\nA plan.\n{MARKER} may I?")[-4000:])
     assert "  it said at the end:\n    xxx" in gaia("pending").out.decode()
 
 
-def test_the_question_of_an_agent_of_ones_own_is_in_its_transcript(gaia: Gaia, session: str, root: str) -> None:
+def test_the_question_of_a_python_agent_comes_from_its_transcript(gaia: Gaia, session: str, root: str) -> None:
     sessions = gaia_sessions.Sessions(root)
     sessions.add_message(session, "user", "Close the ports.")
     sessions.add_message(session, "assistant", f"Two are open.\n{MARKER} may I?")
@@ -239,7 +240,7 @@ def test_the_question_of_an_agent_of_ones_own_is_in_its_transcript(gaia: Gaia, s
     assert shown[shown.index("last message") + 1] == "  Two are open."
 
 
-def test_where_the_record_keeps_no_words_the_file_of_the_host_has_the_question(
+def test_without_a_message_in_the_record_the_question_comes_from_the_hosts_transcript(
     gaia: Gaia, ask: Gaia, talks: Path
 ) -> None:
     said = f"Two are open.\n{MARKER} may I?"
@@ -253,7 +254,7 @@ def test_where_the_record_keeps_no_words_the_file_of_the_host_has_the_question(
     assert "question   may I?" in gaia("show", "a").lines
 
 
-def test_what_is_longer_than_a_record_keeps_is_whole_where_a_transcript_has_it(
+def test_a_message_too_long_for_the_record_is_shown_whole_from_the_hosts_transcript(
     gaia: Gaia, ask: Gaia, talks: Path
 ) -> None:
     plan = "\n".join(["the first step", *(f"step {number}" for number in range(900)), "the last step"])
@@ -261,7 +262,7 @@ def test_what_is_longer_than_a_record_keeps_is_whole_where_a_transcript_has_it(
     transcript = talks / "agent-a1.jsonl"
     line = {"type": "assistant", "agentId": "a1", "timestamp": ago(minutes=12), "message": {"content": said}}
     transcript.write_text(json.dumps(line) + "\n")
-    for message, is_whole in ((said, True), (said.replace("step 8", "step y"), False)):  # the file has another message
+    for message, is_whole in ((said, True), (said.replace("step 8", "step y"), False)):  # not in the transcript
         [run] = ask("a", message[-4000:])["runs"]
         ask("a", None, runs=[{**run, "transcript_path": str(transcript)}])
 
@@ -272,18 +273,19 @@ def test_what_is_longer_than_a_record_keeps_is_whole_where_a_transcript_has_it(
         assert ("it said:" in told[1]) == is_whole
 
 
-def test_if_no_words_are_kept_that_is_said(gaia: Gaia, ask: Gaia) -> None:
+def test_pending_says_so_if_the_question_was_not_recorded(gaia: Gaia, ask: Gaia) -> None:
     ask("a", None)
-    assert "  stopped 12 minutes ago for an approval; its words were not kept\n" in gaia("pending").out.decode()
+    shown = gaia("pending").out.decode()
+    assert "  stopped 12 minutes ago, waits for approval (its question was not recorded)\n" in shown
     assert {"question", "last_message"}.isdisjoint(gaia("pending", "--json").json[0])
 
 
-def test_what_may_not_be_resumed_even_if_it_is_approved_says_why(gaia: Gaia, ask: Gaia) -> None:
+def test_pending_says_why_a_waiting_session_cannot_be_resumed_now(gaia: Gaia, ask: Gaia) -> None:
     ask("a", f"{MARKER} may I?", error_count=3)
-    assert "  may not be resumed: too many errors; to approve it all the same:\n" in gaia("pending").out.decode()
+    assert "  cannot be resumed now: too many errors; to approve it anyway:\n" in gaia("pending").out.decode()
 
 
-def test_a_session_of_an_app_waits_for_a_person_like_any_other_and_its_app_is_named(gaia: Gaia, ask: Gaia) -> None:
+def test_pending_shows_sessions_of_apps_too_and_names_the_app(gaia: Gaia, ask: Gaia) -> None:
     ask("plain", f"{MARKER} may I?", 3)
     ask("shared", f"{MARKER} may I?", 2, app="kb", user="u1")
     ask("adk", f"{MARKER} may I?", 1, app="kb", user="u1", app_session={})
@@ -303,11 +305,11 @@ def test_a_session_of_an_app_waits_for_a_person_like_any_other_and_its_app_is_na
         "    may I?",
         "  resumable for 29 minutes; to approve:",
         "gaia-sessions approve adk",
-        "  then kb goes on with it, with its next event",
-        "  to deny, with a reason (--reason) if you like:",
+        "  then kb resumes the session with the app's next event",
+        "  to deny (--reason adds a reason):",
         "gaia-sessions deny adk",
     ]
     assert blocks[1].splitlines()[:2] == ["tester: test", "  of app kb"]
     assert [line for line in gaia("approve", "adk").answer if "kb" in line] == [
-        "  kb goes on with it, with its next event"
+        "  kb resumes the session with the app's next event"
     ]

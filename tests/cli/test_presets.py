@@ -1,4 +1,4 @@
-"""Clients as commands of ``run`` and ``send``, here a program that speaks as ``claude`` does: what it is given."""
+"""Clients as commands of ``run`` and ``send``; a program that answers like ``claude`` records what it gets."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ MARK = "[gaia-sessions: approval] may I?"
 
 
 class Claude:
-    """The program, what it is to say, and how it was called."""
+    """The program, its answer, and its calls."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -78,7 +78,7 @@ class Claude:
         return [json.loads(line) for line in (self.folder / "calls").read_text("utf-8").splitlines()]
 
     def ids(self) -> list[tuple[str, str]]:
-        """Of each call, whether its conversation was there before, and its ID."""
+        """For each call, the option that starts or resumes a conversation, and the ID."""
         options = ("--session-id", "--resume")
         found = [(one["words"], next(word for word in one["words"] if word in options)) for one in self.calls()]
         return [(option, words[words.index(option) + 1]) for words, option in found]
@@ -96,7 +96,7 @@ def sessions(root: str) -> list[Any]:
 
 
 @table("words", [["-p"], ["say hello"], ["--resume", "x"], ["--model", "opus", "say"]])
-def test_what_the_preset_gives_itself_is_refused_and_nothing_is_created(
+def test_words_that_the_preset_sets_itself_are_refused_and_nothing_is_created(
     gaia: Gaia, root: str, claude: Claude, words: list[str]
 ) -> None:
     ended = gaia("run", "--task", "Do it.", "--", claude.path, *words)
@@ -105,7 +105,7 @@ def test_what_the_preset_gives_itself_is_refused_and_nothing_is_created(
     assert gaia("send", "agent", "hello", "--", claude.path, *words).code == 2
 
 
-def test_the_options_of_the_preset_come_first_and_those_of_the_command_stay(claude: Claude) -> None:
+def test_the_preset_puts_its_options_before_the_options_of_the_command(claude: Claude) -> None:
     ended = forked("run", "--task", "Do it.", "--", claude.path, "--allowedTools", "Bash", "Edit")
 
     assert ended.all[:2] == (0, "Answer.\n")
@@ -115,15 +115,15 @@ def test_the_options_of_the_preset_come_first_and_those_of_the_command_stay(clau
     assert call["told"].startswith("Do it.\n\nIf you stop before the work is done")
 
 
-def test_without_a_task_it_is_what_stands_on_stdin_and_there_must_be_one(root: str, claude: Claude) -> None:
+def test_without_a_task_option_stdin_is_the_task_and_must_not_be_empty(root: str, claude: Claude) -> None:
     assert forked("run", "--", claude.path, stdin=b"Do that.\n").code == 0
     assert claude.calls()[0]["told"].startswith("Do that.\n\nIf you")
 
     ended = forked("run", "--", claude.path, stdin=b"")
-    assert (ended.code, len(sessions(root)), b"--task 'what is to be done'" in ended.err) == (7, 1, True)
+    assert (ended.code, len(sessions(root)), b"--task 'Review src/auth'" in ended.err) == (7, 1, True)
 
 
-def test_any_other_program_may_be_the_client_and_the_client_may_be_any_command(root: str, claude: Claude) -> None:
+def test_the_preset_options_decide_whether_a_program_is_run_as_a_client(root: str, claude: Claude) -> None:
     other = claude.folder / "other"
     other.write_bytes(Path(claude.path).read_bytes())
     other.chmod(0o755)
@@ -143,7 +143,7 @@ def test_any_other_program_may_be_the_client_and_the_client_may_be_any_command(r
         ({"no_result": True, "code": 3}, "it ended without a result: error: unknown option"),
     ],
 )
-def test_whatever_its_exit_code_without_a_result_it_has_failed(
+def test_a_client_that_reports_an_error_or_no_result_fails_with_any_exit_code(
     root: str, claude: Claude, plan: dict[str, Any], detail: str
 ) -> None:
     claude.says("So far.", **plan)
@@ -158,7 +158,7 @@ def test_whatever_its_exit_code_without_a_result_it_has_failed(
     assert ("conversation" in record["runs"][0]) == ("no_result" not in plan)
 
 
-def test_it_goes_on_in_its_conversation_in_that_folder_alone_and_says_where_that_is(
+def test_a_run_resumes_its_conversation_only_in_its_folder_and_otherwise_names_the_folder(
     gaia: Gaia, root: str, claude: Claude, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     claude.says(f"A plan.\n{MARK}")
@@ -178,13 +178,13 @@ def test_it_goes_on_in_its_conversation_in_that_folder_alone_and_says_where_that
     (_, first), *others = claude.ids()
     assert [option for option, _ in others] == [*["--resume"] * 2, *["--session-id"] * 2, *["--resume"] * 2]
     assert [name == first for _, name in others] == [True, True, False, False, False, False]
-    said = f"work: its conversation is in {one}; a new one begins, and is told what was said so far\n"
-    assert f"{said}to continue it, stop this now, and add --cwd '{one}'\n" in elsewhere.all[2]
+    said = f"work: its conversation is in {one}; a new conversation starts and is told what was said so far\n"
+    assert f"{said}to use the old one, stop this command and add --cwd '{one}'\n" in elsewhere.all[2]
     assert (sent.code, b"conversation" in sent.err) == (0, False)
     told = [call["told"] for call in claude.calls()]
-    denied = "What you asked an approval for is denied: do not do that; find another way, or end.\ntoo risky"
+    denied = "What you asked an approval for is denied. Do not do it. Find another way, or end.\ntoo risky"
     assert told[1] == f"{denied}\n\nAdditional context:\nBe quick."
-    assert told[2] == "What you asked an approval for is approved: carry it out."
+    assert told[2] == "What you asked an approval for is approved. Carry it out."
     assert "[gaia-sessions: briefing work]" in told[3]
     folders = [Path(call["cwd"]).name for call in claude.calls()]
     assert folders == [*["one of two"] * 3, tmp_path.name, *["bin"] * 3]
@@ -193,10 +193,10 @@ def test_it_goes_on_in_its_conversation_in_that_folder_alone_and_says_where_that
 
 @pytest.mark.usefixtures("interruptible")
 @pytest.mark.parametrize("words", [["run", "work"], ["send", "work", "Go on."]])
-def test_a_conversation_elsewhere_stays_until_another_one_has_said_something(
+def test_a_conversation_in_another_folder_stays_current_until_a_new_one_has_answered(
     gaia: Gaia, claude: Claude, tmp_path: Path, words: list[str]
 ) -> None:
-    """So whoever stops the other one at once, and does what stderr says, continues it."""
+    """A user who stops the new one at once, and does what stderr says, resumes the old one."""
     claude.says(MARK)
     one = tmp_path / "one"
     one.mkdir()
@@ -227,7 +227,7 @@ with open(sys.argv[0] + ".calls", "a") as file:
 
 
 @pytest.mark.parametrize("preset", ["claude", "codex"])
-def test_a_record_chooses_no_word_of_the_command_line(root: str, tmp_path: Path, preset: str) -> None:
+def test_a_record_cannot_add_words_to_the_command_line_of_a_client(root: str, tmp_path: Path, preset: str) -> None:
     program = tmp_path / preset
     program.write_text(RECORDER.format(python=sys.executable), encoding="utf-8")
     program.chmod(0o755)
@@ -235,7 +235,7 @@ def test_a_record_chooses_no_word_of_the_command_line(root: str, tmp_path: Path,
         for words in (("run", "work", "--task", "Go on."), ("send", "work", "Go on.")):
             with_conversation(root, {"preset": preset, "id": name, "cwd": str(tmp_path)})
             said = forked(*words, "--cwd", str(tmp_path), "--", str(program), "--model", "m").all[2]
-            assert f"work: its record names no conversation of this client; {ANEW}" in said, name
+            assert f"work: its record names no conversation of this client; {NEW_CONVERSATION}" in said, name
             shutil.rmtree(root)
     calls = [json.loads(line) for line in Path(f"{program}.calls").read_text("utf-8").splitlines()]
     assert len(calls) == 2 * len(EVIL_IDS)
@@ -247,7 +247,7 @@ def test_a_record_chooses_no_word_of_the_command_line(root: str, tmp_path: Path,
 @pytest.mark.parametrize(
     "evil", ["own", "link", "gone", "file", "relative", "odd", pytest.param("other's", marks=as_root)]
 )
-def test_a_record_chooses_no_folder_in_which_a_client_starts(
+def test_a_record_cannot_choose_the_folder_in_which_a_client_starts(
     root: str, claude: Claude, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, evil: str
 ) -> None:
     for name in ("own", "other's", "odd\x1b[2J"):
@@ -267,17 +267,17 @@ def test_a_record_chooses_no_folder_in_which_a_client_starts(
     [call] = claude.calls()
     assert (call["cwd"], "--resume" in call["words"]) == (str(tmp_path), False)
     assert not [*tmp_path.rglob("ran")]
-    hint = f"to continue it, stop this now, and add --cwd {cwd}\n"
+    hint = f"to use the old one, stop this command and add --cwd {cwd}\n"
     assert (hint in said) == (evil in ("own", "link")), said
-    assert (f"which is not your folder now; {ANEW}" in said) == (evil not in ("own", "link")), said
+    assert (f"which is not your folder now; {NEW_CONVERSATION}" in said) == (evil not in ("own", "link")), said
     assert "\x1b[2J" not in said
 
 
-ANEW = "a new one begins, and is told what was said so far"
+NEW_CONVERSATION = "a new conversation starts and is told what was said so far"
 
 
 def with_conversation(root: str, place: dict[str, object]) -> None:
-    """The session ``work``, whose record says that its latest run had a client's conversation at ``place``."""
+    """Creates the session ``work``; its record says that its run had a conversation at ``place``."""
     gaia_sessions.Sessions(root).create("reviewer", agent_id="work")
     path = Path(root, "work/state.json")
     record = json.loads(path.read_bytes())
@@ -286,7 +286,7 @@ def with_conversation(root: str, place: dict[str, object]) -> None:
     path.write_text(json.dumps({**record, "runs": [run]}), encoding="utf-8")
 
 
-def test_a_conversation_that_is_gone_or_behind_gives_way_to_another_which_is_told_what_was_said(
+def test_a_lost_or_outdated_conversation_is_replaced_by_one_that_gets_the_earlier_messages(
     gaia: Gaia, claude: Claude
 ) -> None:
     gaia("create", "--id", "talk", "--system-prompt", "You count.")
@@ -299,19 +299,19 @@ def test_a_conversation_that_is_gone_or_behind_gives_way_to_another_which_is_tol
     forked("send", "talk", "Four.", "--", claude.path)
 
     assert ended.all[:2] == (0, "Answer two.\n")
-    assert f"its conversation is gone; {ANEW}" in ended.all[2]
+    assert f"its conversation is gone; {NEW_CONVERSATION}" in ended.all[2]
     options = [option for option, _ in claude.ids()]
     assert options == ["--session-id", "--resume", "--session-id", "--session-id", "--resume"]
     told = [call["told"] for call in claude.calls()]
     assert told[0] == "You count.\n\nOne."
     assert told[1] == "Two."
-    begun = "You count.\n\nWhat was said so far, the oldest first:\nTurn 1:\n  user: One.\n  assistant: Answer.\n"
-    assert told[2] == f"{begun}End of what was said so far. Now:\n\nTwo."
+    begun = "You count.\n\nEarlier messages, the oldest first:\nTurn 1:\n  user: One.\n  assistant: Answer.\n"
+    assert told[2] == f"{begun}End of the earlier messages. The new message:\n\nTwo."
     assert told[3].startswith(f"{begun}Turn 2:\n  user: Two.\n  assistant: Answer two.\nTurn 3:\n  user: Aside.\n")
     assert told[4] == "Four."
 
 
-def test_what_was_added_by_hand_at_any_time_begins_another_conversation(gaia: Gaia, claude: Claude) -> None:
+def test_messages_added_by_hand_make_the_next_run_start_a_new_conversation(gaia: Gaia, claude: Claude) -> None:
     asks = f"A plan.\n{MARK}"
     claude.says(asks)
     forked("run", "--id", "work", "--task", "Do it.", "--", claude.path)
@@ -334,7 +334,7 @@ def test_what_was_added_by_hand_at_any_time_begins_another_conversation(gaia: Ga
 
 
 @pytest.mark.parametrize("command", [["run", "--id", "work", "--task", "Do it."], ["send", "work", "Do it."]])
-def test_words_that_are_too_long_for_a_message_are_cut_and_a_nul_is_none(
+def test_an_answer_that_is_too_long_and_has_a_nul_is_still_stored(
     gaia: Gaia, root: str, claude: Claude, command: list[str]
 ) -> None:
     if command[0] == "send":
@@ -351,7 +351,7 @@ def test_words_that_are_too_long_for_a_message_are_cut_and_a_nul_is_none(
     assert record["runs"][0]["conversation"]["seq"] == record["last_seq"]
 
 
-def test_where_a_record_cannot_say_where_it_ran_it_has_no_conversation(
+def test_a_run_in_a_folder_whose_path_is_not_utf_8_records_no_conversation(
     root: str, claude: Claude, tmp_path: Path
 ) -> None:
     folder = os.fsencode(tmp_path) + b"/d\xff"
@@ -361,14 +361,15 @@ def test_where_a_record_cannot_say_where_it_ran_it_has_no_conversation(
     assert (ended.code, "conversation" in sessions(root)[0]["runs"][0]) == (0, False), ended.err
 
 
-def test_a_conversation_that_is_not_told_the_task_says_so(claude: Claude) -> None:
+def test_stderr_says_when_a_new_conversation_is_not_told_the_task(claude: Claude) -> None:
     claude.says(MARK)
     forked("run", "--id", "work", "--task", "Do it.", "--", claude.path)
     claude.says("Done.", unknown=True)
-    assert b"not told the task, which is not kept: say it by --task" in forked("run", "work", "--", claude.path).err
+    told = b"not told the task, because the task is not recorded; give it again with --task"
+    assert told in forked("run", "work", "--", claude.path).err
 
 
-def test_the_tools_of_the_session_are_those_of_the_client_in_every_run_of_it(
+def test_every_run_limits_the_client_to_the_tools_of_the_session(
     root: str, claude: Claude, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     claude.says(MARK)
@@ -386,7 +387,7 @@ def test_the_tools_of_the_session_are_those_of_the_client_in_every_run_of_it(
     assert sorted(record["agent_id"] for record in sessions(root)) == ["free", "work"]
 
 
-def test_what_is_no_name_in_the_list_of_a_record_is_no_word_of_the_client(root: str, claude: Claude) -> None:
+def test_invalid_tool_names_in_a_record_do_not_reach_the_command_line(root: str, claude: Claude) -> None:
     forked("run", "--id", "work", "--tools", "Read", "--task", "Do it.", "--", claude.path)
     path = Path(root, "work/state.json")
     record = json.loads(path.read_bytes())
@@ -403,7 +404,7 @@ def test_what_is_no_name_in_the_list_of_a_record_is_no_word_of_the_client(root: 
 
 def test_a_client_that_cannot_be_limited_to_the_tools_of_the_session_is_not_started(root: str, claude: Claude) -> None:
     new = forked("run", "--tools", "Read", "--task", "Do it.", "--", claude.path, "--tools", "Bash")
-    assert (new.code, b"--tools stands in the command" in new.err, sessions(root)) == (2, True, [])
+    assert (new.code, b"the command has --tools" in new.err, sessions(root)) == (2, True, [])
     claude.says(MARK)
     assert forked("run", "--id", "work", "--tools", "Read", "--task", "Do it.", "--", claude.path).code == 0
     before = sessions(root)
@@ -413,10 +414,10 @@ def test_a_client_that_cannot_be_limited_to_the_tools_of_the_session_is_not_star
     assert (sessions(root), len(claude.calls())) == (before, 1)
 
 
-def test_work_whose_tokens_are_used_up_is_not_run_and_goes_on_waiting(gaia: Gaia, root: str, claude: Claude) -> None:
+def test_a_session_without_tokens_left_is_not_run_and_stays_in_approval(gaia: Gaia, root: str, claude: Claude) -> None:
     claude.says(MARK)
     ended = forked("run", "--id", "work", "--max-tokens", "100", "--task", "Do it.", "--", claude.path)
-    assert b"told to end: its tokens are used up" in ended.err
+    assert b"reached its token limit" in ended.err
 
     ended = forked("run", "work", "--", claude.path)
     [record] = sessions(root)
@@ -432,7 +433,7 @@ def test_work_whose_tokens_are_used_up_is_not_run_and_goes_on_waiting(gaia: Gaia
     assert forked("run", "work", "--", claude.path).code == 0
 
 
-def test_from_python_a_client_is_run_as_a_command_is(root: str, claude: Claude) -> None:
+def test_python_runs_a_client_with_the_same_checks_as_the_command(root: str, claude: Claude) -> None:
     store = gaia_sessions.Sessions(root)
     assert store.run([claude.path], task="Do it.")["result"] == "Answer."
     for error, words, more in (

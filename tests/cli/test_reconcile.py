@@ -1,4 +1,4 @@
-"""``reconcile``: what nobody ended is closed with proof, and what cannot be told is listed."""
+"""``reconcile``: it closes runs that are proved to be lost, and lists the others."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from tests.cli.conftest import Gaia
 
 
-NOBODY = 2**22 + 1  # no pid is as large
+NOBODY = 2**22 + 1  # larger than any pid
 BEGAN = "2026-01-08T18:05:30.000000Z"
-UNSURE = f"the process of its client is not known; it began at {BEGAN}, and there is no transcript to look at"
+UNSURE = f"the process of its client is unknown; it started at {BEGAN}, and it has no readable transcript"
 
 
 def run_of(pid: int | None = None) -> dict[str, Any]:
@@ -30,14 +30,14 @@ def run_of(pid: int | None = None) -> dict[str, Any]:
 
 @pytest.fixture
 def three(put: Gaia) -> None:
-    """A session whose host is gone, one whose host is there, and one of which nothing is known."""
+    """Three sessions: the host is gone, the host runs, the host is unknown."""
     put("gone", phase="executing", resume_ready=False, runs=[run_of(NOBODY)])
     put("there", phase="executing", resume_ready=False, runs=[run_of(os.getpid())])
     put("unknown", phase="executing", resume_ready=False, runs=[run_of()])
 
 
 @pytest.mark.usefixtures("three")
-def test_the_whole_answer_for_people_and_again(gaia: Gaia, state: Gaia) -> None:
+def test_reconcile_prints_all_verdicts_and_closes_a_lost_run_once(gaia: Gaia, state: Gaia) -> None:
     left = f"running: there, run 1: its client runs: process {os.getpid()} is there\nunsure: unknown, run 1: {UNSURE}\n"
     lost = (
         f"lost: gone, run 1: its client crashed or was closed: there is no process {NOBODY}; the session is abandoned\n"
@@ -70,7 +70,7 @@ def test_a_dry_run_changes_nothing_and_reports_the_same_in_json(gaia: Gaia, tree
     }
 
 
-def test_a_dry_run_where_there_is_no_root_makes_none(gaia: Gaia, tree: Gaia) -> None:
+def test_a_dry_run_without_a_root_creates_no_root(gaia: Gaia, tree: Gaia) -> None:
     before = tree()
     assert gaia("reconcile", "--dry-run").answer == ["would close 0 runs"]
     assert tree() == before
@@ -87,7 +87,7 @@ def test_the_events_of_the_session_say_who_closed_it_and_why(gaia: Gaia, put: Ga
     assert gaia("should-resume", "gone").code == 0
 
 
-def test_a_held_session_is_busy_and_stays_as_it_is(gaia: Gaia, put: Gaia, root: str, state: Gaia) -> None:
+def test_a_locked_session_is_skipped_and_stays_unchanged(gaia: Gaia, put: Gaia, root: str, state: Gaia) -> None:
     before = put("gone", phase="executing", resume_ready=False, runs=[run_of(NOBODY)])
     Path(root, ".locks").mkdir()
     with Directory.at(f"{root}/.locks") as folder, acquire(folder, "gone.lock", 0, sleep_and_retry):
@@ -96,7 +96,7 @@ def test_a_held_session_is_busy_and_stays_as_it_is(gaia: Gaia, put: Gaia, root: 
     assert state("gone") == before
 
 
-def test_what_the_system_refuses_is_reported_and_is_no_success(
+def test_a_failed_write_is_reported_and_ends_with_exit_code_8(
     gaia: Gaia, put: Gaia, root: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     put("gone", phase="executing", resume_ready=False, runs=[run_of(NOBODY)])
@@ -115,7 +115,7 @@ def test_what_the_system_refuses_is_reported_and_is_no_success(
     refused = "failed: the system refused access to 1 session\n"
     answers = {
         ("reconcile",): f"closed 0 runs\n{refused}  gone: {reason}\n",
-        ("cleanup",): f"removed 0 sessions not updated for 1 day\nkept 1 session updated since\n{refused}",
+        ("cleanup",): f"removed 0 sessions not updated for 1 day\nkept 1 session updated since then\n{refused}",
         ("cleanup", "--quiet"): "",
     }
     for words, out in answers.items():
@@ -127,7 +127,7 @@ def test_what_the_system_refuses_is_reported_and_is_no_success(
         assert json.loads(ended.out)["failed"] == [{"agent_id": "gone", "reason": reason}]
 
 
-def test_what_a_record_says_does_not_reach_the_terminal(gaia: Gaia, put: Gaia, tmp_path: Path) -> None:
+def test_control_characters_in_a_record_do_not_reach_the_terminal(gaia: Gaia, put: Gaia, tmp_path: Path) -> None:
     process = {**(describe(os.getpid()) or {}), "boot_id": "\x1b[2J", "machine": "\x1b]0;mine\x07"}
     run = {"run": 1, "started_at": BEGAN, "host_process": process, "transcript_path": f"{tmp_path}/\x1b[2J"}
     put("a", phase="executing", resume_ready=False, runs=[run])
@@ -135,14 +135,14 @@ def test_what_a_record_says_does_not_reach_the_terminal(gaia: Gaia, put: Gaia, t
     assert (ended.code, [byte for byte in ended.out if byte < 0x20 and byte != 0x0A]) == (0, [])
 
 
-def test_cleanup_reports_what_it_closed_first(gaia: Gaia, put: Gaia) -> None:
+def test_cleanup_reports_the_lost_runs_that_it_closes(gaia: Gaia, put: Gaia) -> None:
     put("gone", phase="executing", resume_ready=False, runs=[run_of(NOBODY)])
     lost = (
         f"lost: gone, run 1: its client crashed or was closed: there is no process {NOBODY}; the session is abandoned\n"
     )
     nothing, runs = "0 sessions not updated for 1 day\n", f"1 run that ended without a report\n  {lost}"
-    would = f"would remove {nothing}would close {runs}would keep 1 session updated since\n"
+    would = f"would remove {nothing}would close {runs}would keep 1 session updated since then\n"
     assert gaia("cleanup", "-nv").all == (0, would, "")
-    kept = "kept 1 session updated since\n"
+    kept = "kept 1 session updated since then\n"
     assert gaia("cleanup", "--verbose").all == (0, f"removed {nothing}closed {runs}{kept}", "")
     assert gaia("cleanup").all == (0, f"removed {nothing}{kept}", "")

@@ -1,4 +1,4 @@
-"""``report`` prints what the agent answered, and nothing else on stdout; ``wait`` says more only where it must."""
+"""``report``: the answer of the agent on stdout, the rest on stderr; and ``wait`` for single sessions."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def ended(end: str, **keys: Any) -> dict[str, Any]:
 
 
 @table("last", ["", "\n"])
-def test_stdout_is_the_answer_to_the_byte(put: Gaia, last: str) -> None:
+def test_report_prints_the_answer_unchanged_on_stdout(put: Gaia, last: str) -> None:
     put("a", phase="completed", runs=[ended("stopped", last_message=ANSWER + last)])
 
     done = forked("report", "a")
@@ -43,13 +43,13 @@ def test_stdout_is_the_answer_to_the_byte(put: Gaia, last: str) -> None:
     assert done.err.decode() == "a: completed 1 minute ago; 0 seconds in all\n"
 
 
-def test_only_what_nobody_sees_is_taken_out_of_it(gaia: Gaia, put: Gaia) -> None:
+def test_report_removes_only_invisible_characters_and_json_keeps_them(gaia: Gaia, put: Gaia) -> None:
     put("a", phase="completed", runs=[ended("stopped", last_message="one\x1b[31m\u202e\n\ttwo\x07\u200b\n\nthree\r\n")])
     assert gaia("report", "a").out.decode() == "one [31m\n\ttwo \n\nthree \n"
     assert gaia("report", "a", "--json").json["result"] == "one\x1b[31m\u202e\n\ttwo\x07\u200b\n\nthree\r\n"
 
 
-def test_of_work_that_failed_stdout_has_the_error_and_then_what_the_agent_said_last(gaia: Gaia, put: Gaia) -> None:
+def test_report_of_failed_work_prints_the_error_and_then_the_last_message(gaia: Gaia, put: Gaia) -> None:
     failed = {"message": "API Error: 400\n  bad", "timestamp": WHEN}
     run = ended("failed", detail="API Error: 400", last_message="# Half\n\n\tis done")
     put("a", phase="failed", last_error=failed, error_count=1, runs=[run])
@@ -63,7 +63,7 @@ def test_of_work_that_failed_stdout_has_the_error_and_then_what_the_agent_said_l
     assert (gaia("report", "bare").code, gaia("report", "bare").out) == (11, b"API Error: 400\n  bad\n")
 
 
-def test_the_error_of_work_that_its_agent_gave_up_is_what_the_agent_said_of_it(gaia: Gaia, put: Gaia) -> None:
+def test_after_a_failed_marker_the_error_is_the_text_of_the_marker(gaia: Gaia, put: Gaia) -> None:
     gone = "No quorum.\n[gaia-sessions: failed] two nodes are gone"
     earlier = {"message": "API Error: 400", "timestamp": WHEN}
     run = ended("stopped", detail=MARKER_DETAIL, reported="failed", last_message=gone)
@@ -75,7 +75,7 @@ def test_the_error_of_work_that_its_agent_gave_up_is_what_the_agent_said_of_it(g
     assert gaia("wait", "a", "b").out.decode() == "a: failed\n  two nodes are gone\nb: failed\n  API Error: 400\n"
 
 
-def test_of_work_that_goes_on_stdout_has_nothing_and_stderr_says_how_it_ends(gaia: Gaia, put: Gaia) -> None:
+def test_report_of_open_work_prints_nothing_on_stdout_and_advice_on_stderr(gaia: Gaia, put: Gaia) -> None:
     put("a", phase="executing", runs=[AT_WORK])
     put("nobody", phase="planning")
 
@@ -84,23 +84,23 @@ def test_of_work_that_goes_on_stdout_has_nothing_and_stderr_says_how_it_ends(gai
     assert {(code, out) for code, out, _ in told.values()} == {(124, "")}
     assert told["a"][2].splitlines()[1:] == ["`gaia-sessions wait a` waits for its end"]
     assert told["nobody"][2].splitlines()[1:] == [
-        "no agent was started for nobody: it ends when somebody ends it",
-        "whoever does the work says `gaia-sessions finalize nobody completed`",
-        "give this to your agent, and it goes on:",
+        "no agent was started for nobody, so only a command can end this session",
+        "when the work is done, type `gaia-sessions finalize nobody completed`",
+        "to resume it, give this to your agent:",
         "  [gaia-sessions: resume nobody]",
     ]
 
 
-def test_work_that_rests_is_a_success_and_is_told_how_it_goes_on(gaia: Gaia, put: Gaia) -> None:
+def test_report_of_a_waiting_session_succeeds_and_says_how_to_resume_it(gaia: Gaia, put: Gaia) -> None:
     put("a", runs=[ended("stopped", last_message="May I?\n[gaia-sessions: approval] apply")])
 
     code, out, err = gaia("report", "a").all
 
     assert (code, out) == (0, "May I?\n[gaia-sessions: approval] apply\n")
-    assert err.endswith("to approve, give this to your agent:\n  [gaia-sessions: resume a]\n")
+    assert err.endswith("to approve and resume it, give this to your agent:\n  [gaia-sessions: resume a]\n")
 
 
-def test_what_else_is_known_is_said_if_asked_for(gaia: Gaia) -> None:
+def test_report_verbose_adds_the_phase_todos_and_messages_on_stderr(gaia: Gaia) -> None:
     gaia("create", "--id", "b")
     gaia("todo", "add", "b", "go on")
     gaia("transcript", "b", "--append", "assistant", "# Done\n\n\tall")
@@ -135,7 +135,7 @@ ENDS: list[tuple[int, dict[str, Any]]] = [
 
 
 @fresh_table(("code", "keys"), ENDS)
-def test_report_exits_as_wait_does(gaia: Gaia, put: Gaia, code: int, keys: dict[str, Any]) -> None:
+def test_report_has_the_same_exit_code_as_wait(gaia: Gaia, put: Gaia, code: int, keys: dict[str, Any]) -> None:
     put("a", **keys)
 
     assert [gaia("report", "a").code, gaia("report", "a", "--json").code] == [code] * 2
@@ -160,7 +160,7 @@ STATES = [
 
 
 @table(("state", "keys"), STATES)
-def test_both_say_the_state_and_report_how_stopped_work_goes_on(
+def test_report_and_wait_show_the_state_and_report_says_how_to_resume(
     gaia: Gaia, put: Gaia, state: str, keys: dict[str, Any]
 ) -> None:
     put("a", **keys)
@@ -171,15 +171,15 @@ def test_both_say_the_state_and_report_how_stopped_work_goes_on(
     assert gaia("wait", "a", "--timeout", "0").lines[0] == f"a: {state}"
     assert json.loads(gaia("report", "a", "--json").out)["state"] == state.partition(":")[0]
     is_stopped = state in ("crashed", "interrupted", "error")
-    assert ("`gaia-sessions resume a` prints how it goes on, or why it does not" in told) == is_stopped
-    assert ("`gaia-sessions pending` shows what it asks, and how to answer" in told) == (state == "waiting")
+    assert ("`gaia-sessions resume a` says how to resume it, or why it cannot be resumed" in told) == is_stopped
+    assert ("`gaia-sessions pending` shows its question, and how to answer" in told) == (state == "waiting")
     assert (told[-1] == "  [gaia-sessions: resume a]") == (not is_stopped and state != "working")
 
     if is_stopped:
         long_ago = {**keys["runs"][0], "started_at": AGO, "ended_at": AGO}
         put("a", idle=timedelta(hours=3), **{**keys, "runs": [long_ago]})
         _, *told = gaia("report", "a").err.decode().splitlines()
-        assert told == ["if it is still wanted, this makes it resumable: gaia-sessions update a"]
+        assert told == ["to make it resumable again, type: gaia-sessions update a"]
 
 
 @table(
@@ -191,7 +191,7 @@ def test_both_say_the_state_and_report_how_stopped_work_goes_on(
         ("quiet for 3 hours; 4 hours in all", {"phase": "executing", "runs": [{**AT_WORK, "started_at": AGO}]}),
     ],
 )
-def test_how_long_work_took_is_said_only_while_somebody_works_or_when_it_is_over(
+def test_report_shows_a_total_duration_for_quiet_work_but_not_for_stopped_work(
     gaia: Gaia, put: Gaia, told: str, keys: dict[str, Any]
 ) -> None:
     put("a", created_at=LONG_AGO, last_updated=AGO, **keys)
@@ -201,11 +201,11 @@ def test_how_long_work_took_is_said_only_while_somebody_works_or_when_it_is_over
     assert head == f"a: {told}"
 
 
-def test_what_is_not_there_is_3_for_both(gaia: Gaia) -> None:
+def test_report_and_wait_exit_with_3_for_a_missing_session(gaia: Gaia) -> None:
     assert [gaia("report", "agent-404").code, gaia("wait", "agent-404").code] == [3, 3]
 
 
-def test_at_a_terminal_the_state_stands_above_the_answer(terminal: Gaia, put: Gaia) -> None:
+def test_report_on_a_terminal_prints_the_state_above_the_answer(terminal: Gaia, put: Gaia) -> None:
     put("a", phase="failed", last_error={"message": "API Error: 400", "timestamp": WHEN}, error_count=1)
 
     assert terminal("report", "a").lines == [
@@ -217,14 +217,14 @@ def test_at_a_terminal_the_state_stands_above_the_answer(terminal: Gaia, put: Ga
     ]
 
 
-def test_wait_prints_each_answer_with_its_lines(gaia: Gaia, put: Gaia) -> None:
+def test_wait_prints_all_lines_of_each_answer(gaia: Gaia, put: Gaia) -> None:
     put("a", phase="completed", runs=[ended("stopped", last_message="# Plan\n\n\tone\n")])
     put("b", phase="failed", last_error={"message": "no\nway", "timestamp": WHEN}, error_count=1)
 
     assert gaia("wait", "a", "b").all == (11, "a: completed\n  # Plan\n\n      one\nb: failed\n  no\n  way\n", "")
 
 
-def test_wait_says_at_once_who_does_not_exist_and_whom_nobody_runs(put: Gaia, root: str) -> None:
+def test_wait_warns_at_once_of_missing_sessions_and_sessions_without_an_agent(put: Gaia, root: str) -> None:
     put("agent-one")
     with Fork("wait", "agent-one", "agent-two", "--timeout", "60") as waiting:
         until(lambda: waiting.err.count(b"\n") == 4)
@@ -232,8 +232,8 @@ def test_wait_says_at_once_who_does_not_exist_and_whom_nobody_runs(put: Gaia, ro
         told = waiting.err.decode().splitlines(keepends=True)
 
     assert told == [
-        "Note: no agent was started for agent-one: it ends when somebody ends it\n",
-        "Hint: whoever does the work says `gaia-sessions finalize agent-one completed`\n",
+        "Note: no agent was started for agent-one, so only a command can end this session\n",
+        "Hint: when the work is done, type `gaia-sessions finalize agent-one completed`\n",
         f"Note: no session 'agent-two' in {root}\n",
         "Hint: `gaia-sessions list` shows the existing sessions\n",
     ]

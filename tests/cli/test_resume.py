@@ -1,4 +1,4 @@
-"""``resume`` without an ID: what stopped before it was done and may go on, with a command to copy, cheapest first."""
+"""``resume`` without an ID: the stopped sessions that can be resumed, each with a command to copy."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ if TYPE_CHECKING:
 
 
 NOTHING = (
-    "Nothing to resume: no work that broke off, or was answered, may be resumed\n"
-    "  who waits for an answer: gaia-sessions pending\n"
+    "Nothing to resume: no work that stopped or was answered can be resumed now\n"
+    "  to see who waits for you: gaia-sessions pending\n"
 )
-WHY_NOT = "  why not, or how one goes on that only expired and is still wanted: gaia-sessions resume ID\n"
+WHY_NOT = "  to see why, or to resume an expired session: gaia-sessions resume ID\n"
 NOTHING_OF_NOBODY = (
-    "Nothing to resume: no work of conversation nobody that broke off, or was answered, may be resumed\n"
-    "  those of all conversations: gaia-sessions resume\n"
+    "Nothing to resume: no work of conversation nobody that stopped or was answered can be resumed now\n"
+    "  to see all conversations: gaia-sessions resume\n"
 )
-NOBODY = 2**22 + 1  # no pid is as large
+NOBODY = 2**22 + 1  # larger than any pid
 CONVERSATION = "0e23a513-af54-4b3c-9d2e-6f1a2b3c4d5e"
 
 
@@ -42,7 +42,7 @@ def process(pid: int) -> dict[str, Any]:
 
 @pytest.fixture
 def stopped(put: Gaia, talks: Path) -> Gaia:
-    """Puts a session of Claude Code in place, of which a run ended, with the transcripts of its agent."""
+    """Creates a session of Claude Code with one ended run and the transcripts of its agent."""
 
     def session(agent_id: str, *, files: bool = True, record: dict[str, Any] | None = None, **run: Any) -> None:
         folder = talks.parent / "-p" / CONVERSATION / "subagents"
@@ -50,7 +50,7 @@ def stopped(put: Gaia, talks: Path) -> Gaia:
             folder.mkdir(parents=True, exist_ok=True)
             transcript = folder / f"agent-of-{agent_id}.jsonl"
             transcript.write_text("{}\n")
-            os.utime(transcript, times=(0, 0))  # so that idle time counts from the record
+            os.utime(transcript, times=(0, 0))  # so that the idle time counts from the record
             folder.parent.with_suffix(".jsonl").write_text('{"cwd": "/p"}\n')
         first = {
             "run": 1,
@@ -72,7 +72,7 @@ def ids(answer: Any) -> list[str]:
     return [resumption["agent_id"] for resumption in answer]
 
 
-def test_with_nothing_to_resume_a_sentence_says_so(gaia: Gaia, put: Gaia, stopped: Gaia, tree: Gaia) -> None:
+def test_resume_says_so_if_nothing_can_be_resumed(gaia: Gaia, put: Gaia, stopped: Gaia, tree: Gaia) -> None:
     put("without-a-run")
     stopped("asks", end="stopped", record={"phase": "approval"})
     stopped("says-why", end="stopped", record={"phase": "planning"})
@@ -86,12 +86,12 @@ def test_with_nothing_to_resume_a_sentence_says_so(gaia: Gaia, put: Gaia, stoppe
     assert tree() == before
 
 
-def test_what_stopped_and_may_not_go_on_any_more_is_counted_and_listed_by_the_command_that_is_named(
+def test_resume_counts_stopped_sessions_that_it_cannot_resume_and_names_a_list_command(
     gaia: Gaia, stopped: Gaia
 ) -> None:
     stopped("idle", ended_at=None, end=None, host_process=process(NOBODY), record={"idle": timedelta(minutes=31)})
     command = "gaia-sessions list --state crashed"
-    counted = f"1 session that stopped may not be resumed for now: {command}\n{WHY_NOT}"
+    counted = f"1 session that stopped cannot be resumed now; to see which: {command}\n{WHY_NOT}"
     assert gaia("resume").all == (0, NOTHING + counted, "")
 
     stopped("keeps-failing", end="failed", record={"error_count": 3})
@@ -102,7 +102,7 @@ def test_what_stopped_and_may_not_go_on_any_more_is_counted_and_listed_by_the_co
     *_, closing, _ = out.splitlines()
     before, named = closing.split(": ")
     assert out.startswith("tester: test\n  error 1 minute ago, resumable for 29 minutes: API Error: 400 no such")
-    assert before == "3 sessions that stopped may not be resumed for now"
+    assert before == "3 sessions that stopped cannot be resumed now; to see which"
     listed = gaia(*shlex.split(named)[1:], "--json").json
     assert sorted(ids(listed)) == ["goes-on", "idle", "keeps-failing", "switched-off"]
     assert ids(gaia("resume", "--json").json) == ["goes-on"]
@@ -111,7 +111,7 @@ def test_what_stopped_and_may_not_go_on_any_more_is_counted_and_listed_by_the_co
 
 @pytest.mark.parametrize(("command", "word"), [("approve", "approved"), ("deny", "denied")])
 @pytest.mark.parametrize("by_host", [True, False])
-def test_what_was_answered_and_nobody_goes_on_with_is_there_with_its_line(
+def test_resume_shows_an_answered_session_with_its_resume_line(
     gaia: Gaia, put: Gaia, stopped: Gaia, command: str, word: str, *, by_host: bool
 ) -> None:
     resting = {"phase": "approval", "idle": timedelta(minutes=3)}
@@ -119,11 +119,11 @@ def test_what_was_answered_and_nobody_goes_on_with_is_there_with_its_line(
     assert gaia(command, "asks").code == 0
 
     line = "delegate to tester again, with this line in the prompt:"
-    other_way = ["  what it asked for was denied", f"  to go on another way, {line}"]
+    other_way = ["  what it asked for was denied", f"  to let it find another way, {line}"]
     assert gaia("resume").answer == [
         "tester: test",
         f"  {word} just now, resumable for 30 minutes",
-        *(other_way if command == "deny" else [f"  {line}"]),
+        *(other_way if command == "deny" else [f"  to resume it, {line}"]),
         "[gaia-sessions: resume asks]",
         "  asks",
     ]
@@ -134,28 +134,27 @@ def test_what_was_answered_and_nobody_goes_on_with_is_there_with_its_line(
     key = "approval" if command == "approve" else "denial"
     stopped("asks", end="stopped", record={**resting, "idle": timedelta(minutes=31), key: answered[key]})
     [_, _, counted, _] = gaia("resume").lines
-    assert counted == f"1 session that stopped may not be resumed for now: gaia-sessions list --state {word}"
+    assert counted == f"1 session that stopped cannot be resumed now; to see which: gaia-sessions list --state {word}"
     [_, advice] = gaia("should-resume", "asks").lines
     assert gaia(*advice.rpartition(": gaia-sessions ")[2].split()).code == 0
     assert (ids(gaia("resume", "--json").json), gaia("get", "asks").json[key]) == (["asks"], answered[key])
 
 
-def test_an_agent_whose_client_still_runs_is_named_with_that_reason(gaia: Gaia, stopped: Gaia) -> None:
+def test_resume_gives_a_running_client_as_the_reason_for_no_command(gaia: Gaia, stopped: Gaia) -> None:
     stopped("lives-on", end="ended_with_host", host_process=process(os.getpid()))
 
     [one] = gaia("resume", "--json").json
     assert (one["state"], one["means"], one["command"], one["prompt"]) == ("interrupted", "none", None, None)
     assert gaia("resume").out.decode() == (
         "tester: test\n"
-        "  interrupted 1 minute ago, resumable for 29 minutes: its conversation was closed while the agent was at "
-        "work\n"
+        "  interrupted 1 minute ago, resumable for 29 minutes: stopped because its conversation was closed\n"
         f"  {one['problem']}\n"
         "  lives-on\n"
     )
     assert one["problem"].startswith("its client still runs, ")
 
 
-def test_what_goes_on_with_its_agent_comes_first_then_what_waits_and_last_what_the_user_stopped(
+def test_resume_lists_agents_to_wake_first_then_limited_ones_then_user_stopped_ones(
     gaia: Gaia, stopped: Gaia, put: Gaia
 ) -> None:
     stopped("by-user", interruption="stopped_by_user")
@@ -212,31 +211,32 @@ def test_each_session_is_a_block_with_its_command_alone_on_a_line(gaia: Gaia, st
     assert gaia("resume").out.decode() == (
         "tester: test\n"
         "  interrupted 1 minute ago, resumable for 29 minutes\n"
-        "  its client still runs: if the conversation is open there, type only the quoted text into it\n"
-        "  this wakes its agent, which knows all that it did:\n"
+        "  its client still runs; if the conversation is open there, type only the quoted text there\n"
+        "  to resume it, type this; it wakes the agent, which remembers its work:\n"
         f"{woken['command']}\n"
         "  woken\n\n"
         "tester: test\n"
-        "  interrupted 1 minute ago, resumable for 29 minutes: its conversation was closed while the agent was at "
-        "work\n"
-        "  delegate to tester again, with this line in the prompt:\n"
+        "  interrupted 1 minute ago, resumable for 29 minutes: stopped because its conversation was closed\n"
+        "  to resume it, delegate to tester again, with this line in the prompt:\n"
         "[gaia-sessions: resume of-codex]\n"
         "  of-codex\n\n"
         "tester: test\n"
         "  limited 1 minute ago: stopped by a usage limit\n"
-        f"  waits until the limit is reset: {local_time(reset)}\n"
+        f"  waits until its usage limit is reset: {local_time(reset)}\n"
         "  waits\n\n"
         "tester: test\n"
         "  interrupted 1 minute ago, resumable for 29 minutes: STOPPED BY THE USER\n"
-        "  this wakes its agent, which knows all that it did:\n"
+        "  to resume it, type this; it wakes the agent, which remembers its work:\n"
         f"{by_user['command']}\n"
         "  by-user\n"
     )
 
 
 @table("before_phase", ["initializing", "investigating"])
-def test_what_was_cut_off_before_its_agent_started_says_so(gaia: Gaia, stopped: Gaia, before_phase: str) -> None:
-    """Before its run is closed, and after."""
+def test_resume_says_that_a_client_crashed_before_the_agent_started(
+    gaia: Gaia, stopped: Gaia, before_phase: str
+) -> None:
+    """The run is open in one case and closed in the other."""
     is_closed = before_phase == "investigating"
     ended = {} if is_closed else {"ended_at": None, "end": None, "host_process": process(NOBODY)}
     stopped(
@@ -252,7 +252,7 @@ def test_what_was_cut_off_before_its_agent_started_says_so(gaia: Gaia, stopped: 
     assert (one["means"], one["state"], one["why"], command) == ("delegation", "crashed", "lost", one["command"])
     assert (first, how, name) == (
         "tester: test",
-        "  its agent never started; this delegates the work again:",
+        "  to resume it, type this; it delegates the work again (its agent never started):",
         "  cut-off",
     )
     assert why.endswith(": Claude Code crashed or was closed before the agent started")
@@ -266,7 +266,7 @@ def test_on_a_terminal_a_command_is_never_broken(gaia: Gaia, stopped: Gaia, term
     assert woken["command"] in terminal("resume", columns=60).out.decode().split("\n")
 
 
-def test_one_conversation_may_be_asked_for_also_the_one_that_an_agent_moved_to(gaia: Gaia, stopped: Gaia) -> None:
+def test_resume_selects_by_conversation_even_after_an_agent_moved_to_another(gaia: Gaia, stopped: Gaia) -> None:
     stopped("here", interruption="interrupted")
     stopped("moved", interruption="interrupted", current_host_session_id="next", ended_at=ago(minutes=2))
     stopped("there", interruption="interrupted", host_session_id="other")
@@ -276,7 +276,7 @@ def test_one_conversation_may_be_asked_for_also_the_one_that_an_agent_moved_to(g
     assert gaia("resume", "--host-session", "nobody").all == (0, NOTHING_OF_NOBODY, "")
 
 
-def test_a_workflow_is_one_of_them_however_many_of_its_agents_stopped(gaia: Gaia, stopped: Gaia, talks: Path) -> None:
+def test_resume_lists_a_workflow_once_for_all_its_stopped_agents(gaia: Gaia, stopped: Gaia, talks: Path) -> None:
     folder = talks.parent / "-p" / CONVERSATION
     script = folder / "workflows" / "scripts" / "demo-wf_1.js"
     script.parent.mkdir(parents=True)
@@ -299,19 +299,22 @@ def test_a_workflow_is_one_of_them_however_many_of_its_agents_stopped(gaia: Gaia
     [one] = gaia("resume", "--json").json
     assert (one["agent_id"], one["means"], one["command"]) == ("agent-a", "none", None)
     assert gaia("resume").out.decode().endswith(f"  {one['problem']}\n  agent-a\n")
-    assert one["problem"] == "its workflow still runs; once that is over, ask again"
+    assert one["problem"] == "its workflow still runs; try again when the workflow has ended"
 
     stopped("flow", workflow={"run_id": "wf_1"}, record=final, **{**own, "end": "stopped"})
     script.unlink()
     [one] = gaia("resume", "--json").json
     assert (one["agent_id"], one["means"], one["command"]) == ("agent-a", "none", None)
-    assert gaia("resume").out.decode().endswith("  its files are gone: start the workflow again\n  agent-a\n")
+    said = gaia("resume").out.decode()
+    assert said.endswith("  the files of the workflow are gone: start the workflow again\n  agent-a\n")
 
 
 @table(
     ("interruption", "words"), [("usage_limit", "stopped by a usage limit"), ("stopped_by_user", "stopped by the user")]
 )
-def test_show_says_what_stopped_a_run_from_outside(gaia: Gaia, stopped: Gaia, interruption: str, words: str) -> None:
+def test_show_names_the_interruption_that_stopped_a_run(
+    gaia: Gaia, stopped: Gaia, interruption: str, words: str
+) -> None:
     stopped("agent-1", interruption=interruption, detail="You've hit your limit")
 
     assert f"\nwhy        {words}: You've hit your limit\n" in gaia("show", "agent-1").out.decode()

@@ -1,4 +1,4 @@
-"""``resume ID``: how a session that is named goes on, or why it does not; only what expired is written to."""
+"""``resume ID``: how to resume a session, or why it cannot be resumed; only an expired session is changed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from tests.cli.conftest import Gaia
 
-HAD_EXPIRED = "  it had expired: its idle time counts from now on"
+HAD_EXPIRED = "  it had expired; its idle time counts again from now"
 LINE = "delegate to tester again, with this line in the prompt:"
 TO_DELEGATE = "[gaia-sessions: resume a]"
 LATE = timedelta(minutes=45)
@@ -31,39 +31,42 @@ def run(**keys: Any) -> dict[str, Any]:
     return {"run": 1, "host": "codex", "started_at": ago(minutes=60), "ended_at": ago(minutes=50), **keys}
 
 
-GOES_ON: dict[str, tuple[dict[str, Any], list[str]]] = {
-    "reported by hand": ({"phase": "planning"}, [f"  {LINE}", TO_DELEGATE]),
-    "paused": ({"phase": "planning", "runs": [run(end="stopped")]}, [f"  {LINE}", TO_DELEGATE]),
-    "crashed": ({"phase": "planning", "runs": [run(end="lost")]}, [f"  {LINE}", TO_DELEGATE]),
+RESUMABLE: dict[str, tuple[dict[str, Any], list[str]]] = {
+    "reported by hand": ({"phase": "planning"}, [f"  to resume it, {LINE}", TO_DELEGATE]),
+    "paused": ({"phase": "planning", "runs": [run(end="stopped")]}, [f"  to resume it, {LINE}", TO_DELEGATE]),
+    "crashed": ({"phase": "planning", "runs": [run(end="lost")]}, [f"  to resume it, {LINE}", TO_DELEGATE]),
     "woken by its client": (
         {"phase": "planning", "runs": [run(host="claude-code", end="killed", interruption="interrupted")]},
-        ["  its agent cannot be woken any more; this begins a new one, with a briefing:", "claude 'Delegate to "],
+        [
+            "  to resume it, type this; a new agent gets a briefing (the old one cannot be woken):",
+            "claude 'Delegate to ",
+        ],
     ),
     "of a command": (
         {"phase": "planning", "runs": [{**run(end="stopped", wrapper={"pid": 4711}), "host": "command"}]},
-        ["  with a command of yours, which is given what was said so far:", "gaia-sessions run a -- COMMAND"],
+        ["  to resume it, type this; what was said so far is passed on:", "gaia-sessions run a -- COMMAND"],
     ),
     "asks": (
         {"phase": "approval", "question": "May I?"},
         [
-            f"  to approve what it asks, {LINE}",
+            f"  to approve and resume it, {LINE}",
             TO_DELEGATE,
-            "  `gaia-sessions pending` shows what it asks, and how to deny it",
+            "  `gaia-sessions pending` shows its question, and how to deny it",
         ],
     ),
     "approved": (
         {"phase": "approval", "approval": {"message": "", "timestamp": ago(minutes=45)}},
-        [f"  {LINE}", TO_DELEGATE],
+        [f"  to resume it, {LINE}", TO_DELEGATE],
     ),
 }
 
 
 @table("has_expired", [False, True])
-@fresh_table("name", GOES_ON)
-def test_what_may_be_resumed_goes_on_and_what_only_expired_gets_new_activity_as_by_an_update(
+@fresh_table("name", RESUMABLE)
+def test_resume_with_an_id_says_how_to_resume_and_renews_an_expired_session(
     gaia: Gaia, put: Gaia, state: Gaia, tree: Gaia, name: str, *, has_expired: bool
 ) -> None:
-    record, how = GOES_ON[name]
+    record, how = RESUMABLE[name]
     put("a", idle=LATE if has_expired else timedelta(minutes=1), **record)
     before, old = tree(), state("a")
     assert gaia("should-resume", "a").code == int(has_expired)
@@ -84,7 +87,7 @@ def test_what_may_be_resumed_goes_on_and_what_only_expired_gets_new_activity_as_
         assert (new["revision"], {**new, **times}) == (old["revision"] + 1, {**state("a"), **times})
 
 
-def test_what_was_renewed_says_so_once_and_is_listed_from_then_on(gaia: Gaia, put: Gaia) -> None:
+def test_a_renewed_session_says_so_once_and_is_then_listed_by_resume(gaia: Gaia, put: Gaia) -> None:
     put("a", idle=LATE, phase="planning", runs=[run(end="lost")])
     assert gaia("resume", "--json").json == []
 
@@ -99,26 +102,29 @@ def test_what_was_renewed_says_so_once_and_is_listed_from_then_on(gaia: Gaia, pu
 DENIAL = {"phase": "approval", "denial": {"message": "too risky", "timestamp": ago(minutes=1)}}
 AT_WORK = {"run": 1, "host": "codex", "host_process": HERE, "started_at": ago(minutes=1)}
 ENDED: dict[str, Any] = {"resume_ready": False, "finalized_at": ago(minutes=1)}
-MAY_NOT: dict[str, tuple[dict[str, Any], str]] = {
-    "too_many_errors": ({"phase": "planning", "error_count": 3}, "  look at last_error and start new work"),
+REFUSED: dict[str, tuple[dict[str, Any], str]] = {
+    "too_many_errors": (
+        {"phase": "planning", "error_count": 3},
+        "  this session keeps failing; to end it, so that you can continue it in a new session",
+    ),
     "expired": ({"phase": "planning", "error_count": 3, "idle": LATE}, "  it has had 3 errors; the limit is 3"),
     "phase_not_resumable": ({"phase": "completed", **ENDED}, "  start new work: this session has ended"),
-    "running": ({"phase": "planning", "runs": [AT_WORK]}, "  leave it alone: its agent may still be at work"),
+    "running": ({"phase": "planning", "runs": [AT_WORK]}, "  do not resume it: its agent may still be at work"),
     "claimed": (
         {"phase": "planning", "runs": [{"run": 1, "host": "codex", "claimed_at": ago(minutes=1)}]},
-        "  leave it alone: somebody is about to resume it",
+        "  wait: somebody is about to resume it",
     ),
     "waiting_for_limit": ({"phase": "planning", "paused_until": ago(minutes=-9)}, "  wait until the limit is reset"),
     "not_ready": ({"phase": "planning", "resume_ready": False}, "  start new work, or allow resuming again"),
-    "clock_skew": ({"phase": "planning", "idle": timedelta(hours=-1)}, "  once the clock is right"),
+    "clock_skew": ({"phase": "planning", "idle": timedelta(hours=-1)}, "  when the clock is right"),
 }
 
 
-@fresh_table("reason", MAY_NOT)
-def test_what_may_not_be_resumed_is_answered_as_should_resume_does_and_nothing_is_written(
+@fresh_table("reason", REFUSED)
+def test_resume_refuses_a_session_with_the_answer_of_should_resume_and_changes_nothing(
     gaia: Gaia, put: Gaia, tree: Gaia, reason: str
 ) -> None:
-    record, says = MAY_NOT[reason]
+    record, says = REFUSED[reason]
     put("a", **record)
     before = tree()
 
@@ -136,26 +142,28 @@ def test_what_may_not_be_resumed_is_answered_as_should_resume_does_and_nothing_i
     assert tree() == before
 
 
-def test_cancelled_work_says_why_and_stays_as_it_is(gaia: Gaia, put: Gaia, tree: Gaia) -> None:
+def test_resume_of_a_cancelled_session_shows_the_reason_and_changes_nothing(gaia: Gaia, put: Gaia, tree: Gaia) -> None:
     put("a", idle=LATE, phase="planning")
     gaia("cancel", "a", "--reason", "not needed")
     before = tree()
 
     code, out, err = gaia("resume", "a").all
 
-    assert (code, err, out.splitlines()[1]) == (1, "", "  because: not needed")
+    assert (code, err, out.splitlines()[1]) == (1, "", "  reason: not needed")
     assert out.splitlines()[0].startswith("no: a was cancelled at ")
     assert tree() == before
 
 
-def test_denied_work_says_why_and_goes_on_only_another_way(gaia: Gaia, put: Gaia, tree: Gaia) -> None:
+def test_resume_of_a_denied_session_shows_the_reason_and_asks_for_another_way(
+    gaia: Gaia, put: Gaia, tree: Gaia
+) -> None:
     put("a", **DENIAL)
     put("late", idle=LATE, **DENIAL)
     before = tree()
 
     assert gaia("resume", "a").lines[2:] == [
         "  what it asked for was denied: too risky",
-        f"  to go on another way, {LINE}",
+        f"  to let it find another way, {LINE}",
         TO_DELEGATE,
         "  a",
     ]
@@ -163,7 +171,7 @@ def test_denied_work_says_why_and_goes_on_only_another_way(gaia: Gaia, put: Gaia
     assert first.endswith(" (expired)")
     assert late == [
         "  what it asked for was denied: too risky",
-        "  if it is still wanted, this makes it resumable: gaia-sessions update late",
+        "  to make it resumable again, type: gaia-sessions update late",
     ]
     answered = gaia("resume", "a", "late", "--json")
     [one, other] = json.loads(answered.out)
@@ -176,7 +184,7 @@ def test_denied_work_says_why_and_goes_on_only_another_way(gaia: Gaia, put: Gaia
     assert tree() == before
 
 
-def test_with_explicit_approvals_what_asks_is_not_resumed_until_a_person_approves(
+def test_with_explicit_approvals_a_waiting_session_is_resumed_only_after_approve(
     gaia: Gaia, put: Gaia, tree: Gaia, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("GAIA_SESSIONS_APPROVALS", "explicit")
@@ -189,7 +197,7 @@ def test_with_explicit_approvals_what_asks_is_not_resumed_until_a_person_approve
     assert gaia("resume", "a").answer[-2:] == [TO_DELEGATE, "  a"]
 
 
-def test_a_session_of_an_app_goes_on_by_its_app_alone(gaia: Gaia, put: Gaia, tree: Gaia) -> None:
+def test_only_its_app_can_resume_a_session_of_an_app(gaia: Gaia, put: Gaia, tree: Gaia) -> None:
     of_app = {"phase": "planning", "app": "demo", "user": "u", "app_session": {"id": "s"}}
     put("a", **of_app)
     put("late", idle=LATE, **of_app)
@@ -197,14 +205,12 @@ def test_a_session_of_an_app_goes_on_by_its_app_alone(gaia: Gaia, put: Gaia, tre
 
     named, late = gaia("resume", "a"), gaia("resume", "late")
 
-    assert (named.code, named.lines[2:]) == (1, ["  only its app goes on with it, with its next event", "  a"])
-    assert (late.code, late.lines[-1]) == (1, "  demo goes on with it, with its next event")
+    assert (named.code, named.lines[2:]) == (1, ["  only the next event of its app can resume the session", "  a"])
+    assert (late.code, late.lines[-1]) == (1, "  demo resumes the session with the app's next event")
     assert tree() == before
 
 
-def test_of_several_each_is_answered_in_the_order_that_was_typed_and_one_no_is_the_exit_code(
-    gaia: Gaia, put: Gaia
-) -> None:
+def test_resume_answers_several_ids_in_the_typed_order_and_one_no_gives_exit_code_1(gaia: Gaia, put: Gaia) -> None:
     put("goes", phase="planning")
     put("late", idle=LATE, phase="planning")
     put("tired", phase="planning", error_count=3)
@@ -217,7 +223,7 @@ def test_of_several_each_is_answered_in_the_order_that_was_typed_and_one_no_is_t
     assert [block.partition("\n")[0] for block in blocks[1:4]] == [
         "no: tired has had 3 errors; the limit is 3 (too_many_errors)",
         "no: there is no session nobody (not_found)",
-        "no: no session can have this ID (invalid_id): a/b",
+        "no: this cannot be the ID of a session (invalid_id): a/b",
     ]
     assert blocks[4].endswith("  goes\n")
     answers = json.loads(gaia("resume", "late", "tired", "nobody", "a/b", "goes", "--json").out)
@@ -231,7 +237,7 @@ def test_of_several_each_is_answered_in_the_order_that_was_typed_and_one_no_is_t
     assert gaia("resume", "late", "goes").code == 0
 
 
-def test_what_cannot_be_written_is_an_error_after_the_other_answers(gaia: Gaia, put: Gaia, root: str) -> None:
+def test_a_failed_write_is_reported_after_the_answers_for_other_sessions(gaia: Gaia, put: Gaia, root: str) -> None:
     put("late", idle=LATE, phase="planning")
     put("later", idle=LATE, phase="planning")
     put("goes", phase="planning")
@@ -244,7 +250,7 @@ def test_what_cannot_be_written_is_an_error_after_the_other_answers(gaia: Gaia, 
     assert (both.code, list(json.loads(both.err)["error"])) == (8, ["code", "message", "hint"])
 
 
-def test_a_part_of_an_id_and_latest_name_a_session_and_stderr_says_which(gaia: Gaia, put: Gaia) -> None:
+def test_resume_accepts_part_of_an_id_or_latest_and_names_the_session_on_stderr(gaia: Gaia, put: Gaia) -> None:
     put("deploy-frontend", phase="planning", idle=LATE)
     put("deploy-backend", phase="planning")
 
@@ -259,7 +265,7 @@ def test_a_part_of_an_id_and_latest_name_a_session_and_stderr_says_which(gaia: G
     assert gaia("resume", "deploy-").code == 2
 
 
-def test_ids_and_a_conversation_exclude_each_other(gaia: Gaia, put: Gaia, tree: Gaia) -> None:
+def test_an_id_and_host_session_cannot_be_combined(gaia: Gaia, put: Gaia, tree: Gaia) -> None:
     put("a", idle=LATE, phase="planning")
     before = tree()
     assert gaia("resume", "a", "--host-session", "x; rm -rf ~").refusal == (
@@ -273,10 +279,8 @@ def test_ids_and_a_conversation_exclude_each_other(gaia: Gaia, put: Gaia, tree: 
 HOSTILE = "x'; touch hacked; '\n$(touch hacked)`touch hacked`"
 
 
-def test_no_text_of_a_record_is_more_than_a_word_of_what_is_printed_to_be_typed(
-    gaia: Gaia, put: Gaia, tmp_path: Path
-) -> None:
-    """The line is typed in a shell where no program is found."""
+def test_text_in_a_record_cannot_inject_commands_into_the_printed_line(gaia: Gaia, put: Gaia, tmp_path: Path) -> None:
+    """The shell that runs the line finds no program."""
     texts = {"agent_name": HOSTILE, "purpose": HOSTILE, "question": HOSTILE}
     hostile = run(host="claude-code", end="failed", detail=HOSTILE, host_session_id=HOSTILE, host_agent_id=HOSTILE)
     put("a", phase="planning", runs=[hostile], **texts)

@@ -1,4 +1,4 @@
-"""``rm``: what somebody names is removed, all of it or nothing, and what must stay is said with its way out."""
+"""``rm``: it removes all named sessions or none, and says what to type if a session must stay."""
 
 from __future__ import annotations
 
@@ -31,10 +31,7 @@ FINAL: dict[str, Any] = {"phase": "completed", "resume_ready": False}
 
 @pytest.fixture
 def family(put: Gaia, anew: Gaia) -> Callable[[], None]:
-    """A final session above a final one above an open one; and a final and an open one that stand alone.
-
-    They are there, and a call makes all as it was, for the next row of a table.
-    """
+    """An ended session above an ended one above an open one; an ended and an open single one. A call restores all."""
 
     def begin() -> None:
         anew()
@@ -49,7 +46,7 @@ def family(put: Gaia, anew: Gaia) -> Callable[[], None]:
 
 
 @pytest.mark.usefixtures("family")
-def test_what_has_ended_is_removed_with_all_its_files_and_said_in_a_line_each(gaia: Gaia, put: Gaia, root: str) -> None:
+def test_rm_removes_ended_sessions_with_all_files_and_prints_a_line_for_each(gaia: Gaia, put: Gaia, root: str) -> None:
     put("other", purpose="general", **FINAL)
     Path(root, "done", "transcript.jsonl").write_bytes(b"")
 
@@ -71,14 +68,18 @@ def test_what_has_ended_is_removed_with_all_its_files_and_said_in_a_line_each(ga
     [
         (["open"], "session 'open' is open", ["open"]),
         (["done", "open"], "session 'open' is open", ["done", "open"]),
-        (["middle"], "session 'middle' has an open one below it", ["leaf", "middle"]),
-        (["top"], "session 'top' has an open one below it", ["leaf", "top"]),
-        (["top", "--force"], "session 'top' has an open one below it", ["leaf", "top"]),
-        (["open", "top"], "session 'open' is open; session 'top' has an open one below it", ["leaf", "open", "top"]),
+        (["middle"], "session 'middle' has an open session below it", ["leaf", "middle"]),
+        (["top"], "session 'top' has an open session below it", ["leaf", "top"]),
+        (["top", "--force"], "session 'top' has an open session below it", ["leaf", "top"]),
+        (
+            ["open", "top"],
+            "session 'open' is open; session 'top' has an open session below it",
+            ["leaf", "open", "top"],
+        ),
         (["top", "leaf"], "session 'leaf' is open", ["leaf", "top"]),
     ],
 )
-def test_one_that_must_stay_keeps_all_and_the_line_that_is_suggested_removes_them(
+def test_rm_removes_nothing_if_one_session_is_open_and_suggests_a_working_command(
     gaia: Gaia, tree: Gaia, family: Gaia, root: str, named: list[str], said: str, then_gone: list[str]
 ) -> None:
     family()
@@ -95,28 +96,28 @@ def test_one_that_must_stay_keeps_all_and_the_line_that_is_suggested_removes_the
     assert ids_in(root) == [name for name in there if name not in then_gone]
 
 
-def test_where_many_are_open_below_it_is_said_where_they_are_seen(gaia: Gaia, put: Gaia, root: str) -> None:
+def test_rm_of_a_session_above_many_open_ones_suggests_the_tree_command(gaia: Gaia, put: Gaia, root: str) -> None:
     put("top", **FINAL)
     for number in range(6):
         put(f"leaf-{number}", parent_id="top")
     error = gaia("rm", "top", "--json").error
     assert (error["code"], error["hint"]) == (
         "not_removable",
-        "nothing was removed; to see what is below it, type gaia-sessions tree top",
+        "nothing was removed; to see the sessions below it, type gaia-sessions tree top",
     )
     assert len(ids_in(root)) == 7
 
 
-def test_a_session_stays_on_which_an_agent_may_still_be_at_work(gaia: Gaia, put: Gaia, root: str) -> None:
+def test_rm_keeps_an_ended_session_whose_agent_may_still_work(gaia: Gaia, put: Gaia, root: str) -> None:
     put("a", runs=[{"run": 1, "started_at": format_time(utc_now())}], **FINAL)
     said = "Error: session 'a' has ended, but an agent may still be at work on it\n"
-    hint = "Hint: nothing was removed; add --force to remove it all the same\n"
+    hint = "Hint: nothing was removed; add --force to remove it anyway\n"
     assert gaia("rm", "a").all == (4, "", said + hint)
     assert gaia("rm", "a", "--force").code == 0
     assert ids_in(root) == []
 
 
-def test_a_cancelled_session_has_ended_unless_an_agent_may_still_be_at_work_on_it(gaia: Gaia, put: Gaia) -> None:
+def test_rm_removes_a_cancelled_session_unless_its_agent_may_still_work(gaia: Gaia, put: Gaia) -> None:
     put("agent-1", runs=[])
     put(
         "agent-2",
@@ -127,7 +128,7 @@ def test_a_cancelled_session_has_ended_unless_an_agent_may_still_be_at_work_on_i
     assert (gaia("rm", "agent-1").code, gaia("rm", "agent-2").code, gaia("list", "-q").out) == (0, 4, b"agent-2\n")
 
 
-def test_what_cannot_be_read_is_removed_only_by_force_and_without_the_files_of_others(
+def test_rm_removes_a_corrupt_session_only_with_force_and_keeps_foreign_files(
     gaia: Gaia, spoil: Gaia, root: str
 ) -> None:
     path = spoil("torn")
@@ -136,14 +137,14 @@ def test_what_cannot_be_read_is_removed_only_by_force_and_without_the_files_of_o
     assert (code, out, err.splitlines()[1]) == (
         6,
         "",
-        "Hint: nothing was removed; add --force to remove it all the same",
+        "Hint: nothing was removed; add --force to remove it anyway",
     )
     assert str(path) in err
     assert gaia("rm", "torn", "-f").answer == ["removed torn  unreadable"]
     assert os.listdir(f"{root}/torn") == ["mine.txt"]
 
 
-def test_what_cannot_be_read_stays_above_an_open_one(gaia: Gaia, put: Gaia, spoil: Gaia, root: str) -> None:
+def test_a_corrupt_session_above_an_open_one_is_not_removed(gaia: Gaia, put: Gaia, spoil: Gaia, root: str) -> None:
     spoil("torn")
     put("leaf", parent_id="torn")
     assert gaia("rm", "torn", "--force").code == 4
@@ -162,7 +163,7 @@ def test_the_record_of_a_later_version_is_never_removed(gaia: Gaia, put: Gaia, r
 
 
 @table(("named", "code"), [(["nobody"], 3), (["a", "nobody"], 3), (["a", "../b"], 7), (["a", "agent"], 2), ([], 2)])
-def test_an_id_that_names_none_or_several_removes_nothing(
+def test_rm_removes_nothing_if_an_id_is_missing_unknown_invalid_or_ambiguous(
     gaia: Gaia, put: Gaia, root: str, named: list[str], code: int
 ) -> None:
     for agent_id in ("a", "agent-1", "agent-2"):
@@ -173,7 +174,7 @@ def test_an_id_that_names_none_or_several_removes_nothing(
     assert ids_in(root) == ["a", "agent-1", "agent-2"]
 
 
-def test_a_session_may_be_named_in_short_and_which_one_it_is_is_said(gaia: Gaia, put: Gaia, root: str) -> None:
+def test_rm_accepts_part_of_an_id_or_latest_and_names_the_session(gaia: Gaia, put: Gaia, root: str) -> None:
     put("agent-20260108-180530-abc12345", **FINAL)
     put("b", **FINAL)
     code, out, err = gaia("rm", "530-abc12345", "--json").all
@@ -185,7 +186,7 @@ def test_a_session_may_be_named_in_short_and_which_one_it_is_is_said(gaia: Gaia,
 
 
 @fresh_table("outcome", [None, "completed"])
-def test_a_child_that_was_copied_back_by_hand_counts_as_any_other(
+def test_a_child_folder_that_was_moved_back_counts_like_any_other_child(
     gaia: Gaia, root: str, tmp_path: Path, outcome: str | None
 ) -> None:
     for agent_id, *parent in (("top",), ("child", "--parent", "top")):
@@ -206,7 +207,7 @@ def test_a_child_that_was_copied_back_by_hand_counts_as_any_other(
     ended = gaia("rm", "top")
 
     if outcome is None:
-        assert (ended.code, b"session 'top' has an open one below it" in ended.err) == (4, True)
+        assert (ended.code, b"session 'top' has an open session below it" in ended.err) == (4, True)
         assert ids_in(root) == ["child", "top"]
     else:
         assert (ended.code, ids_in(root)) == (0, ["child"])
@@ -214,7 +215,7 @@ def test_a_child_that_was_copied_back_by_hand_counts_as_any_other(
 
 
 @table("words", [(), ("--json",)])
-def test_what_was_removed_is_said_also_where_the_disk_did_not_say_that_it_stays_so(
+def test_rm_reports_removed_sessions_even_if_the_sync_to_disk_fails(
     gaia: Gaia, family: Gaia, root: str, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
 ) -> None:
     def refused(_: int) -> None:
@@ -225,8 +226,8 @@ def test_what_was_removed_is_said_also_where_the_disk_did_not_say_that_it_stays_
         patch.setattr(os, "fsync", refused)
         code, out, err = gaia("rm", "done", *words).all
     error = f"{root}: written, but the sync to disk failed: Input/output error"
-    lost = f"it is not sure that the figures of removed sessions were kept: {error}"
-    doctor = "'gaia-sessions doctor' says what is wrong; with the setting keep_figures = false none are kept"
+    lost = f"the figures of removed sessions may be lost after a power failure: {error}"
+    doctor = "`gaia-sessions doctor` says what is wrong; to store no figures, set keep_figures = false"
     hint = "fix the reported problem and try again"
     if words:
         assert [one["agent_id"] for one in json.loads(out)["removed"]] == ["done"]
@@ -239,10 +240,10 @@ def test_what_was_removed_is_said_also_where_the_disk_did_not_say_that_it_stays_
     assert (code, "done" in ids_in(root)) == (9, False)
 
 
-def test_one_that_stays_locked_stays_and_the_others_go_and_both_are_said(gaia: Gaia, put: Gaia, root: str) -> None:
+def test_rm_removes_the_unlocked_sessions_and_reports_the_locked_one(gaia: Gaia, put: Gaia, root: str) -> None:
     for agent_id in ("a", "b", "c"):
         put(agent_id, **FINAL)
-    gaia("update", "a")  # makes the folder of locks
+    gaia("update", "a")  # creates the folder of locks
     with Directory.at(f"{root}/.locks") as folder, acquire(folder, "b.lock", 0, sleep_and_retry):
         code, out, err = gaia("rm", "a", "b", "c", "--lock-timeout", "0").all
         alone = gaia("rm", "b", "--lock-timeout", "0", "--json")
@@ -253,7 +254,7 @@ def test_one_that_stays_locked_stays_and_the_others_go_and_both_are_said(gaia: G
 
 
 @fresh_table("above_leaf", ["top", "middle"])
-def test_a_parent_stays_while_one_below_it_that_was_named_is_locked(
+def test_rm_keeps_a_parent_while_a_named_session_below_it_is_locked(
     gaia: Gaia, put: Gaia, root: str, above_leaf: str
 ) -> None:
     put("top", **FINAL)
@@ -262,39 +263,37 @@ def test_a_parent_stays_while_one_below_it_that_was_named_is_locked(
     gaia("update", "leaf")
     with Directory.at(f"{root}/.locks") as folder, acquire(folder, "leaf.lock", 0, sleep_and_retry):
         code, out, err = gaia("rm", "top", "leaf", "--force", "--lock-timeout", "0").all
-    assert (code, out, err.splitlines()[1]) == (5, "", "Error: not removed: session 'top' has an open one below it")
+    assert (code, out, err.splitlines()[1]) == (5, "", "Error: not removed: session 'top' has an open session below it")
     assert ids_in(root) == ["leaf", "middle", "top"]
 
 
-def test_a_parent_stays_if_one_begins_deep_below_it_while_its_lock_is_waited_for(
-    gaia: Gaia, put: Gaia, root: str
-) -> None:
+def test_rm_keeps_a_parent_if_a_session_below_begins_while_rm_waits(gaia: Gaia, put: Gaia, root: str) -> None:
     put("top", **FINAL)
     put("middle", parent_id="top", **FINAL)
-    gaia("create", "--id", "other")  # makes the folder of locks
+    gaia("create", "--id", "other")  # creates the folder of locks
     with Directory.at(f"{root}/.locks") as folder, acquire(folder, "top.lock", 0, sleep_and_retry):
         words = [sys.executable, "-X", "importtime", "-m", "gaia_sessions", "rm", "top"]
         removal = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         assert removal.stderr is not None
-        assert any(line.endswith("| filelock\n") for line in removal.stderr)  # it loads that only in order to wait
+        assert any(line.endswith("| filelock\n") for line in removal.stderr)  # it imports filelock only to wait
         gaia("create", "--id", "leaf", "--parent", "middle")
     out, err = removal.communicate()
     assert (removal.returncode, out) == (4, "")
-    assert "Error: not removed: session 'top' has an open one below it\n" in err
+    assert "Error: not removed: session 'top' has an open session below it\n" in err
     assert ids_in(root) == ["leaf", "middle", "other", "top"]
 
 
 @pytest.mark.usefixtures("family")
-def test_what_it_tells_to_type_is_about_the_same_sessions(gaia: Gaia, root: str, monkeypatch: Any) -> None:
+def test_the_command_that_rm_suggests_names_the_same_root_and_sessions(gaia: Gaia, root: str, monkeypatch: Any) -> None:
     monkeypatch.delenv("GAIA_SESSIONS_ROOT", raising=False)
     refused = gaia("rm", "top", "--root", root)
     line = f"gaia-sessions --root {root} rm --force top leaf"
-    assert refused.err.decode().endswith(f"Hint: nothing was removed; to remove them all, type {line}\n")
+    assert refused.err.decode().endswith(f"Hint: nothing was removed; to remove all of them, type {line}\n")
     assert gaia(*line.split()[1:]).code == 0
     assert ids_in(root) == ["done", "middle", "open"]
 
 
-def test_it_is_applied_first_what_waits_in_the_inbox(gaia: Gaia, root: str) -> None:
+def test_rm_applies_waiting_inbox_events_first(gaia: Gaia, root: str) -> None:
     from gaia_sessions.store.file_store import FileStore
 
     gaia("create", "--id", "a")

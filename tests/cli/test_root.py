@@ -1,4 +1,4 @@
-"""Whose sessions a command is about: the root it is told or finds, and what it says of that."""
+"""Which root a command uses, and what it says about that root."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ URL = "postgresql://user:s3cret@db/agents"
         ["hooks", "status"],
     ],
 )
-def test_a_url_makes_no_folder_and_its_password_is_said_nowhere(
+def test_a_url_as_root_is_refused_without_creating_a_folder_or_printing_its_password(
     gaia: Gaia, monkeypatch: pytest.MonkeyPatch, away_from_home: Path, words: list[str], *, by_option: bool
 ) -> None:
     before = everything_in(away_from_home)
@@ -46,14 +46,14 @@ def test_a_url_makes_no_folder_and_its_password_is_said_nowhere(
         ended = gaia(*words, *(["--root", URL] if by_option else []))
 
     origin = "--root" if by_option else "GAIA_SESSIONS_ROOT"
-    assert ended.code == (1 if words[0] == "doctor" and not by_option else 2)  # doctor finds it, as it finds all else
+    assert ended.code == (1 if words[0] == "doctor" and not by_option else 2)  # doctor reports it as a finding
     assert f"{origin}: is a URL".encode() in ended.out + ended.err
     assert b"s3cret" not in ended.out + ended.err
     assert everything_in(away_from_home) == before
 
 
 @table("wired", [[], ["--root", URL]])
-def test_a_hook_that_is_given_a_url_does_nothing(away_from_home: Path, wired: list[str]) -> None:
+def test_a_hook_with_a_url_as_root_does_nothing(away_from_home: Path, wired: list[str]) -> None:
     event = b'{"hook_event_name": "SessionStart", "session_id": "s", "source": "startup"}'
     before = everything_in(away_from_home)
 
@@ -65,7 +65,7 @@ def test_a_hook_that_is_given_a_url_does_nothing(away_from_home: Path, wired: li
 
 @pytest.fixture
 def searched(monkeypatch: pytest.MonkeyPatch, away_from_home: Path) -> Path:
-    """A repository below a folder with sessions of its own, from which the root is searched."""
+    """A repository in which commands search for the root; a parent folder may have another root."""
     monkeypatch.delenv("GAIA_SESSIONS_ROOT")
     repository = away_from_home / "work" / "repository"
     repository.joinpath(".git").mkdir(parents=True)
@@ -74,7 +74,7 @@ def searched(monkeypatch: pytest.MonkeyPatch, away_from_home: Path) -> Path:
 
 
 @table("words", [["get"], ["update"], ["finalize", "completed"], ["show"], ["events"]])
-def test_an_id_in_a_store_further_up_is_answered_with_the_root_to_use(
+def test_an_id_from_the_root_of_a_parent_folder_gets_that_root_as_a_hint(
     gaia: Gaia, searched: Path, words: list[str]
 ) -> None:
     above = str(searched.parent / ".claude" / "session")
@@ -84,17 +84,17 @@ def test_an_id_in_a_store_further_up_is_answered_with_the_root_to_use(
     missing = gaia(words[0], "a", *words[1:])
     found = gaia(words[0], "a", *words[1:], "--root", above)
 
-    hint = f"it is in another store; add --root {above}"
+    hint = f"the session is in another root; add --root {above}"
     here = searched / ".claude" / "session"
     assert missing.refusal == (3, f"no session 'a' in {here}", hint)
     assert gaia(words[0], "a", *words[1:], "--json").error["hint"] == hint
     assert found.code == 0
     nowhere = gaia(words[0], "b", *words[1:]).err
-    assert nowhere.endswith(b"Hint: there are no sessions in that folder; use --root DIR for another folder\n")
+    assert nowhere.endswith(b"Hint: this folder has no sessions; for another folder, add --root DIR\n")
 
 
 @table("words", [["get"], ["update"], ["finalize", "completed"], ["show"], ["events"], ["should-resume"]])
-def test_the_whole_id_of_a_session_further_up_is_not_taken_for_a_part_of_one_here(
+def test_a_whole_id_from_a_parent_folder_is_not_matched_to_a_longer_local_id(
     gaia: Gaia, searched: Path, words: list[str]
 ) -> None:
     above = str(searched.parent / ".claude" / "session")
@@ -107,13 +107,11 @@ def test_the_whole_id_of_a_session_further_up_is_not_taken_for_a_part_of_one_her
     ended = gaia(words[0], "ac0ffee5", *words[1:])
 
     assert ended.code == 3
-    assert f"it is in another store; add --root {above}\n".encode() in ended.out + ended.err
+    assert f"the session is in another root; add --root {above}\n".encode() in ended.out + ended.err
     assert everything_in(searched) == before
 
 
-def test_whether_to_resume_what_is_in_a_store_further_up_is_answered_with_the_root_to_use(
-    gaia: Gaia, searched: Path
-) -> None:
+def test_should_resume_of_an_id_from_a_parent_folders_root_names_that_root(gaia: Gaia, searched: Path) -> None:
     above = str(searched.parent / ".claude" / "session")
     gaia("create", "--id", "a", "--root", above)
 
@@ -122,17 +120,17 @@ def test_whether_to_resume_what_is_in_a_store_further_up_is_answered_with_the_ro
     assert (ended.code, ended.err) == (3, b"")
     decision = json.loads(ended.out)
     here = searched / ".claude" / "session"
-    advice = f"searched in {here}; it is in another store; add --root {above}"
+    advice = f"searched in {here}; the session is in another root; add --root {above}"
     assert (decision["reason"], decision["advice"]) == ("not_found", advice)
     assert gaia("should-resume", "b").out.endswith(b"; or start new work\n")
 
 
-def test_an_impossible_id_is_looked_for_nowhere(gaia: Gaia, searched: Path) -> None:
+def test_an_invalid_id_is_not_searched_in_other_roots(gaia: Gaia, searched: Path) -> None:
     searched.parent.joinpath(".claude", "session").mkdir(parents=True)
     assert gaia("get", "../../x").code == 7
 
 
-def test_an_id_is_looked_for_nowhere_else_where_the_working_directory_is_gone(gaia: Gaia, searched: Path) -> None:
+def test_an_id_is_not_searched_elsewhere_if_the_current_folder_is_deleted(gaia: Gaia, searched: Path) -> None:
     gaia("create", "--id", "a", "--root", f"{searched.parent}/sessions")
     searched.joinpath(".git").rmdir()
     searched.rmdir()
@@ -165,7 +163,7 @@ TO_TYPE = [
 
 @table("as_json", [False, True])
 @fresh_table("words", TO_TYPE)
-def test_each_line_to_type_has_the_root_that_was_typed(
+def test_each_suggested_command_has_the_typed_root_option(
     gaia: Gaia, put: Gaia, root: str, words: list[str], *, as_json: bool
 ) -> None:
     ended = {"phase": "completed", "resume_ready": False}

@@ -1,4 +1,4 @@
-"""``run``: a command as a sub-agent, with real processes: what it is told, its limits, its end, its report."""
+"""``run``: a command as a sub-agent, with real processes: its input, its limits, its end, its report."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ TELL = "import os, sys; print(sys.stdin.read(), end=''); print(sys.argv[1:], os.
 
 
 def living(tag: str) -> list[int]:
-    """The processes in whose environment ``tag`` stands."""
+    """The processes with ``tag`` in their environment."""
     found = []
     for path in Path("/proc").glob("[0-9]*/environ"):
         try:
@@ -52,9 +52,7 @@ def living(tag: str) -> list[int]:
     return found
 
 
-def test_what_a_command_says_is_ours_and_the_session_has_completed_with_it(
-    program: Gaia, gaia: Gaia, root: str
-) -> None:
+def test_run_prints_the_output_of_the_command_and_completes_its_session(program: Gaia, gaia: Gaia, root: str) -> None:
     ended = program("run", "--agent", "greeter", "--purpose", "greet", "--", "echo", "hello")
 
     assert ended.answer == ["hello"]
@@ -76,12 +74,12 @@ def test_what_a_command_says_is_ours_and_the_session_has_completed_with_it(
     assert (message["role"], message["content"]) == ("assistant", "hello\n")
 
 
-def test_the_agent_is_called_as_the_program_unless_it_is_said_otherwise(root: str) -> None:
+def test_the_agent_name_defaults_to_the_name_of_the_program(root: str) -> None:
     assert forked("run", "--", "/bin/true").code == 0
     assert only_record(root)["agent_name"] == "true"
 
 
-def test_a_command_is_told_its_task_and_the_context_below_it(root: str) -> None:
+def test_a_command_reads_its_task_and_context_on_stdin(root: str) -> None:
     ended = forked("run", "--task", "Count words.", "--context", "In English.", "--", sys.executable, "-IS", "-c", TELL)
 
     agent_id = only_record(root)["agent_id"]
@@ -94,7 +92,7 @@ def test_the_task_is_not_stored(root: str) -> None:
     assert (b"work" in kept, b"secret" in kept) == (True, False)
 
 
-def test_the_task_takes_its_place_in_the_words_and_stdin_has_the_context_alone(root: str) -> None:
+def test_a_task_placeholder_gets_the_task_and_stdin_has_only_the_context(root: str) -> None:
     words = ("--", sys.executable, "-IS", "-c", TELL, "do: {task}", "{task}", "{other}")
     ended = forked("run", "--task", "Count", "--context", "In English.", *words)
 
@@ -102,7 +100,7 @@ def test_the_task_takes_its_place_in_the_words_and_stdin_has_the_context_alone(r
     assert ended.answer == ["Additional context:", "In English.", f"['do: Count', 'Count', '{{other}}'] {agent_id}"]
 
 
-def test_without_task_and_context_a_command_reads_our_stdin_and_no_terminal(root: str) -> None:
+def test_without_a_task_a_command_reads_the_stdin_of_run_unless_it_is_a_terminal(root: str) -> None:
     assert forked("run", "--", "cat", stdin=b"ours\n").out == b"ours\n"
     assert forked("run", "--task", "-", "--", "cat", stdin=b"a task\n").out == b"a task\n"
     own_end, their_end = os.openpty()
@@ -113,7 +111,7 @@ def test_without_task_and_context_a_command_reads_our_stdin_and_no_terminal(root
 
 
 @table("task", ["", "  \n"])
-def test_a_blank_task_is_refused_in_words_that_name_it_and_nothing_is_created(gaia: Gaia, root: str, task: str) -> None:
+def test_a_blank_task_is_refused_and_nothing_is_created(gaia: Gaia, root: str, task: str) -> None:
     ended = gaia("run", "--task", task, "--", "true")
 
     assert ended.code == 7
@@ -121,7 +119,7 @@ def test_a_blank_task_is_refused_in_words_that_name_it_and_nothing_is_created(ga
     assert not os.path.exists(root)
 
 
-def test_a_run_without_a_command_says_where_it_stands(gaia: Gaia, root: str) -> None:
+def test_run_without_a_command_says_that_the_command_follows_a_double_dash(gaia: Gaia, root: str) -> None:
     for words in (["run"], ["run", "--task", "x"], ["run", "true"], ["run", "--"]):
         ended = gaia(*words)
         assert (ended.code, ended.out) == (2, b"")
@@ -160,7 +158,7 @@ def test_a_failing_command_gives_one_report_with_its_code_and_fails_its_session(
     assert Path(record["runs"][0]["output_path"]).read_text() == "partly\nwhy\n"
 
 
-def test_a_person_is_told_of_a_failure_with_the_session(root: str) -> None:
+def test_a_failure_is_printed_on_stderr_with_the_session_id(root: str) -> None:
     ended = forked("run", "--", "false")
 
     assert (ended.code, ended.out) == (11, b"")
@@ -180,7 +178,7 @@ def test_a_command_that_cannot_be_started_has_failed_and_says_why(root: str, age
     assert records(root)[agent_id]["runs"][0]["end"] == "failed"
 
 
-def test_a_command_that_sleeps_is_told_to_end_and_nothing_of_it_is_left(root: str) -> None:
+def test_a_command_that_exceeds_its_timeout_is_ended_and_leaves_no_process(root: str) -> None:
     began = time.monotonic()
     ended = forked("run", "--json", "--timeout", "0.2", "--grace", "0.2", "--", "sleep", "60", TAG="tag-of-a-sleeper")
     took = time.monotonic() - began
@@ -193,7 +191,7 @@ def test_a_command_that_sleeps_is_told_to_end_and_nothing_of_it_is_left(root: st
     assert only_record(root)["runs"][0]["detail"] == "timeout"
 
 
-def test_a_command_that_ends_within_the_grace_delivers_its_own_report(root: str) -> None:
+def test_a_command_that_ends_in_the_grace_period_keeps_its_output_and_exit_code(root: str) -> None:
     script = "trap 'echo half of it; exit 0' TERM; while :; do sleep 0.1; done"
     ended = forked("run", "--json", "--timeout", "0.5", "--grace", "20", "--", *SHELL, script)
 
@@ -202,24 +200,20 @@ def test_a_command_that_ends_within_the_grace_delivers_its_own_report(root: str)
     assert only_record(root)["phase"] == "failed"
 
 
-def test_a_command_that_ignores_the_signal_is_killed_at_the_hard_limit_and_the_text_has_the_sum(
-    gaia: Gaia, root: str
-) -> None:
+def test_a_command_that_ignores_the_signal_is_killed_after_timeout_and_grace(gaia: Gaia, root: str) -> None:
     script = "trap '' TERM; echo begun; sleep 60"
     ended = forked("run", "--timeout", "1", "--grace", "0.5", "--", *SHELL, script, TAG="tag-of-a-stubborn-one")
 
     agent_id = only_record(root)["agent_id"]
     assert (ended.code, ended.out) == (124, b"begun\n")
     assert living("tag-of-a-stubborn-one") == []
-    assert f"{agent_id}: hard timed out after 1.5 seconds" in ended.err.decode()
+    assert f"{agent_id}: did not finish in time; killed after 1.5s" in ended.err.decode()
     report = json.loads(gaia("report", agent_id, "--json").out)
     assert report["error"] == "Sub-agent hard timed out after 1.5 seconds"
     assert report["timeout_secs"] == 1.0
 
 
-def test_a_command_asks_is_approved_in_another_terminal_and_goes_on_with_the_note_as_typed(
-    gaia: Gaia, root: str
-) -> None:
+def test_a_command_that_asked_is_approved_and_resumed_with_the_note_as_typed(gaia: Gaia, root: str) -> None:
     note = "ja, nur 'x' — and $HOME \\ “so”"
     asked = forked("run", "--agent", "dropper", "--", "echo", "[gaia-sessions: approval] may I drop it?")
     agent_id = only_record(root)["agent_id"]
@@ -238,13 +232,13 @@ def test_a_command_asks_is_approved_in_another_terminal_and_goes_on_with_the_not
     assert [move["to_phase"] for move in record["history"]] == ["executing", "approval", "executing", "completed"]
 
 
-def test_running_what_asks_approves_it(root: str) -> None:
+def test_running_a_session_that_asked_approves_it(root: str) -> None:
     forked("run", "--id", "asks", "--", "echo", "[gaia-sessions: approval] may I?")
     assert forked("run", "asks", "--", "true").code == 0
     assert only_record(root)["phase"] == "completed"
 
 
-def test_an_approval_that_expired_is_not_run_and_the_hint_helps(gaia: Gaia, put: Gaia) -> None:
+def test_an_expired_approval_is_not_run_until_the_hint_is_followed(gaia: Gaia, put: Gaia) -> None:
     put("late", phase="approval", resume_ready=True, idle=timedelta(hours=2))
     refused = forked("run", "late", "--", "true")
 
@@ -254,7 +248,7 @@ def test_an_approval_that_expired_is_not_run_and_the_hint_helps(gaia: Gaia, put:
     assert forked("run", "late", "--", "true").code == 0
 
 
-def test_a_command_that_goes_on_is_told_what_each_earlier_run_printed_at_last(gaia: Gaia) -> None:
+def test_a_resumed_command_is_told_the_last_output_of_each_earlier_run(gaia: Gaia) -> None:
     for number, words in enumerate((["--id", "job"], ["job"]), 1):
         forked("run", *words, "--", *SHELL, f"echo Looked {number}; echo '[gaia-sessions: approval] may I?'")
     lines = [
@@ -268,7 +262,7 @@ def test_a_command_that_goes_on_is_told_what_each_earlier_run_printed_at_last(ga
     assert "".join(f"| {line}\n" for line in lines) + "=== gaia-sessions: end of data ===" in told
 
 
-def test_what_has_ended_is_gone_on_with_in_a_new_session_that_knows_of_it(root: str) -> None:
+def test_run_continues_an_ended_session_in_a_new_one_with_a_briefing(root: str) -> None:
     forked("run", "--id", "first", "--agent", "tester", "--purpose", "tests", "--", *SHELL, "echo three fail; exit 1")
     refused = forked("run", "first", "--", "true")
     assert (refused.code, "gaia-sessions run --continues first -- COMMAND" in refused.err.decode()) == (4, True)
@@ -283,7 +277,7 @@ def test_what_has_ended_is_gone_on_with_in_a_new_session_that_knows_of_it(root: 
     assert records(root)["first"]["phase"] == "failed"
 
 
-def test_a_command_that_a_command_runs_has_its_session_below(root: str) -> None:
+def test_a_run_inside_a_command_creates_a_child_session(root: str) -> None:
     inner = [*COMMAND, "run", "--id", "inner", "--", "true"]
     assert forked("run", "--id", "outer", "--", *inner).code == 0
     assert {agent_id: record.get("parent_id") for agent_id, record in records(root).items()} == {
@@ -305,12 +299,12 @@ def test_a_sixth_child_at_work_is_refused_and_nothing_is_made(put: Gaia, root: s
     assert records(root) == before
 
 
-def test_a_session_of_the_environment_that_this_root_does_not_know_is_no_parent(root: str) -> None:
+def test_a_session_id_in_the_environment_from_another_root_is_not_the_parent(root: str) -> None:
     assert forked("run", "--", "true", GAIA_SESSION_ID="of-another-root").code == 0
     assert "parent_id" not in only_record(root)
 
 
-def test_a_cancellation_ends_the_command_and_keeps_what_it_left(gaia: Gaia, root: str) -> None:
+def test_a_cancellation_ends_the_command_and_the_report_has_its_output_and_todos(gaia: Gaia, root: str) -> None:
     gaia("create", "--id", "top")
     words = ("run", "--json", "--parent", "top", "--id", "work", "--", *SHELL, "echo so far; touch ready; sleep 60")
     with Fork(*words, TAG="tag-of-a-cancelled-one") as fork:
@@ -350,18 +344,18 @@ def test_a_command_at_work_may_be_given_more_tokens(gaia: Gaia, root: str, monke
     assert (ended.code, ended.out, only_record(root)["phase"]) == (0, b"done\n", "completed")
 
 
-@table("is_made_anew", [False, True])
-def test_a_run_goes_on_within_its_time_when_its_session_is_gone_whatever_stands_in_its_place(
-    gaia: Gaia, root: str, monkeypatch: pytest.MonkeyPatch, *, is_made_anew: bool
+@table("is_replaced", [False, True])
+def test_a_command_keeps_running_after_its_session_is_removed_or_replaced(
+    gaia: Gaia, root: str, monkeypatch: pytest.MonkeyPatch, *, is_replaced: bool
 ) -> None:
     monkeypatch.setattr(supervise, "_SECONDS_BETWEEN_LOOKS", 0.01)
-    agent_id = f"work-{is_made_anew}"
-    ready, go = (Path(f"{name}-{is_made_anew}") for name in ("ready", "go"))
+    agent_id = f"work-{is_replaced}"
+    ready, go = (Path(f"{name}-{is_replaced}") for name in ("ready", "go"))
     script = f"touch {ready}; until test -e {go}; do sleep 0.02; done; echo done"
     with Fork("run", "--id", agent_id, "--max-tokens", "1000", "--", *SHELL, script) as fork:
         until(ready.exists)
         assert gaia("rm", "--force", agent_id).code == 0
-        if is_made_anew:
+        if is_replaced:
             assert gaia("create", "--id", agent_id, "--max-tokens", "10").code == 0
             assert gaia("usage", agent_id, "--charge", "10").code == 0
             assert gaia("cancel", agent_id).code == 0
@@ -370,24 +364,24 @@ def test_a_run_goes_on_within_its_time_when_its_session_is_gone_whatever_stands_
         go.touch()
         ended = fork.ended()
 
-    gone = "its session was removed, so cancel does not reach this command any more; its other limits hold"
+    gone = "its session was removed, so `cancel` no longer reaches this command; its limits still hold"
     assert ended.err.decode().splitlines()[:2] == [f"{agent_id}: {gone}", f"  to end it: kill {fork.pid}"]
-    assert (ended.code, ended.out) == (4 if is_made_anew else 3, b"done\n")
+    assert (ended.code, ended.out) == (4 if is_replaced else 3, b"done\n")
     assert records(root) == there
 
 
-def test_what_is_contained_keeps_nothing_in_the_background_and_both_options_are_named(gaia: Gaia, root: str) -> None:
+def test_contain_and_keep_background_cannot_be_combined(gaia: Gaia, root: str) -> None:
     code, problem, hint = gaia("run", "--contain", "--keep-background", "--", "true").refusal
     assert (code, problem) == (
         2,
-        "a contained command leaves nothing behind, so nothing of it can be kept in the background",
+        "a contained command cannot keep processes in the background",
     )
-    assert hint == "leave out --contain, or --keep-background (in Python is_contained, or keeps_background)"
+    assert hint == "leave out --contain or --keep-background (in Python: is_contained or keeps_background)"
     assert not os.path.exists(root)
 
 
 @pytest.mark.usefixtures("interruptible")
-def test_a_person_who_interrupts_leaves_work_that_rests_and_may_go_on(gaia: Gaia, root: str) -> None:
+def test_an_interrupted_run_leaves_a_session_that_can_be_resumed(gaia: Gaia, root: str) -> None:
     with Fork("run", "--id", "work", "--", *SHELL, "touch ready; sleep 60", TAG="tag-of-an-interrupted-one") as fork:
         until(lambda: os.path.exists("ready"))
         fork.send_signal(signal.SIGINT)
@@ -401,7 +395,7 @@ def test_a_person_who_interrupts_leaves_work_that_rests_and_may_go_on(gaia: Gaia
     assert forked("run", "work", "--", "true").code == 0
 
 
-def test_a_wrapper_that_was_killed_leaves_a_run_that_everybody_judges_lost(gaia: Gaia, root: str) -> None:
+def test_a_run_whose_wrapper_was_killed_counts_as_crashed_everywhere(gaia: Gaia, root: str) -> None:
     with Fork("run", "--id", "work", "--", "sleep", "60") as fork:
         until(lambda: "runs" in records(root).get("work", {}))
         [state] = [line["state"] for line in gaia("list", "--json").json]
@@ -420,7 +414,7 @@ def test_a_wrapper_that_was_killed_leaves_a_run_that_everybody_judges_lost(gaia:
     assert (record["phase"], record["runs"][0]["end"]) == ("abandoned", "lost")
 
 
-def test_a_command_that_is_silent_becomes_quiet_and_its_output_is_a_sign_of_life(gaia: Gaia, root: str) -> None:
+def test_a_silent_command_becomes_quiet_and_recent_output_counts_as_activity(gaia: Gaia, root: str) -> None:
     record, log = (Path(root, "work", name) for name in ("state.json", "output-1.log"))
     with Fork("run", "--id", "work", "--", *SHELL, "echo alive; touch ready; sleep 60") as fork:
         until(lambda: os.path.exists("ready") and log.read_bytes())
@@ -448,7 +442,7 @@ def test_the_report_is_printed_also_if_the_end_cannot_be_written(root: str) -> N
     assert json.loads(ended.err)["error"]["code"] == "not_found"
 
 
-def test_from_python_a_command_is_run_by_a_process_of_its_own(root: str) -> None:
+def test_python_run_returns_the_report_of_the_command(root: str) -> None:
     report = gaia_sessions.Sessions(root).run(["echo", "hello"], agent_name="greeter")
     assert (report["status"], report["result"]) == ("success", "hello\n")
     assert only_record(root)["agent_name"] == "greeter"
@@ -471,9 +465,9 @@ def test_from_python_a_token_in_memory_cancels_the_run(root: str) -> None:
     assert time.monotonic() - began < 15
 
 
-@pytest.mark.parametrize("is_made_anew", [False, True])
-def test_from_python_a_token_cancels_what_it_runs_and_no_session_that_stands_in_its_place(
-    gaia: Gaia, root: str, *, is_made_anew: bool
+@pytest.mark.parametrize("is_replaced", [False, True])
+def test_a_cancellation_token_ends_the_run_of_a_removed_session_but_not_its_replacement(
+    gaia: Gaia, root: str, *, is_replaced: bool
 ) -> None:
     token, reports = gaia_sessions.CancellationToken(), []
     gaia("create", "--id", "work")
@@ -483,7 +477,7 @@ def test_from_python_a_token_cancels_what_it_runs_and_no_session_that_stands_in_
     thread.start()
     until(lambda: os.path.exists("ready"))
     assert gaia("rm", "--force", "work").code == 0
-    if is_made_anew:
+    if is_replaced:
         assert gaia("create", "--id", "work").code == 0
     there = marks_and_records(root)
 
@@ -498,7 +492,7 @@ def marks_and_records(root: str) -> list[tuple[str, bytes]]:
     return sorted((str(path), path.read_bytes()) for path in Path(root).glob("*/*.json"))
 
 
-def test_from_python_a_session_is_not_begun_that_the_token_has_cancelled(gaia: Gaia, root: str) -> None:
+def test_python_run_with_a_cancelled_token_starts_no_command(gaia: Gaia, root: str) -> None:
     gaia("create", "--id", "work")
     token = gaia_sessions.CancellationToken()
     token.cancel("enough")
@@ -507,8 +501,10 @@ def test_from_python_a_session_is_not_begun_that_the_token_has_cancelled(gaia: G
     assert not os.path.exists("begun")
 
 
-def test_what_cannot_be_killed_writes_on_into_the_output_of_the_run(root: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(process_tree, "kill_all", lambda *_: [1])  # as what has become another user's
+def test_a_background_process_that_cannot_be_killed_keeps_writing_to_the_output_file(
+    root: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process_tree, "kill_all", lambda *_: [1])  # like processes that became another user's
     monkeypatch.setattr(supervise, "SECONDS_FOR_BACKGROUND", 0.0)
     script = f"trap '' TERM; {SERVES} echo $! > pid; echo ready"
     ended = forked("run", "--id", "work", "--", *SHELL, script)
@@ -518,14 +514,14 @@ def test_what_cannot_be_killed_writes_on_into_the_output_of_the_run(root: str, m
     assert (ended.code, ended.err.decode().splitlines()[1:]) == (
         0,
         [
-            "work: not all that it has started could be killed, such as what has become another user's",
-            "work: what it left in the background goes on without limits",
-            f"  its output is added to: {Path(root, 'work', 'output-1.log')}",
+            "work: some processes that it started could not be killed, for example those of another user",
+            "work: its background processes keep running without limits",
+            f"  their output is added to: {Path(root, 'work', 'output-1.log')}",
         ],
     )
 
 
-def test_from_python_errors_are_raised_as_everywhere(root: str) -> None:
+def test_python_run_raises_exceptions_for_a_missing_session_and_a_blank_task(root: str) -> None:
     sessions = gaia_sessions.Sessions(root)
     with pytest.raises(gaia_sessions.errors.SessionNotFound) as missing:
         sessions.run(["true"], agent_id="missing")
@@ -551,17 +547,17 @@ def test_two_runs_side_by_side_never_mix_their_lines(root: str, place: str) -> N
         shown = subprocess.run(words, stdin=subprocess.DEVNULL, stdout=-1, check=True).stdout
     else:
         shown = shown_on_terminal(words)
-    lines = [line for line in shown.decode().splitlines() if not line.startswith("agent-")]  # how it ended
+    lines = [line for line in shown.decode().splitlines() if not line.startswith("agent-")]  # without the ends of runs
     assert sorted(lines) == ["aaa aaa", "bbb"]
 
 
 def shown_on_terminal(words: list[str]) -> bytes:
-    """What is shown on a terminal of its own by the command ``words``, until that ends."""
+    """What the command ``words`` shows on a terminal of its own."""
     pid, fd = pty.fork()
     if not pid:
         os.execvp(words[0], words)  # noqa: S606  # it is what the test runs
     shown = b""
-    with contextlib.suppress(OSError):  # nobody has it open any more
+    with contextlib.suppress(OSError):  # the command has closed it
         while data := os.read(fd, 1 << 12):
             shown += data
     os.close(fd)
@@ -569,8 +565,8 @@ def shown_on_terminal(words: list[str]) -> bytes:
     return shown
 
 
-@pytest.mark.usefixtures("interruptible")  # a run that cannot be interrupted was begun in the background
-def test_alone_in_a_terminal_each_piece_is_shown_at_once_and_the_last_line_is_ended(root: str) -> None:
+@pytest.mark.usefixtures("interruptible")  # a run that ignores interrupts counts as started in the background
+def test_a_single_run_on_a_terminal_shows_output_at_once_and_ends_the_last_line(root: str) -> None:
     script = "printf 'go on? '; until test -e shown; do sleep 0.02; done; printf yes"
     words = [*COMMAND, "run", "--root", root, "--", "sh", "-c", script]
     pid, fd = pty.fork()
@@ -593,8 +589,8 @@ SERVES = "(until test -e go; do sleep 0.02; done; echo a line; echo a fault >&2;
 
 def keep_by_command(_: str, agent_id: str, path: str) -> None:
     ended = forked("run", agent_id, "--keep-background", "--", *SHELL, f"{SERVES} echo $! > pid; echo ready")
-    left = "what it left in the background goes on without limits"
-    assert ended.all == (0, "ready\n", f"{agent_id}: {left}\n  its output is added to: {path}\n")
+    left = "its background processes keep running without limits"
+    assert ended.all == (0, "ready\n", f"{agent_id}: {left}\n  their output is added to: {path}\n")
 
 
 def keep_from_python(root: str, agent_id: str, _: str) -> None:
@@ -604,14 +600,14 @@ def keep_from_python(root: str, agent_id: str, _: str) -> None:
 
 @pytest.mark.parametrize("keep", [keep_by_command, keep_from_python])
 @pytest.mark.parametrize("is_removed", [False, True])
-def test_what_is_kept_in_the_background_writes_on_and_lives_and_who_reads_it_ends_with_it(
+def test_a_kept_background_process_keeps_writing_and_its_reader_ends_with_it(
     gaia: Gaia, root: str, keep: Callable[[str, str, str], None], *, is_removed: bool
 ) -> None:
     agent_id = f"kept-{os.getpid()}"
     gaia("create", "--id", agent_id, "--agent", "server")
     log = Path(root, agent_id, "output-1.log")
     keep(root, agent_id, str(log))
-    server, reader = int(Path("pid").read_text()), f"reads what {agent_id} left"
+    server, reader = int(Path("pid").read_text()), f"reads the background output of {agent_id}"
     if is_removed:
         assert gaia("rm", agent_id).code == 0
 
@@ -625,11 +621,11 @@ def test_what_is_kept_in_the_background_writes_on_and_lives_and_who_reads_it_end
     until(lambda: not running(reader))
 
 
-@table("is_made_anew", [False, True])
-def test_what_is_kept_writes_into_no_other_session_and_nobody_is_told_of_a_file_that_is_not_there(
-    gaia: Gaia, root: str, *, is_made_anew: bool
+@table("is_replaced", [False, True])
+def test_a_kept_background_process_of_a_removed_session_writes_to_no_other_session(
+    gaia: Gaia, root: str, *, is_replaced: bool
 ) -> None:
-    agent_id = f"kept-{os.getpid()}-{is_made_anew}"
+    agent_id = f"kept-{os.getpid()}-{is_replaced}"
     folder = Path(root, agent_id)
     for name in ("began", "end", "go", "wrote"):
         Path(name).unlink(missing_ok=True)
@@ -637,21 +633,21 @@ def test_what_is_kept_writes_into_no_other_session_and_nobody_is_told_of_a_file_
     with Fork("run", "--id", agent_id, "--keep-background", "--", *SHELL, command) as fork:
         until(lambda: os.path.exists("began"))
         assert gaia("rm", "--force", agent_id).code == 0
-        if is_made_anew:
+        if is_replaced:
             assert gaia("create", "--id", agent_id).code == 0
         Path("end").touch()
         ended = fork.ended()
     try:
-        left = "what it left in the background goes on without limits"
-        told = f"{agent_id}: {left}; the session was removed, so nobody keeps its output"
+        left = "its background processes keep running without limits"
+        told = f"{agent_id}: {left}; the session was removed, so their output is not stored"
         assert told in ended.err.decode().splitlines()
-        assert (ended.code, b"output-1.log" in ended.err) == (4 if is_made_anew else 3, False)
+        assert (ended.code, b"output-1.log" in ended.err) == (4 if is_replaced else 3, False)
         Path("go").touch()
         until(lambda: os.path.exists("wrote"))
         until(lambda: program_of(int(Path("pid").read_text())) == "sleep\x0060\x00")
-        assert len(running(f"reads what {agent_id} left")) == 1
-        assert (folder.exists() and os.listdir(folder)) == (["state.json"] if is_made_anew else False)
-        if is_made_anew:
+        assert len(running(f"reads the background output of {agent_id}")) == 1
+        assert (folder.exists() and os.listdir(folder)) == (["state.json"] if is_replaced else False)
+        if is_replaced:
             assert gaia("run", agent_id, "--", "echo", "new").code == 0
             assert (folder / "output-1.log").read_text() == "new\n"
     finally:
@@ -659,9 +655,7 @@ def test_what_is_kept_writes_into_no_other_session_and_nobody_is_told_of_a_file_
 
 
 @table("limit", [0, 1000])
-def test_a_person_is_told_what_ends_where_nothing_tells_it_from_what_the_caller_had_started(
-    root: str, limit: int
-) -> None:
+def test_run_warns_if_it_cannot_tell_its_processes_from_older_ones(root: str, limit: int) -> None:
     agent_id = f"beside-{limit}"
     lower = f"{{ ulimit -w {limit} || ulimit -x {limit}; }} 2> /dev/null"
     caller = f'{lower}; sleep 60 > /dev/null 2>&1 & echo $! > before; exec "$@"'
@@ -672,9 +666,10 @@ def test_a_person_is_told_what_ends_where_nothing_tells_it_from_what_the_caller_
     os.kill(before, signal.SIGKILL)
 
     told = (
-        "what was started before it goes on, but what that detaches meanwhile ends with it: ulimit -x cannot be lowered"
+        "processes that already run keep running, but a process that they detach meanwhile ends with this command, "
+        "because ulimit -x cannot be lowered"
     )
-    background = f"{agent_id}: what it left in the background was ended (--keep-background leaves it)"
+    background = f"{agent_id}: its background processes were ended (--keep-background keeps them)"
     assert ended.stderr.splitlines() == [*([] if limit else [f"{agent_id}: {told}"]), background]
     assert left == ["sleep\x0060\x00", ""]
 
@@ -687,7 +682,7 @@ def program_of(pid: int) -> str:
 
 
 def running(words: str) -> list[int]:
-    """The processes in whose command line ``words`` stand."""
+    """The processes with ``words`` in their command line."""
     return [int(path.name) for path in Path("/proc").glob("[0-9]*") if words in program_of(int(path.name))]
 
 
@@ -698,7 +693,7 @@ def test_a_contained_command_runs_as_any_other(root: str) -> None:
 
 
 @pytest.mark.usefixtures("interruptible")
-def test_a_second_interrupt_right_behind_the_first_loses_no_end(root: str) -> None:
+def test_a_second_interrupt_right_after_the_first_still_records_the_end(root: str) -> None:
     for pause in (0.0, 0.01, 0.05):
         with Fork("run", "--", *SHELL, "echo ready; exec sleep 60") as fork:
             while fork.out != b"ready\n":
@@ -710,7 +705,7 @@ def test_a_second_interrupt_right_behind_the_first_loses_no_end(root: str) -> No
     assert [record["runs"][0].get("end") for record in records(root).values()] == ["killed"] * 3
 
 
-def test_nobody_who_reads_our_stderr_holds_up_no_limit(root: str) -> None:
+def test_unread_stderr_does_not_delay_the_limits_of_a_run(root: str) -> None:
     words = ["--timeout", "0.5", "--grace", "0.5", "--", *SHELL, "trap '' TERM; yes >&2"]
     began = time.monotonic()
     environment = {**os.environ, "TAG": "tag-of-an-unread-one"}
@@ -733,7 +728,7 @@ AT_ITS_END = ("--lock-timeout", "0.05", "run", "--json", "--id", "work", "--", *
 
 @pytest.fixture
 def is_refused(monkeypatch: pytest.MonkeyPatch) -> Callable[[], bool]:
-    """Whether an end could not be written yet."""
+    """Whether ``run`` has failed to record an end."""
 
     def noted(*arguments: Any) -> Any:
         try:
@@ -746,7 +741,7 @@ def is_refused(monkeypatch: pytest.MonkeyPatch) -> Callable[[], bool]:
     return lambda: os.path.exists("refused")
 
 
-def test_the_end_is_tried_until_it_can_be_written(root: str, is_refused: Callable[[], bool]) -> None:
+def test_run_retries_until_it_can_record_the_end(root: str, is_refused: Callable[[], bool]) -> None:
     with Fork(*AT_ITS_END) as fork:
         until(lambda: os.path.exists("ready"))
         with FileStore(root).open("work"):
@@ -759,7 +754,7 @@ def test_the_end_is_tried_until_it_can_be_written(root: str, is_refused: Callabl
 
 
 @pytest.mark.usefixtures("interruptible")
-def test_whoever_does_not_wait_for_an_end_that_cannot_be_written_gets_the_report(
+def test_an_interrupt_while_the_end_cannot_be_recorded_still_prints_the_report(
     root: str, is_refused: Callable[[], bool]
 ) -> None:
     with Fork(*AT_ITS_END) as fork:
@@ -775,9 +770,7 @@ def test_whoever_does_not_wait_for_an_end_that_cannot_be_written_gets_the_report
     assert gaia_sessions.Sessions(root).report("work").get("state") == "crashed"
 
 
-def test_a_run_for_which_the_system_has_no_thread_left_ends_and_says_so(
-    root: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_without_a_free_thread_fails_and_says_so(root: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def refused(_: object) -> None:
         raise RuntimeError("can't start new thread")
 
@@ -787,25 +780,23 @@ def test_a_run_for_which_the_system_has_no_thread_left_ends_and_says_so(
     assert only_record(root)["phase"] == "failed"
 
 
-def test_output_that_cannot_be_shown_is_an_error_though_the_work_is_done(root: str) -> None:
+def test_output_that_cannot_be_written_is_an_error_although_the_work_is_completed(root: str) -> None:
     with open("/dev/full", "wb") as full:
         process = subprocess.run([*COMMAND, "run", "--", "echo", "lost"], stdout=full, stderr=-1, check=False)
     assert (process.returncode, b"No space left" in process.stderr) == (8, True)
-    assert b"Hint: the command has run, and only its output is lost" in process.stderr
+    assert b"Hint: the command has run, only its output is lost" in process.stderr
     assert (only_record(root)["phase"], only_record(root)["runs"][0]["last_message"]) == ("completed", "lost\n")
 
 
-def test_a_failure_says_where_all_of_the_output_is(gaia: Gaia, root: str) -> None:
+def test_a_failure_names_the_file_with_the_whole_output(gaia: Gaia, root: str) -> None:
     ended = forked("run", "--", *SHELL, "for i in $(seq 30); do echo line $i; done; exit 3")
     path = only_record(root)["runs"][0]["output_path"]
-    assert f"  all of its output: {path}\n" in ended.err.decode()
+    assert f"  whole output: {path}\n" in ended.err.decode()
     shown = gaia("show", "latest").out.decode()
     assert ("line 21" in shown, "line 20" in shown, path in shown) == (True, False, True)
 
 
-def test_where_the_output_is_in_no_file_no_path_is_named(
-    gaia: Gaia, root: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_an_output_file_no_path_is_printed(gaia: Gaia, root: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(FileStore, "output_path", lambda *_: None)
     words = ["--keep-background", "--", *SHELL, "echo hello; (sleep 0.2; echo later) & exit 3"]
     ended = forked("run", *words)
@@ -814,13 +805,13 @@ def test_where_the_output_is_in_no_file_no_path_is_named(
     assert "output-1.log" not in gaia("show", "latest").out.decode()
 
 
-def test_a_program_whose_name_is_no_text_is_run(root: str) -> None:
+def test_a_program_whose_name_is_not_utf_8_can_be_run(root: str) -> None:
     Path(os.fsdecode(b"n\xff")).symlink_to("/bin/true")
     assert forked("run", "--", b"./n\xff").code == 0
     assert only_record(root)["agent_name"] == "n?"
 
 
-def test_work_whose_wrapper_was_killed_says_how_it_goes_on_and_that_line_does(gaia: Gaia, root: str) -> None:
+def test_a_session_whose_wrapper_was_killed_shows_a_working_command_to_continue_it(gaia: Gaia, root: str) -> None:
     with Fork("run", "--id", "work", "--", *SHELL, "touch ready; sleep 60") as fork:
         until(lambda: os.path.exists("ready"))
         fork.kill()
@@ -832,7 +823,7 @@ def test_work_whose_wrapper_was_killed_says_how_it_goes_on_and_that_line_does(ga
     assert records(root)["work"]["phase"] == "abandoned"
 
 
-def test_a_hint_of_a_refusal_is_one_command_that_is_typed_as_it_stands(gaia: Gaia, put: Gaia) -> None:
+def test_the_hint_of_a_refused_run_is_a_command_that_works(gaia: Gaia, put: Gaia) -> None:
     put("late", phase="planning", resume_ready=True, idle=timedelta(hours=2))
     hint = forked("run", "late", "--", "true").err.decode().partition("Hint: ")[2].split("again:")[1]
     assert gaia(*hint.split()[1:]).code == 0
@@ -850,7 +841,7 @@ for id in lint tests slow; do gaia-sessions report $id; done
 """
 
 
-def test_three_commands_side_by_side_end_each_in_its_own_way(tmp_path: Path) -> None:
+def test_three_concurrent_runs_complete_fail_and_are_cancelled_independently(tmp_path: Path) -> None:
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     environment = {"HOME": str(tmp_path), "PATH": path}
     done = subprocess.run(
@@ -863,14 +854,14 @@ def test_three_commands_side_by_side_end_each_in_its_own_way(tmp_path: Path) -> 
     assert done.stdout.endswith("tidy\nexit code 1\n\nits output ended with:\n\n3 failed\nnot needed\n")
     slow = json.loads((tmp_path / ".claude" / "session" / "slow" / "state.json").read_text())
     ends = [(run["end"], run["exit_code"]) for run in slow.get("runs", [])]
-    assert ends in ([("killed", 143)], [])  # none if the others were done before it had begun
+    assert ends in ([("killed", 143)], [])  # none if the cancellation came before it began
 
 
 PAGE = (Path(gaia_sessions.__file__).parents[1] / "docs" / "run.md").read_text(encoding="utf-8")
 SCRIPT = PAGE.partition("A script:\n\n```sh\n")[2].partition("```")[0]
 
 
-def test_the_script_of_the_page_asks_and_goes_on_with_the_note(gaia: Gaia, root: str) -> None:
+def test_the_documented_script_asks_and_uses_the_note_of_the_approval(gaia: Gaia, root: str) -> None:
     assert forked("run", "--id", "drop", "--", *SHELL, SCRIPT, stdin=b"").code == 0
     assert only_record(root)["phase"] == "approval"
     assert gaia("approve", "drop", "--note", "only the copy").code == 0
@@ -878,7 +869,7 @@ def test_the_script_of_the_page_asks_and_goes_on_with_the_note(gaia: Gaia, root:
     assert only_record(root)["phase"] == "completed"
 
 
-def test_the_script_of_the_page_does_nothing_that_was_denied_or_approved_for_a_run_that_was_killed(gaia: Gaia) -> None:
+def test_the_documented_script_does_nothing_after_a_denial_or_a_killed_run(gaia: Gaia) -> None:
     for name in ("denied", "killed"):
         assert forked("run", "--id", name, "--", *SHELL, SCRIPT, stdin=b"").code == 0
     assert gaia("deny", "denied").code == 0

@@ -1,4 +1,4 @@
-"""A command that writes without end: what the wrapper keeps of it, in memory and on the disk, and what it delays."""
+"""A command that writes very much: how much memory and disk space ``run`` takes, and what it stores."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def peak_memory(pid: int) -> int:
 
 @pytest.mark.parametrize("reader", ["shown", "quiet"])
 @pytest.mark.parametrize("mebibytes", [48, pytest.param(1024, marks=pytest.mark.thorough)])
-def test_a_flood_takes_little_memory_and_little_of_the_disk(
+def test_a_flood_of_output_takes_little_memory_and_disk_space(
     root: str, tmp_path: Path, mebibytes: int, reader: str
 ) -> None:
     written, go = tmp_path / "written", tmp_path / "go"

@@ -1,4 +1,4 @@
-"""``schema``: the JSON Schema of ``state.json``, the same from every run."""
+"""``schema``: the JSON Schema of ``state.json``; every process prints the same."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from tests.cli.conftest import Gaia
 
 
-def test_it_prints_the_schema_of_the_models(gaia: Gaia) -> None:
+def test_schema_prints_the_json_schema_of_the_models(gaia: Gaia) -> None:
     assert gaia("schema").json == json_schema()
     assert gaia("schema", "--json").out == gaia("schema").out
 
@@ -21,7 +21,7 @@ def test_another_process_prints_the_same_bytes(program: Gaia, gaia: Gaia) -> Non
     assert program("schema", PYTHONHASHSEED=seed).all == gaia("schema").all
 
 
-def test_it_needs_no_root_and_makes_none(gaia: Gaia, tree: Gaia) -> None:
+def test_schema_needs_no_root_and_creates_none(gaia: Gaia, tree: Gaia) -> None:
     before = tree()
     assert gaia("schema").code == 0
     assert tree() == before

@@ -1,4 +1,4 @@
-"""``send``: a conversation with a command, with real processes: what it is given, what is stored, and how it ends."""
+"""``send``: a conversation with a command, with real processes: what it reads, what is stored, how it ends."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def is_begun(sessions: Sessions) -> bool:
     return bool(kinds(sessions)) and kinds(sessions)[-1] in ("SubAgentStarted", "SubAgentReused")
 
 
-def test_a_command_gets_all_that_was_said_and_what_it_prints_is_its_answer(program: Gaia, sessions: Sessions) -> None:
+def test_a_command_reads_all_messages_and_its_output_is_the_answer(program: Gaia, sessions: Sessions) -> None:
     assert program("send", "talk", "How many?", *AGENT, "a secret").answer == ["2 How many? ['a secret']"]
     assert forked("send", "talk", "-", *AGENT, stdin=b"two\nlines\n").answer == ["4 two", "lines []"]
 
@@ -70,13 +70,13 @@ def test_a_command_gets_all_that_was_said_and_what_it_prints_is_its_answer(progr
     assert not os.path.exists(os.path.join(sessions.root, "talk", "output"))
 
 
-def test_the_words_of_the_command_are_not_stored(sessions: Sessions) -> None:
+def test_the_arguments_of_the_command_are_not_stored(sessions: Sessions) -> None:
     assert forked("send", "talk", "x", *SHELL, "echo done # hunter2").code == 0
     kept = b"".join(path.read_bytes() for path in Path(sessions.root, "talk").iterdir())
     assert (b"done" in kept, b"hunter2" in kept) == (True, False)
 
 
-def test_an_array_of_messages_is_the_answer_with_its_tools_and_tokens(sessions: Sessions) -> None:
+def test_a_printed_array_of_messages_is_stored_with_its_tools_and_tokens(sessions: Sessions) -> None:
     answer = [
         {"role": "assistant", "content": "{}", "tool_name": "Bash", "tool_call_id": "c", "tokens": 5},
         {"role": "tool", "content": "42", "tool_call_id": "c"},
@@ -90,17 +90,17 @@ def test_an_array_of_messages_is_the_answer_with_its_tools_and_tokens(sessions: 
         assert forked("send", "talk", "x", *SHELL, f"echo '{other}'").answer == [other]
 
 
-def test_what_is_no_message_in_such_an_array_is_refused_and_shown(sessions: Sessions) -> None:
+def test_an_array_with_an_invalid_message_is_refused_and_printed(sessions: Sessions) -> None:
     ended = forked("send", "talk", "x", *SHELL, """echo '[{"role": "assistant", "text": "lost"}]'""")
     assert (ended.code, ended.out) == (7, b'[{"role": "assistant", "text": "lost"}]\n')
-    assert "message 1: 'text' is no key of a message" in ended.err.decode()
+    assert "message 1: 'text' is not a key of a message" in ended.err.decode()
     assert (spoken(sessions), kinds(sessions)) == ([], ["SubAgentStarted", "SubAgentFailed"])
 
 
-def test_an_answer_of_over_a_mebibyte_is_cut_in_the_middle_and_that_is_said(sessions: Sessions) -> None:
+def test_an_answer_over_1_mib_is_cut_in_the_middle_with_a_note(sessions: Sessions) -> None:
     script = "print('BEGIN', 'x' * (3 << 20), 'END')"
     ended = forked("send", "talk", "x", "--", sys.executable, "-c", script)
-    assert (ended.code, ended.err) == (0, b"a message has over 1 MiB: its middle is left out\n")
+    assert (ended.code, ended.err) == (0, b"a message is larger than 1 MiB: its middle is left out\n")
     [_, (_, _, answer)] = spoken(sessions)
     assert (answer[:7], answer[-5:], "characters left out ...]" in answer) == ("BEGIN x", "x END", True)
     assert ended.out.decode() == f"{answer}\n"
@@ -114,7 +114,7 @@ def test_an_answer_of_over_a_mebibyte_is_cut_in_the_middle_and_that_is_said(sess
         (("--timeout", "0.2", "--grace", "0.2"), "sleep 60", 124, "timeout", "timeout"),
     ],
 )
-def test_of_a_command_that_fails_nothing_is_stored_but_its_error(  # one row
+def test_a_failed_command_stores_its_error_but_no_messages(
     sessions: Sessions, words: tuple[str, ...], script: str, code: int, status: str, detail: str
 ) -> None:
     ended = forked("send", "talk", "x", *words, *SHELL, script)
@@ -126,7 +126,7 @@ def test_of_a_command_that_fails_nothing_is_stored_but_its_error(  # one row
     assert forked("send", "talk", "x", *AGENT).answer == ["2 x []"]
 
 
-def test_one_that_cannot_be_started_is_an_error_and_it_is_said_why(sessions: Sessions) -> None:
+def test_a_command_that_cannot_be_started_is_an_error_with_its_reason(sessions: Sessions) -> None:
     ended = forked("send", "talk", "x", "--", "/no/such/program")
     why = "cannot be started: /no/such/program: No such file or directory"
     assert (ended.code, ended.out, f"  {why}\n" in ended.err.decode()) == (11, b"", True)
@@ -134,7 +134,7 @@ def test_one_that_cannot_be_started_is_an_error_and_it_is_said_why(sessions: Ses
     assert (record["runs"][-1]["detail"], record["error_count"]) == (why, 1)
 
 
-def test_what_it_writes_to_stderr_is_shown_as_it_comes(sessions: Sessions) -> None:
+def test_stderr_of_the_command_is_shown_but_not_stored(sessions: Sessions) -> None:
     ended = forked("send", "talk", "x", *SHELL, "echo thinking >&2; echo done")
     assert ended.all == (0, "done\n", "thinking\n")
     assert spoken(sessions)[-1] == (1, "assistant", "done")
@@ -142,7 +142,7 @@ def test_what_it_writes_to_stderr_is_shown_as_it_comes(sessions: Sessions) -> No
 
 @pytest.mark.usefixtures("interruptible")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_sender_that_is_stopped_leaves_no_turn_and_no_error(sessions: Sessions, number: int) -> None:
+def test_an_interrupted_send_leaves_no_turn_and_no_error(sessions: Sessions, number: int) -> None:
     with Fork("send", "talk", "x", *SHELL, "sleep 60") as sender:
         until(lambda: is_begun(sessions))
         sender.send_signal(number)
@@ -172,7 +172,7 @@ def is_waited(monkeypatch: pytest.MonkeyPatch) -> Callable[[], bool]:
     return lambda: os.path.exists("waits")
 
 
-def test_two_at_once_never_interleave_and_whoever_waits_is_next(
+def test_concurrent_sends_never_interleave_and_a_waiting_send_is_next(
     sessions: Sessions, is_waited: Callable[[], bool]
 ) -> None:
     with Fork(*SLOW) as sender:
@@ -180,8 +180,8 @@ def test_two_at_once_never_interleave_and_whoever_waits_is_next(
         refused = forked("send", "talk", "second", *AGENT)
         assert (refused.code, refused.out) == (4, b"")
         assert refused.err.decode() == (
-            "Error: session 'talk' cannot go on: its agent is at work\n"
-            "Hint: to wait until that is over, add --wait (in Python: wait=60)\n"
+            "Error: session 'talk' cannot be used for this: its agent is at work\n"
+            "Hint: to wait until the agent is done, add --wait (in Python: wait=60)\n"
         )
         assert not is_waited()
         assert forked("send", "talk", "second", "--wait", "0.1", *AGENT).code == 4
@@ -194,7 +194,7 @@ def test_two_at_once_never_interleave_and_whoever_waits_is_next(
     assert [content for _, _, content in spoken(sessions)] == ["first", "slow", "third", "4 third []"]
 
 
-def test_the_next_send_goes_on_when_the_sender_was_killed(sessions: Sessions) -> None:
+def test_the_next_send_works_after_a_sender_was_killed(sessions: Sessions) -> None:
     forked("send", "talk", "first", *AGENT)
     with Fork("send", "talk", "x", *SHELL, "sleep 60") as sender:
         until(lambda: is_begun(sessions))
@@ -205,7 +205,7 @@ def test_the_next_send_goes_on_when_the_sender_was_killed(sessions: Sessions) ->
     assert (sessions.store.read("talk")["turns"], kinds(sessions).count("SubAgentFailed")) == (2, 1)
 
 
-def test_a_session_that_is_cancelled_meanwhile_stops_the_command(sessions: Sessions) -> None:
+def test_cancelling_the_session_stops_the_command_of_a_send(sessions: Sessions) -> None:
     with Fork("send", "talk", "x", *SHELL, "sleep 60") as sender:
         until(lambda: is_begun(sessions))
         sessions.cancel("talk", "enough")
@@ -214,7 +214,7 @@ def test_a_session_that_is_cancelled_meanwhile_stops_the_command(sessions: Sessi
     assert forked("send", "talk", "x", *AGENT).code == 10
 
 
-def test_pruned_it_gets_the_context(gaia: Gaia, sessions: Sessions) -> None:
+def test_with_pruned_the_command_gets_old_turns_in_short_and_recent_ones_whole(gaia: Gaia, sessions: Sessions) -> None:
     for number in range(7):
         texts = {"user": f"question {number}", "assistant": f"{2 + 2 * number} question {number} []"}
         turn = [{"role": role, "content": text} for role, text in texts.items()]
@@ -227,22 +227,22 @@ def test_pruned_it_gets_the_context(gaia: Gaia, sessions: Sessions) -> None:
 
 
 @table("text", ["", "  \n"])
-def test_nothing_is_sent_without_a_word(gaia: Gaia, sessions: Sessions, text: str) -> None:
+def test_a_blank_message_is_not_sent(gaia: Gaia, sessions: Sessions, text: str) -> None:
     assert gaia("send", "talk", text, *AGENT).code == 7
     assert gaia("send", "talk", "-", *AGENT, stdin=text.encode()).code == 7
     assert (kinds(sessions), sessions.store.read("talk")["revision"]) == ([], 1)
 
 
-def test_a_session_that_has_ended_is_not_sent_to(sessions: Sessions) -> None:
+def test_send_refuses_a_session_that_has_ended(sessions: Sessions) -> None:
     sessions.finalize("talk", "completed")
     ended = forked("send", "talk", "x", *AGENT)
     assert (ended.code, ended.err.decode().splitlines()[-1]) == (
         4,
-        "Hint: to go on with it in a new session, type gaia-sessions create --continues talk",
+        "Hint: to continue it in a new session, type gaia-sessions create --continues talk",
     )
 
 
-def test_the_session_may_be_named_by_a_part_of_its_id(sessions: Sessions) -> None:
+def test_send_accepts_part_of_an_id_or_latest(sessions: Sessions) -> None:
     agent_id = sessions.create()
     assert forked("send", agent_id[-8:], "x", *AGENT).out == b"1 x []\n"
     assert forked("send", "latest", "x", *AGENT).out == b"3 x []\n"
@@ -250,7 +250,7 @@ def test_the_session_may_be_named_by_a_part_of_its_id(sessions: Sessions) -> Non
 
 
 @pytest.mark.usefixtures("interruptible")
-def test_whoever_waits_may_be_interrupted_and_has_begun_nothing(
+def test_a_waiting_send_can_be_interrupted_and_has_started_nothing(
     sessions: Sessions, is_waited: Callable[[], bool]
 ) -> None:
     with Fork(*SLOW) as sender:
@@ -265,7 +265,7 @@ def test_whoever_waits_may_be_interrupted_and_has_begun_nothing(
     assert forked("send", "talk", "third", *AGENT).code == 0
 
 
-def test_after_a_reset_nothing_shows_what_was_said_before(gaia: Gaia, sessions: Sessions) -> None:
+def test_after_a_reset_no_command_shows_the_earlier_messages(gaia: Gaia, sessions: Sessions) -> None:
     forked("send", "talk", "first", *AGENT)
     sessions.reset("talk")
     for command in ("show", "report", "context"):

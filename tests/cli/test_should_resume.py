@@ -1,4 +1,4 @@
-"""``should-resume``: yes or no, why, and an exit code that says the same."""
+"""``should-resume``: yes or no, the reason, and a matching exit code."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ FUTURE = timedelta(hours=-1)
 
 
 def json_of(ended: Any) -> Any:
-    """The answer, whatever the exit code."""
+    """The answer, with any exit code."""
     return json.loads(ended.out)
 
 
 def without_seconds(ended: Any) -> tuple[int, str, str]:
-    """All of the answer, to the minute."""
+    """The exit code and the output, with times cut to minutes."""
     code, out, err = ended.all
     return code, re.sub(r"(minutes?) \d+ seconds?", r"\1", out), err
 
@@ -61,7 +61,7 @@ def test_exit_code_text_and_json_agree(gaia: Gaia, put: Gaia, changed: dict[str,
     assert bool(failed) == bool(code)
 
 
-def test_the_whole_decision_in_json(gaia: Gaia, put: Gaia) -> None:
+def test_should_resume_json_has_the_decision_and_all_checks(gaia: Gaia, put: Gaia) -> None:
     since = put("agent-123", resume_ready=False, error_count=4)["created_at"]
     decision = json_of(gaia("should-resume", "agent-123", "--json"))
     idle = decision["idle_seconds"]
@@ -93,39 +93,37 @@ def test_the_whole_decision_in_json(gaia: Gaia, put: Gaia) -> None:
     }
 
 
-def test_a_yes_for_people_is_a_sentence_and_says_how_to_resume(gaia: Gaia, put: Gaia) -> None:
+def test_a_yes_is_a_sentence_and_says_how_to_resume(gaia: Gaia, put: Gaia) -> None:
     put("agent-123", idle=timedelta(minutes=3))
     assert without_seconds(gaia("should-resume", "agent-123")) == (
         0,
         (
             "yes: agent-123 is in approval and has been idle for 3 minutes; the limit is 30 minutes\n"
-            "  where the hooks are installed, this line in a sub-agent's prompt resumes it:\n"
+            "  to resume it, end the prompt of a sub-agent with this line (needs the hooks):\n"
             "    [gaia-sessions: resume agent-123]\n"
         ),
         "",
     )
 
 
-def test_what_nobody_has_begun_is_new_and_not_in_a_phase(gaia: Gaia, put: Gaia) -> None:
+def test_a_session_that_has_not_started_is_not_resumable_and_says_so(gaia: Gaia, put: Gaia) -> None:
     put("agent-123", phase="initializing", resume_ready=False)
     assert gaia("should-resume", "agent-123").all == (
         1,
-        (
-            "no: agent-123 is new: nobody has begun it (phase_not_resumable)\n"
-            "  begin the work: there is nothing yet that could be resumed\n"
-        ),
+        ("no: agent-123 has not started yet (phase_not_resumable)\n  start the work: there is nothing to resume yet\n"),
         "",
     )
 
 
-def test_a_no_for_people_is_a_sentence_for_each_check_that_failed_and_what_to_do(gaia: Gaia, put: Gaia) -> None:
+def test_a_no_has_a_sentence_for_each_failed_check_and_says_what_to_do(gaia: Gaia, put: Gaia) -> None:
     put("agent-123", error_count=4, idle=timedelta(minutes=45))
     assert without_seconds(gaia("should-resume", "agent-123")) == (
         1,
         (
             "no: agent-123 has been idle for 45 minutes; the limit is 30 minutes (expired)\n"
             "  it has had 4 errors; the limit is 3 (too_many_errors)\n"
-            "  look at last_error and start new work: this one keeps failing\n"
+            "  this session keeps failing; to end it, so that you can continue it in a new session, type: "
+            "gaia-sessions finalize agent-123 failed\n"
         ),
         "",
     )
@@ -150,13 +148,14 @@ def test_with_verbose_every_check_is_shown_with_its_limit(gaia: Gaia, put: Gaia)
             "  ok  limit_reset\n"
             "  NO  idle_seconds: 2700, limit 1800\n"
             "  NO  error_count: 4, limit 3\n"
-            "  look at last_error and start new work: this one keeps failing\n"
+            "  this session keeps failing; to end it, so that you can continue it in a new session, type: "
+            "gaia-sessions finalize agent-123 failed\n"
         ),
         "",
     )
 
 
-def test_a_missing_session_is_no_with_exit_code_3(gaia: Gaia, tree: Gaia) -> None:
+def test_should_resume_says_no_with_exit_code_3_for_a_missing_session(gaia: Gaia, tree: Gaia) -> None:
     before = tree()
     text, answer = gaia("should-resume", "nobody"), gaia("should-resume", "nobody", "--json")
     assert (text.code, text.out.splitlines()[0], text.err) == (3, b"no: there is no session nobody (not_found)", b"")
@@ -164,7 +163,7 @@ def test_a_missing_session_is_no_with_exit_code_3(gaia: Gaia, tree: Gaia) -> Non
     assert tree() == before
 
 
-def test_a_corrupt_one_is_no_with_exit_code_6(gaia: Gaia, spoil: Gaia) -> None:
+def test_should_resume_says_no_with_exit_code_6_for_a_corrupt_session(gaia: Gaia, spoil: Gaia) -> None:
     path = spoil("torn", b"[1]")
     text, answer = gaia("should-resume", "torn"), gaia("should-resume", "torn", "--json")
     problem = f"{path}: expected a JSON object, not an array"
@@ -179,9 +178,9 @@ def test_a_corrupt_one_is_no_with_exit_code_6(gaia: Gaia, spoil: Gaia) -> None:
 
 
 @table("agent_id", ["../x", "", "x" * 300, "a/b"])
-def test_an_impossible_id_is_no_with_exit_code_7(gaia: Gaia, agent_id: str) -> None:
+def test_should_resume_says_no_with_exit_code_7_for_an_invalid_id(gaia: Gaia, agent_id: str) -> None:
     text, answer = gaia("should-resume", agent_id), gaia("should-resume", agent_id, "--json")
-    assert (text.code, text.out) == (7, b"no: no session can have this ID (invalid_id)\n")
+    assert (text.code, text.out) == (7, b"no: this cannot be the ID of a session (invalid_id)\n")
     assert b"is not a session ID" in text.err
     assert answer.code == 7
     assert json_of(answer) == {
@@ -192,11 +191,13 @@ def test_an_impossible_id_is_no_with_exit_code_7(gaia: Gaia, agent_id: str) -> N
         "idle_seconds": None,
         "until": None,
         "checks": [],
-        "advice": "an ID looks like agent-123: letters, digits, . _ -",
+        "advice": "use letters, digits, . _ and - only, for example agent-123",
     }
 
 
-def test_the_limits_are_those_of_the_settings(gaia: Gaia, put: Gaia, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_should_resume_uses_the_limits_from_the_settings(
+    gaia: Gaia, put: Gaia, monkeypatch: pytest.MonkeyPatch
+) -> None:
     put("agent-123", error_count=4, idle=timedelta(minutes=45))
     monkeypatch.setenv("GAIA_SESSIONS_IDLE_MINUTES", "60")
     assert gaia("should-resume", "agent-123").out.splitlines()[0].endswith(b"(too_many_errors)")
@@ -204,10 +205,10 @@ def test_the_limits_are_those_of_the_settings(gaia: Gaia, put: Gaia, monkeypatch
     assert gaia("should-resume", "agent-123").code == 0
 
 
-def test_what_a_later_version_wrote_cannot_be_resumed_by_this_one(gaia: Gaia, put: Gaia) -> None:
+def test_a_session_of_a_later_version_cannot_be_resumed(gaia: Gaia, put: Gaia) -> None:
     put("new", schema=2, idle=timedelta(minutes=1))
     answer = json_of(gaia("should-resume", "new", "--json"))
-    problem = "session 'new' has schema 2; this version writes 1 and can only show newer ones"
+    problem = "session 'new' was written by a newer version (schema 2, not 1) and can only be shown"
     assert (answer["should_resume"], answer["reason"], answer["checks"][1]["actual"]) == (False, "corrupt", problem)
     assert gaia("list", "--json").json[0]["resume"] == {"should_resume": False, "reason": "corrupt", "until": None}
     assert f"resumable  no: it cannot be read: {problem} (corrupt)\n" in gaia("show", "new").out.decode()

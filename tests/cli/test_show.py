@@ -1,4 +1,4 @@
-"""``show``: one session for a person."""
+"""``show``: one session as text and as JSON."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ for words in json.loads(sys.argv[1]):
 """
 
 
-def test_each_session_is_read_once_where_a_session_and_its_parent_are_shown(root: str) -> None:
+def test_show_list_and_tree_read_each_record_once(root: str) -> None:
     gaia_sessions.create_session(agent_id="parent", root=root)
     gaia_sessions.create_session(agent_id="child", parent_id="parent", root=root)
 
@@ -54,7 +54,7 @@ def minute(text: str) -> str:
 
 
 def facts_of(text: str) -> dict[str, str]:
-    """The names and the texts of what is shown with a name, each in one line."""
+    """The shown facts by name, each joined into one line."""
     found = (re.fullmatch(r"([a-z]+) +(.+)", line) for line in text.splitlines())
     return {match[1]: match[2] for match in found if match}
 
@@ -64,7 +64,7 @@ def section(text: str, heading: str) -> list[str]:
     return text.partition(f"\n{heading}\n")[2].partition("\n\n")[0].splitlines()
 
 
-def test_a_whole_session_as_text(gaia: Gaia, put: Gaia) -> None:
+def test_show_prints_all_parts_of_a_session_as_text(gaia: Gaia, put: Gaia) -> None:
     now = utc_now()
     begun, moved, failed = (format_time(now - timedelta(minutes=minutes)) for minutes in (90, 20, 5))
     put(
@@ -108,7 +108,7 @@ def test_a_whole_session_as_text(gaia: Gaia, put: Gaia) -> None:
 terraform-architect: approval_workflow
 
 state      waiting, since {minute(failed)}, 5 minutes ago
-answer     `gaia-sessions approve agent-123`, or `deny`
+to answer  `gaia-sessions approve agent-123`, or `gaia-sessions deny agent-123`
 error      the last of 2, 5 minutes ago: no such
            host
 resumable  for 25 minutes
@@ -122,7 +122,7 @@ last message
 todos
   1  completed    read
 
-3 earlier runs discarded; for their ends: gaia-sessions events agent-123
+3 older runs were dropped; how they ended: gaia-sessions events agent-123
 run  end        began             took
   4  cut short  {minute(begun)}  1h
      no stop came
@@ -142,7 +142,7 @@ id         agent-123
     )
 
 
-def test_what_only_programs_need_is_shown_if_it_is_asked_for(gaia: Gaia, put: Gaia) -> None:
+def test_show_prints_technical_details_only_with_verbose(gaia: Gaia, put: Gaia) -> None:
     moment = ago(minutes=5)
     runs = [
         {"run": 1, "host_session_id": "h-1", "last_message": "first", "consumed": {"output_tokens": 7}},
@@ -159,12 +159,12 @@ def test_what_only_programs_need_is_shown_if_it_is_asked_for(gaia: Gaia, put: Ga
     [created, dropped, moved] = whole.partition("\nphases\n")[2].splitlines()[:3]
     assert created.endswith("  initializing")
     assert (dropped, moved) == (
-        "  2 earlier phase changes discarded",
+        "  2 older phase changes were dropped",
         f"  {local_time(moment)}  initializing → approval",
     )
 
 
-def test_the_name_of_a_key_that_somebody_wrote_by_hand_steers_no_terminal(gaia: Gaia, put: Gaia) -> None:
+def test_control_characters_in_key_names_do_not_reach_the_terminal(gaia: Gaia, put: Gaia) -> None:
     key = "\x1b]0;mine\x07\x1b[2Jbold\u202e\nkey" + "y" * 300
     put("a", runs=[{"run": 1, key: {key: key}}], metadata={key: [key]}, **{key: key})
 
@@ -175,14 +175,14 @@ def test_the_name_of_a_key_that_somebody_wrote_by_hand_steers_no_terminal(gaia: 
     assert key not in out
 
 
-def test_without_an_id_it_is_the_latest(gaia: Gaia, put: Gaia) -> None:
+def test_show_without_an_id_shows_the_latest_session(gaia: Gaia, put: Gaia) -> None:
     assert gaia("show").code == 3
     put("old", idle=timedelta(hours=2))
     put("new")
     assert facts_of(gaia("show").out.decode())["id"] == "new"
 
 
-def test_of_a_final_one_how_long_it_took_and_what_came_of_it(gaia: Gaia, put: Gaia) -> None:
+def test_show_of_an_ended_session_has_its_duration_and_summary(gaia: Gaia, put: Gaia) -> None:
     put("a", idle=timedelta(hours=2))
     gaia("finalize", "a", "completed", "--summary", "applied " * 100)
     facts = facts_of(gaia("show", "a").out.decode())
@@ -194,9 +194,7 @@ def test_of_a_final_one_how_long_it_took_and_what_came_of_it(gaia: Gaia, put: Ga
     assert "resumable" not in facts
 
 
-def test_tokens_are_one_figure_that_the_runs_add_up_to_and_none_where_nothing_was_counted(
-    gaia: Gaia, put: Gaia
-) -> None:
+def test_the_tokens_of_the_runs_add_up_to_one_figure_and_uncounted_tokens_are_omitted(gaia: Gaia, put: Gaia) -> None:
     tokens = {"input_tokens": 1003, "output_tokens": 103, "cache_read_tokens": 3003, "cache_creation_tokens": 23}
     whole = {**tokens, "total_tokens": 4132, "tool_uses": 2}
     put(
@@ -235,7 +233,13 @@ def test_a_clock_that_was_set_back_makes_no_duration_negative(gaia: Gaia, put: G
         assert gaia("usage", agent_id, "--json").json["elapsed_secs"] >= 0
 
 
-HOW = "answer     `gaia-sessions approve a`, or `deny`"
+RAN = {
+    "started_at": "2026-01-08T18:05:30Z",
+    "ended_at": "2026-01-08T18:08:30Z",
+    "end": "stopped",
+    "detail": "said so in its last line",
+}
+HOW = "to answer  `gaia-sessions approve a`, or `gaia-sessions deny a`"
 
 
 @table(
@@ -247,17 +251,27 @@ HOW = "answer     `gaia-sessions approve a`, or `deny`"
         ({"runs": [{"run": 1, "last_message": "May I?"}]}, "resumable  for 29 minutes\n\nlast message\n  May I?\n\n"),
     ],
 )
-def test_what_is_asked_comes_before_what_was_said(gaia: Gaia, put: Gaia, changed: dict[str, Any], shown: str) -> None:
+def test_show_prints_the_question_before_the_last_message(
+    gaia: Gaia, put: Gaia, changed: dict[str, Any], shown: str
+) -> None:
     message = "It is\n  clear.\n[gaia-sessions: approval] may I?"
-    ended = {"started_at": "2026-01-08T18:05:30Z", "ended_at": "2026-01-08T18:08:30Z", "end": "stopped"}
-    runs = [{"run": 1, **ended, "detail": "said so in its last line", "last_message": message}]
+    runs = [{"run": 1, **RAN, "last_message": message}]
     put("a", idle=timedelta(seconds=70), **{"runs": runs, **changed})
     text = gaia("show", "a").out.decode()
     assert shown in text
     assert ("question" in text) == ("question" in shown)
 
 
-def test_of_work_that_stopped_it_says_why(gaia: Gaia, put: Gaia) -> None:
+def test_show_of_a_cancelled_session_does_not_say_how_to_answer_its_question(gaia: Gaia, put: Gaia) -> None:
+    put("a", runs=[{"run": 1, **RAN, "last_message": "It is clear.\n[gaia-sessions: approval] may I?"}])
+    assert HOW in gaia("show", "a").out.decode()
+    gaia("cancel", "a")
+    shown = gaia("show", "a").out.decode()
+    assert "question   may I?" in shown
+    assert "gaia-sessions approve" not in shown
+
+
+def test_show_says_why_a_session_stopped_or_waits(gaia: Gaia, put: Gaia) -> None:
     run = {"run": 1, "started_at": "2026-01-08T18:05:30Z", "ended_at": "2026-01-08T18:08:30Z", "end": "stopped"}
     gone = {"reported": "failed", "last_message": "No quorum.\n[gaia-sessions: failed] two nodes are gone"}
     put("gave-up", phase="failed", runs=[{**run, "detail": "said so in its last line", **gone}])
@@ -272,14 +286,14 @@ def test_of_work_that_stopped_it_says_why(gaia: Gaia, put: Gaia) -> None:
     assert told["gave-up"]["why"] == "two nodes are gone"
     assert section(shown["gave-up"], "last message") == ["  No quorum."]
     assert told["crashed"]["why"] == "its client crashed or was closed while the agent was at work"
-    assert told["asks"]["question"] == f"may it use Bash? Answer it in Claude Code (process {os.getpid()})"
+    assert told["asks"]["question"] == f"may it use Bash? Answer in Claude Code (process {os.getpid()})"
 
 
 QUESTION = "May I?\tAnd if so, " + "once or twice, or what is \u8ac7\u8a71, then? " * 60 + "x" * 300 + "\x1b[31m end?"
 
 
 @table("columns", [60, 80, 120])
-def test_no_line_is_wider_than_the_terminal_but_a_word_and_nothing_that_is_asked_is_cut(
+def test_show_wraps_lines_to_the_terminal_and_never_cuts_the_question(
     terminal: Gaia, gaia: Gaia, put: Gaia, columns: int
 ) -> None:
     message = f"I looked:\n\n- one\n    indented\n- see: rm -rf {'/deep' * 40}\n[gaia-sessions: approval] {QUESTION}"
@@ -307,7 +321,7 @@ def test_no_line_is_wider_than_the_terminal_but_a_word_and_nothing_that_is_asked
         assert ("\x1b" in shown, "\n      indented\n" in piped) == (False, True)
 
 
-def test_as_json_it_is_the_record_and_the_policys_answer(gaia: Gaia, put: Gaia) -> None:
+def test_show_json_is_the_record_with_the_resume_decision_and_state(gaia: Gaia, put: Gaia) -> None:
     assert gaia("show", "a", "--json").code == 3
     document = put("a")
     until = format_time(datetime.fromisoformat(document["last_updated"]) + timedelta(minutes=30))
@@ -321,23 +335,23 @@ def test_as_json_it_is_the_record_and_the_policys_answer(gaia: Gaia, put: Gaia) 
     }
 
 
-def test_a_newer_schema_it_understands_is_shown(gaia: Gaia, put: Gaia) -> None:
+def test_show_prints_a_session_of_a_newer_schema_that_it_understands(gaia: Gaia, put: Gaia) -> None:
     put("new", schema=2)
     assert gaia("show", "new").out.startswith(b"tester: test\n")
 
 
-def test_a_newer_schema_it_does_not_understand_is_only_shown_as_it_is(gaia: Gaia, put: Gaia) -> None:
+def test_show_prints_a_newer_schema_that_it_does_not_understand_only_as_json(gaia: Gaia, put: Gaia) -> None:
     document = put("new", schema=2, phase="dreaming")
     ended = gaia("show", "new")
     assert (ended.code, ended.out) == (4, b"")
     assert ended.err == (
-        b"Error: session 'new' has schema 2; this version writes 1 and can only show newer ones\n"
-        b"Hint: update gaia-sessions\n"
+        b"Error: session 'new' was written by a newer version (schema 2, not 1) and can only be shown\n"
+        b"Hint: install a newer version of gaia-sessions\n"
     )
     assert gaia("show", "new", "--json").json == document
 
 
-def test_a_missing_one_is_exit_code_3_and_a_corrupt_one_6(gaia: Gaia, spoil: Gaia, tree: Gaia) -> None:
+def test_show_exits_with_3_for_a_missing_session_and_6_for_a_corrupt_one(gaia: Gaia, spoil: Gaia, tree: Gaia) -> None:
     spoil("torn")
     before = tree()
     assert (gaia("show", "nobody").code, gaia("show", "torn").code) == (3, 6)
@@ -345,7 +359,7 @@ def test_a_missing_one_is_exit_code_3_and_a_corrupt_one_6(gaia: Gaia, spoil: Gai
 
 
 def family(put: Gaia) -> None:
-    """A workflow that is gone above a middle one, which has children, the latest put first."""
+    """A missing parent above a workflow above two children, of which one has a child; the latest is written first."""
     start = utc_now() - timedelta(hours=1)
     above = {"root_id": "gone", "depth": 2, "parent_id": "middle"}
     put("middle", agent_name="workflow", purpose="Review", parent_id="gone", phase="executing")
@@ -363,13 +377,13 @@ def test_parent_and_children_are_named_with_their_states_and_agents(gaia: Gaia, 
     assert section(child, "children") == ["  grandchild  waiting  tester: test"]
 
 
-def test_as_json_it_has_the_ids_of_its_children_the_oldest_first(gaia: Gaia, put: Gaia) -> None:
+def test_show_json_has_the_ids_of_the_children_oldest_first(gaia: Gaia, put: Gaia) -> None:
     family(put)
     assert gaia("show", "middle", "--json").json["children"] == ["child-1", "child-2"]
     assert "children" not in gaia("show", "grandchild", "--json").json
 
 
-def test_a_parent_that_cannot_be_read_or_exist_is_named_by_its_id_alone(gaia: Gaia, put: Gaia, spoil: Gaia) -> None:
+def test_an_unreadable_or_missing_parent_is_named_by_its_id_and_state(gaia: Gaia, put: Gaia, spoil: Gaia) -> None:
     spoil("torn")
     put("newer", schema=2, phase="dreaming")
     for parent_id, shown in [("torn", "torn  corrupt"), ("newer", "newer  newer"), ("no-such", "no-such  gone")]:
@@ -377,19 +391,19 @@ def test_a_parent_that_cannot_be_read_or_exist_is_named_by_its_id_alone(gaia: Ga
         assert facts_of(gaia("show", "a").out.decode())["parent"] == shown
 
 
-def test_a_session_below_itself_is_shown_as_both(gaia: Gaia, put: Gaia) -> None:
+def test_a_session_that_is_its_own_parent_is_shown_as_parent_and_child(gaia: Gaia, put: Gaia) -> None:
     put("a", parent_id="a")
     text, line = gaia("show", "a").out.decode(), "a  waiting  tester: test"
     assert (facts_of(text)["parent"], section(text, "children")) == (line, [f"  {line}"])
 
 
-def test_of_many_children_a_person_is_shown_the_newest(gaia: Gaia, put: Gaia) -> None:
+def test_show_prints_only_the_50_newest_children_and_json_has_all_ids(gaia: Gaia, put: Gaia) -> None:
     put("a")
     moment = utc_now()
     for number in range(60):
         put(f"c-{number:02}", created_at=format_time(moment + timedelta(seconds=number)), parent_id="a")
     first, second, *others = section(gaia("show", "a").out.decode(), "children")
-    assert first == "  10 earlier; for the IDs of all: gaia-sessions show a --json"
+    assert first == "  10 older not shown; all IDs: gaia-sessions show a --json"
     assert (second, len(others)) == ("  c-10  waiting  tester: test", 49)
     assert gaia("show", "a", "--json").json["children"] == [f"c-{number:02}" for number in range(60)]
     assert gaia_sessions.Sessions().children("c-59") == []

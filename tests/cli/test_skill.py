@@ -1,4 +1,4 @@
-"""``skill``: what an agent loaded, each once."""
+"""``skill``: it records each loaded skill once."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from tests.cli.conftest import Gaia
 
 
-def test_e8_a_second_time_says_so_changes_nothing_and_is_success(gaia: Gaia, state: Gaia, session: str) -> None:
+def test_e8_adding_a_skill_twice_says_so_changes_nothing_and_succeeds(gaia: Gaia, state: Gaia, session: str) -> None:
     assert gaia("skill", "add", session, "aws", "--tokens", "100").answer == ["agent-123: skill aws loaded, 100 tokens"]
     before = state(session)
     assert gaia("skill", "add", session, "aws", "--tokens", "500").answer == [
@@ -20,7 +20,7 @@ def test_e8_a_second_time_says_so_changes_nothing_and_is_success(gaia: Gaia, sta
     assert (before["skills"], before["revision"]) == ({"aws": 100}, 2)
 
 
-def test_as_json_it_says_whether_it_was_added(gaia: Gaia, session: str) -> None:
+def test_skill_add_json_says_whether_the_skill_was_added(gaia: Gaia, session: str) -> None:
     def add(name: str, tokens: str) -> Any:
         return gaia("skill", "add", session, name, "--tokens", tokens, "--json").json
 
@@ -32,7 +32,7 @@ def test_as_json_it_says_whether_it_was_added(gaia: Gaia, session: str) -> None:
 @table(
     ("name", "tokens", "code"), [("", "5", 7), ("a\nb", "5", 7), ("x" * 201, "5", 7), ("aws", "-5", 2), ("aws", "x", 2)]
 )
-def test_what_is_no_name_or_no_number_is_refused(
+def test_an_invalid_skill_name_or_token_number_is_refused(
     gaia: Gaia, tree: Gaia, session: str, name: str, tokens: str, code: int
 ) -> None:
     before = tree()

@@ -1,4 +1,4 @@
-"""What agents hand each other by command: ``state``, ``ensure``, and whose keys a session has."""
+"""``state``, ``ensure``, and the keys that sessions of one app share."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def shown(gaia: Gaia, agent_id: str = "a") -> dict[str, Any]:
     return dict(json.loads(gaia("state", "show", agent_id, "--json").out)["state"])
 
 
-def test_a_key_is_set_read_and_cleared_and_what_is_not_set_is_exit_code_1(gaia: Gaia) -> None:
+def test_state_sets_reads_and_unsets_keys_and_an_unset_key_exits_with_1(gaia: Gaia) -> None:
     gaia("create", "--id", "a", "--state", '{"user_id": "u1"}')
     assert gaia("state", "set", "a", "intent", "create domain").answer == ["a: revision 2"]
     assert gaia("state", "get", "a", "intent").answer == ["create domain"]
@@ -50,7 +50,7 @@ def test_a_value_may_be_any_json(gaia: Gaia, typed: str, value: object, printed:
     assert gaia("state", "get", "a", "key").answer == [printed]
 
 
-def test_increments_and_deltas_change_what_sessions_share(gaia: Gaia) -> None:
+def test_increments_and_deltas_change_own_and_shared_keys(gaia: Gaia) -> None:
     gaia("create", "--id", "a", *OWNED, "--state", '{"app:n": 1, "user:old": 1}')
     gaia("create", "--id", "b", *OWNED)
     assert gaia("state", "incr", "a", "app:n", "--by", "2").answer == ["3"]
@@ -75,10 +75,10 @@ def test_increments_and_deltas_change_what_sessions_share(gaia: Gaia) -> None:
         (["set", "a", "temp:x", "1"], 7, "'temp:x' is never stored"),
         (["set", "a", "secret:x", "1"], 7, "'secret:x' is never stored"),
         (["set", "a", "app:x", "1"], 7, "a belongs to no app, so it has no app: keys"),
-        (["set", "a", "x"], 2, "give VALUE or --value-json"),
-        (["set", "a", "x", "1", "--value-json", "1"], 2, "give VALUE or --value-json"),
+        (["set", "a", "x"], 2, "give either VALUE or --value-json"),
+        (["set", "a", "x", "1", "--value-json", "1"], 2, "give either VALUE or --value-json"),
         (["set", "a", "x", "--value-json", "{"], 7, "--value-json: "),
-        (["incr", "a", "text"], 7, "text: is a string, no whole number to add to"),
+        (["incr", "a", "text"], 7, "text: is a string, not a whole number"),
         (["incr", "a", "n", "--by", "9" * 30], 7, "n " + "9" * 30 + ": a number that overflows 64 bits"),
         (["incr", "a", "n", "--by", "x"], 2, "--by"),
         (["set", "a", "x", "1", "--if-revision", "9"], 4, "revision"),
@@ -86,10 +86,12 @@ def test_increments_and_deltas_change_what_sessions_share(gaia: Gaia) -> None:
         (["get", "nobody", "x"], 3, "no session"),
         (["get", "a", "app:x"], 7, "a belongs to no app, so it has no app: keys"),
         (["get", "a", "temp:x"], 7, "'temp:x' is never stored"),
-        (["delta", "a", "file"], 2, "'file' is not -"),
+        (["delta", "a", "file"], 2, "the delta comes from standard input, not from 'file'"),
     ],
 )
-def test_what_cannot_be_done_says_why_and_changes_nothing(gaia: Gaia, words: list[str], code: int, said: str) -> None:
+def test_a_refused_state_command_says_why_and_changes_nothing(
+    gaia: Gaia, words: list[str], code: int, said: str
+) -> None:
     gaia("create", "--id", "a", "--state", '{"text": "x"}')
     gaia("create", "--id", "ended", "--state", '{"y": 1}')
     gaia("finalize", "ended", "completed")
@@ -98,7 +100,7 @@ def test_what_cannot_be_done_says_why_and_changes_nothing(gaia: Gaia, words: lis
     assert (shown(gaia), shown(gaia, "ended")) == ({"text": "x"}, {"y": 1})
 
 
-def test_a_session_is_of_an_app_and_a_user_or_of_neither(gaia: Gaia) -> None:
+def test_a_session_has_both_an_app_and_a_user_or_neither(gaia: Gaia) -> None:
     for words in (("--app", "kb"), ("--user", "u1"), ("--app", " ", "--user", "u1"), (*OWNED, "--state", "[]")):
         assert gaia("create", *words).code == 7
     assert gaia("list", "-q").out == gaia("list", "-q", "--app", "kb").out == b""
@@ -108,7 +110,7 @@ def test_a_session_is_of_an_app_and_a_user_or_of_neither(gaia: Gaia) -> None:
     assert [gaia("list", "-q", *words).out for words in ((), ("--app", "kb"), ("--app", "x"))] == [b"", b"a\n", b""]
 
 
-def test_the_settings_say_which_keys_there_may_be(gaia: Gaia, root: str) -> None:
+def test_the_settings_define_the_allowed_keys_and_types(gaia: Gaia, root: str) -> None:
     gaia("create", "--id", "a")
     with open(f"{root}/.config.toml", "w", encoding="utf-8") as file:
         file.write('[state.keys]\nintent = "str"\n')
@@ -119,7 +121,7 @@ def test_the_settings_say_which_keys_there_may_be(gaia: Gaia, root: str) -> None
     assert shown(gaia) == {"intent": "x"}
 
 
-def test_ensure_prints_the_id_under_which_a_conversation_goes_on(gaia: Gaia) -> None:
+def test_ensure_prints_the_id_of_the_open_session_or_of_one_that_continues_it(gaia: Gaia) -> None:
     first = gaia("ensure", "--agent", "root", *OWNED).out.decode().strip()
     assert gaia("ensure", "--id", first, "--json").json == {"agent_id": first, "begun": False}
     gaia("finalize", first, "completed")
@@ -134,7 +136,7 @@ def test_ensure_prints_the_id_under_which_a_conversation_goes_on(gaia: Gaia) -> 
     assert gaia("list", "-q", "--app", "kb").out.decode().split() == [second, first]
 
 
-def test_what_a_run_starts_knows_the_root_of_the_tree_and_its_trace(
+def test_a_command_of_run_gets_the_root_session_and_the_trace_in_its_environment(
     gaia: Gaia, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("TRACEPARENT", raising=False)
@@ -159,7 +161,7 @@ def test_what_a_run_starts_knows_the_root_of_the_tree_and_its_trace(
         '{"scope": [], "revision": 1, "state": {}}',
     ],
 )
-def test_a_document_that_cannot_be_read_is_found_by_doctor(gaia: Gaia, root: str, content: str) -> None:
+def test_doctor_finds_a_shared_document_that_cannot_be_read(gaia: Gaia, root: str, content: str) -> None:
     gaia("create", "--id", "a", *OWNED, "--state", '{"app:x": 1}')
     file = f"{root}/.shared/app-kb.json"
     with open(file, "w", encoding="utf-8") as damaged:
@@ -170,7 +172,7 @@ def test_a_document_that_cannot_be_read_is_found_by_doctor(gaia: Gaia, root: str
     assert (found["state"], file in found["found"]) == ("problem", True)
 
 
-def test_a_file_in_place_of_the_folder_of_documents_is_named_with_what_repairs_it(gaia: Gaia, root: str) -> None:
+def test_doctor_names_the_fix_for_a_file_in_place_of_the_shared_folder(gaia: Gaia, root: str) -> None:
     gaia("create", "--id", "a", *OWNED)
     shared = f"{root}/.shared"
     with open(shared, "w", encoding="utf-8"):
@@ -183,7 +185,7 @@ def test_a_file_in_place_of_the_folder_of_documents_is_named_with_what_repairs_i
     assert gaia("cleanup").code == 0
 
 
-def test_a_text_that_begins_with_a_dash_goes_behind_two(gaia: Gaia) -> None:
+def test_a_value_that_begins_with_a_dash_must_follow_a_double_dash(gaia: Gaia) -> None:
     gaia("create", "--id", "a")
     assert b"ID KEY -- -5\n" in gaia("state", "set", "a", "n", "-5").err
     assert gaia("state", "set", "a", "n", "--", "-5").code == 0

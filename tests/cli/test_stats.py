@@ -1,4 +1,4 @@
-"""``stats``: rates and lengths of stays of 40 sessions, worked out on paper; and what a person and a program see."""
+"""``stats``: rates and durations of 40 sessions, worked out by hand; as JSON, in a pipe and on a terminal."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from tests.cli.conftest import Gaia
 
-BEGAN = datetime(2024, 3, 1, 14, tzinfo=UTC)  # 23:00 in Tokyo: what ends an hour later, or more, ends on the next day
+BEGAN = datetime(2024, 3, 1, 14, tzinfo=UTC)  # 23:00 in Tokyo: an end at least one hour later is on the next day
 STOPPED, KILLED = "stopped", "killed"
 
 
@@ -39,7 +39,7 @@ def run(number: int, began: float, ended: float | None = None, end: str = STOPPE
 
 
 def moves(*reached: Any) -> list[dict[str, str]]:
-    """The moves to each phase, at the second that stands behind it."""
+    """The moves to each phase; the second of the move follows the phase."""
     phases = ["initializing", *reached[::2]]
     return [
         {"from_phase": one, "to_phase": other, "timestamp": at(second)}
@@ -52,17 +52,17 @@ MARK = {"at": at(500), "reason": "no longer needed", "below": True}
 AGENTS = {"c": "Explore", "f": "planner", "a": "planner", "x": "reviewer", "o": "reviewer"}
 NOW: dict[str, Any] = {"last_updated": format_time(datetime.now(UTC))}
 
-# Each session by its id: where it went and when, its runs, and what its record has besides. All begin with the move
-# from initializing to the first phase at second 0, unless that says otherwise.
+# By ID: the phases with their seconds, the runs, and other keys of the record. "1 of 2" means: 2 runs left the
+# session open, and 1 of them was resumed.
 LIVING: dict[str, tuple[list[Any], list[Any], dict[str, Any]]] = {
-    # 14 completed. Six in one go, after 100, 200 ... 600 s:
+    # 14 completed. Six with one run, after 100, 200 ... 600 s:
     "c01": (["investigating", 0, "completed", 100], [run(1, 0, 100)], {"charged_tokens": 1000}),
     "c02": (["investigating", 0, "completed", 200], [run(1, 0, 200)], {"usage": {"total_tokens": 500}}),
     **{
         f"c0{number}": (["investigating", 0, "completed", 100 * number], [run(1, 0, 100 * number)], {})
         for number in (3, 4, 5, 6)
     },
-    # resumed after an approval, 1 of 1 that rested:
+    # resumed after an approval, 1 of 1:
     "c07": (
         ["investigating", 0, "approval", 100, "executing", 1900, "completed", 2000],
         [run(1, 0, 100), run(2, 1900, 2000)],
@@ -76,13 +76,13 @@ LIVING: dict[str, tuple[list[Any], list[Any], dict[str, Any]]] = {
     ),
     # a person ended it two hours after its pause, 0 of 1:
     "c09": (["investigating", 0, "planning", 60, "completed", 7260], [run(1, 0, 60)], {}),
-    # a conversation of an app, with sends alone, 0 of 0:
+    # a conversation of an app, only with sends, 0 of 0:
     "c10": (
         ["investigating", 0, "completed", 90],
         [run(1, 0, 30, **SEND), run(2, 40, 60, **SEND)],
         {"app": "desk", "user": "ann"},
     ),
-    # a workflow, and an agent of it, which its user stopped and its host resumed, 1 of 1:
+    # a workflow, and one of its agents; the user stopped the agent, and the host resumed it, 1 of 1:
     "c11": (["investigating", 0, "completed", 40], [run(1, 0, 40, workflow={"run_id": "w"})], {}),
     "c12": (
         ["investigating", 0, "completed", 70],
@@ -92,16 +92,16 @@ LIVING: dict[str, tuple[list[Any], list[Any], dict[str, Any]]] = {
         ],
         {"parent_id": "c11"},
     ),
-    # continues another, which is no resume of that:
+    # continues another session, which does not count as a resume:
     "c13": (["investigating", 0, "completed", 80], [run(1, 0, 80)], {"continues": "f01"}),
-    # its first 3 runs and 5 moves are not known any more; of the rest 1 of 1:
+    # its first 3 runs and 5 moves were dropped; the rest counts 1 of 1:
     "c14": (
         ["executing", 0, "validating", 500, "completed", 700],
         [run(4, 400, 450), run(5, 500, 700)],
         {"runs_dropped": 3, "history_dropped": 5},
     ),
-    # 5 failed, none of which rested: with an error; without a stop; by its marker; by itself, before it stopped; a
-    # command, at its limit.
+    # 5 failed, 0 of 0: an error; no stop event; a marker; the agent itself, before it stopped; a command at its
+    # limit.
     "f01": (
         ["investigating", 0, "executing", 100, "failed", 160],
         [run(1, 0, 160, "failed", detail="broke")],
@@ -119,17 +119,17 @@ LIVING: dict[str, tuple[list[Any], list[Any], dict[str, Any]]] = {
         [run(1, 0, 600, "failed", detail="timeout", wrapper={})],
         {"error_count": 2},
     ),
-    # 4 abandoned: its delegation was denied; its conversation ended; its client crashed, and that was noticed an hour
-    # later; imported, and given up, 0 of 1.
+    # 4 abandoned: the delegation was denied; the conversation ended; the client crashed, which was noticed an hour
+    # later; the session was imported and given up, 0 of 1.
     "a01": (["abandoned", 5], [{"run": 1, "claimed_at": at(0), "ended_at": at(5), "end": "denied"}], {}),
     "a02": (["investigating", 0, "executing", 10, "abandoned", 20], [run(1, 0, 20, "ended_with_host")], {}),
     "a03": (["investigating", 0, "executing", 30, "abandoned", 3630], [run(1, 0, 3630, "lost")], {}),
     "a04": (["investigating", 0, "abandoned", 900], [run(1, 0, 100, "lost")], {"imported_from": "/elsewhere"}),
-    # 3 cancelled: while it was at work, 0 of 0; at rest, and nobody wrote it since, 0 of 1; below that one.
+    # 3 cancelled: at work, 0 of 0; stopped, with no change after the cancellation, 0 of 1; the child of that one.
     "x01": (["investigating", 0, "abandoned", 550], [run(1, 0, 550, KILLED)], {}),
     "x02": (["investigating", 0, "planning", 20], [run(1, 0, 20)], {"last_updated": at(20)}),
     "x03": (["investigating", 0], [], {"parent_id": "x02", "last_updated": at(10)}),
-    # 11 open. Their runs that rested: 1 each but for o01 and o10, of which that of o09 was resumed.
+    # 11 open, each 0 of 1; but o01 and o10 0 of 0, and o09 1 of 1.
     "o01": ([], [], {}),
     "o02": (["investigating", 0, "approval", 60], [run(1, 0, 60)], {}),
     "o03": (
@@ -166,7 +166,7 @@ def line(agent_id: str, state: str, phase: str, **keys: Any) -> dict[str, Any]:
 
 ENDED = {"ended_at": at(-2_500_000)}
 LINES: list[Any] = [
-    # 3 removed: completed, 1 of 2; while it was open, 0 of 1; and failed, as the last of its latest revision says.
+    # 3 removed: completed, 1 of 2; open, 0 of 1; failed (the last line with the highest revision counts).
     line(
         "r1",
         "completed",
@@ -181,8 +181,8 @@ LINES: list[Any] = [
     line("r2", "paused", "planning", stays={"approval": [50]}, rests=1),
     line("r3", "completed", "completed", **ENDED, errors=9, revision=3),
     line("r3", "failed", "failed", **ENDED, stays={"planning": [1000]}, errors=4, revision=3),
-    line("r3", "paused", "planning", rests=9, errors=9, revision=2),  # a cleanup saw it before, and wrote after
-    # no session: one that is there, a torn line, one of somebody else, figures that cannot be
+    line("r3", "paused", "planning", rests=9, errors=9, revision=2),  # a cleanup read it earlier and wrote it later
+    # no session: an existing session, a torn line, a foreign line, impossible figures
     {**line("c01", "failed", "failed", **ENDED), "created_at": at(0)},
     '{"agent_id": "r4", "created',
     {"event": "something else"},
@@ -215,18 +215,18 @@ TOTAL: dict[str, Any] = {
     "resumed": 7,  # c07 1, c08 2, c12 1, c14 1, o09 1, r1 1
     "resume_rate": 7 / 20,
     "phases": [
-        # 35 that left at once, and a01 after 5 s. Ranks: 50% of 36 is 18, 90% is 32.4: the 33rd
+        # 35 stays of 0 s, and 5 s of a01. Ranks: 50% of 36 is 18, 90% is 32.4: the 33rd
         {"phase": "initializing", "open": 1, "stays": 36, "median": 0, "p90": 0},
         # 10 10 10 20 30 30 30 30 40 40 50 50 50 60 60 60 60 70 80 90 100 100 100 200 300 400 500 500 550 600 900
-        # are 31: the 16th and, since 90% is 27.9, the 28th
+        # are 31: the 16th, and the 28th because 90% is 27.9
         {"phase": "investigating", "open": 3, "stays": 31, "median": 60, "p90": 500},
         # 100 480 1000 7200: the 2nd and the 4th
         {"phase": "planning", "open": 3, "stays": 4, "median": 480, "p90": 7200},
-        # 50 100 600 1800: the same
+        # 50 100 600 1800: the 2nd and the 4th
         {"phase": "approval", "open": 3, "stays": 4, "median": 100, "p90": 1800},
         # 10 60 100 100 250 600 3600: the 4th and the 7th
         {"phase": "executing", "open": 1, "stays": 7, "median": 100, "p90": 3600},
-        # 200, of c14, whose stay before that began nobody knows when
+        # 200 of c14; the beginning of its stay before that is unknown
         {"phase": "validating", "open": 0, "stays": 1, "median": 200, "p90": 200},
     ],
     "errors": 7,  # f01 1, f05 2, r3 4
@@ -250,7 +250,7 @@ def in_tokyo(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.fixture
 def forty(put: Gaia, spoil: Gaia, root: str) -> None:
-    """40 sessions, 3 of which were removed, two more that cannot be read, and a line of somebody else."""
+    """40 sessions, of which 3 were removed; 2 unreadable sessions; 3 unreadable lines."""
     for agent_id, (reached, runs, more) in LIVING.items():
         phase = reached[-2] if reached else "initializing"
         ended = {"finalized_at": at(reached[-1]), "duration_seconds": 1.0} if phase in OUTCOMES else {}
@@ -272,7 +272,7 @@ def forty(put: Gaia, spoil: Gaia, root: str) -> None:
 
 
 @pytest.mark.usefixtures("forty")
-def test_the_rates_and_stays_of_40_sessions_are_those_worked_out_on_paper(gaia: Gaia, tree: Gaia) -> None:
+def test_stats_of_40_sessions_match_the_figures_worked_out_by_hand(gaia: Gaia, tree: Gaia) -> None:
     before = tree()
 
     assert gaia("stats", "--json").json == {"total": TOTAL, **UNREAD}
@@ -282,7 +282,7 @@ def test_the_rates_and_stays_of_40_sessions_are_those_worked_out_on_paper(gaia: 
 
 
 @pytest.mark.usefixtures("forty")
-def test_each_state_counts_as_often_as_a_list_has_it(root: str) -> None:
+def test_stats_counts_each_state_as_often_as_list_shows_it(root: str) -> None:
     Path(root, ".stats.jsonl").unlink()
 
     total, listed = Sessions().stats()["total"], Sessions().list(every_app=True)
@@ -292,10 +292,10 @@ def test_each_state_counts_as_often_as_a_list_has_it(root: str) -> None:
     )
 
 
-def test_a_store_of_lines_alone_that_cannot_be_read_says_so(gaia: Gaia, root: str) -> None:
+def test_stats_reports_unreadable_lines_in_a_root_without_sessions(gaia: Gaia, root: str) -> None:
     Path(root).mkdir()
     Path(root, ".stats.jsonl").write_text('{"torn\n{"torn', encoding="utf-8")
-    said = "2 lines of .stats.jsonl cannot be read, and count nowhere"
+    said = "not counted: 2 lines of .stats.jsonl that cannot be read"
     assert gaia("stats").all == (0, f"0 sessions: 0 ended, 0 open\nerrors: 0\n{said}\n", "")
 
 
@@ -307,7 +307,7 @@ def test_a_store_of_lines_alone_that_cannot_be_read_says_so(gaia: Gaia, root: st
         ("too-large", lambda path: os.truncate(os.open(path, os.O_CREAT | os.O_WRONLY), 1 << 30), "more than 256 MiB"),
     ],
 )
-def test_what_is_there_counts_if_the_lines_cannot_be_read(
+def test_stats_counts_existing_sessions_even_if_the_stats_file_cannot_be_read(
     gaia: Gaia, tmp_path: Path, name: str, make: Any, why: str
 ) -> None:
     root = tmp_path / name
@@ -317,18 +317,18 @@ def test_what_is_there_counts_if_the_lines_cannot_be_read(
     found = gaia("--root", root, "stats", "--json").json
     assert (found["total"]["sessions"], found["unread_lines"], why in found["removed_unread"]) == (1, 0, True)
     *_, said, hint = gaia("--root", root, "stats").out.decode().splitlines()
-    assert said.startswith(f"removed sessions do not all count: {root}/.stats.jsonl: cannot read: ")
+    assert said.startswith(f"not all removed sessions are counted: {root}/.stats.jsonl: cannot read: ")
     assert hint == f"`gaia-sessions --root {root} doctor` says what to do"
 
 
-def test_one_that_is_there_and_cannot_be_read_is_not_counted_by_a_line_too(gaia: Gaia, spoil: Gaia, root: str) -> None:
+def test_a_corrupt_session_is_not_counted_from_its_line_in_the_stats_file(gaia: Gaia, spoil: Gaia, root: str) -> None:
     spoil("torn")
     Path(root, ".stats.jsonl").write_text(json.dumps(line("torn", "paused", "planning")) + "\n", encoding="utf-8")
     found = gaia("stats", "--json").json
     assert (found["total"]["sessions"], found["unread"], found["unread_lines"]) == (0, 1, 0)
 
 
-def test_a_share_that_is_not_nothing_is_not_said_to_be_none(gaia: Gaia, put: Gaia) -> None:
+def test_a_share_above_zero_is_never_shown_as_0_percent(gaia: Gaia, put: Gaia) -> None:
     put("failed", phase="failed", finalized_at=at(1))
     for number in range(100):
         put(f"done-{number}", phase="completed", finalized_at=at(1))
@@ -346,7 +346,7 @@ def in_parts(parts: Any, name: str, *keys: str) -> dict[Any, tuple[Any, ...]]:
 
 
 @pytest.mark.usefixtures("forty")
-def test_by_agent_each_counts_with_its_own_and_the_total_stays(gaia: Gaia) -> None:
+def test_stats_by_agent_counts_each_agent_and_keeps_the_total(gaia: Gaia) -> None:
     found = gaia("stats", "--by", "agent", "--json").json
 
     assert found == Sessions().stats(by="agent")
@@ -360,7 +360,7 @@ def test_by_agent_each_counts_with_its_own_and_the_total_stays(gaia: Gaia) -> No
 
 
 @pytest.mark.usefixtures("forty", "in_tokyo")
-def test_a_day_is_the_local_day_of_the_end_and_what_has_not_ended_has_none(gaia: Gaia) -> None:
+def test_stats_by_day_uses_the_local_day_of_the_end_and_none_for_open_sessions(gaia: Gaia) -> None:
     found = gaia("stats", "--by", "day", "--json").json
 
     assert found == Sessions().stats(by="day")
@@ -384,7 +384,7 @@ def test_a_day_is_the_local_day_of_the_end_and_what_has_not_ended_has_none(gaia:
         (at(7260.5), at(90000), 0),
     ],
 )
-def test_a_session_counts_where_it_ended_or_was_active_last(
+def test_since_and_until_select_sessions_by_their_end_or_last_activity(
     gaia: Gaia, since: str | None, until: str | None, sessions: int
 ) -> None:
     words = [*(["--since", since] if since else []), *(["--until", until] if until else [])]
@@ -395,7 +395,7 @@ def test_a_session_counts_where_it_ended_or_was_active_last(
     assert found["total"]["sessions"] == sessions
 
 
-def test_where_nothing_is_known_nothing_is_said_of_it(gaia: Gaia, put: Gaia) -> None:
+def test_stats_omits_figures_that_are_unknown(gaia: Gaia, put: Gaia) -> None:
     put("a", phase="initializing", resume_ready=False)
 
     total = gaia("stats", "--json").json["total"]
@@ -417,22 +417,22 @@ def test_where_nothing_is_known_nothing_is_said_of_it(gaia: Gaia, put: Gaia) -> 
     ]
 
 
-def test_where_there_is_nothing_it_says_where_it_looked(gaia: Gaia, root: str, put: Gaia) -> None:
+def test_stats_says_why_there_are_no_sessions_and_refuses_a_reversed_span(gaia: Gaia, root: str, put: Gaia) -> None:
     assert gaia("stats").answer == [f"No sessions found: {root} does not exist"]
     assert gaia("stats", "--json").json["total"]["sessions"] == 0
     put("a")
     assert gaia("stats", "--since", "1s").answer == [
-        "No sessions ended or were active then; without --since and --until there is 1"
+        "No sessions ended or were active in that time; without --since and --until, there is 1"
     ]
     reversed_span = ["--since", "1h", "--until", "2h"]
     assert gaia("stats", *reversed_span).refusal == (
         2,
         "--until is before --since",
-        "type the earlier time behind --since",
+        "give the earlier time to --since",
     )
 
 
-def test_nobody_groups_by_anything_else(gaia: Gaia) -> None:
+def test_stats_refuses_an_unknown_grouping(gaia: Gaia) -> None:
     assert gaia("stats", "--by", "host").code == 2
     with pytest.raises(BadArgument, match="'host' is not valid\\nHint: must be one of agent, day, phase"):
         Sessions().stats(by="host")
@@ -446,7 +446,7 @@ abandoned   4  14%
 cancelled   3  10%
 open: 1 waiting, 1 quiet, 1 denied, 1 approved, 1 crashed, 1 interrupted, 1 cut short, 3 paused, 1 new; \
 7 of them idle for too long to be resumed
-resume rate: 35%, 7 of 20 runs that ended with the session open
+resume rate: 35%, 7 of 20 runs that left the session open
 
 phase          open  stays  median  90%
 initializing      1     36  0s      0s
@@ -456,12 +456,12 @@ approval          3      4  1m 40s  30m
 executing         1      7  1m 40s  1h
 validating        0      1  3m 20s  3m 20s
 
-interruptions: 1 stopped because the service of the model was overloaded, 1 stopped by the user, \
+interruptions: 1 stopped because the model service was overloaded, 1 stopped by the user, \
 1 stopped by a usage limit
 errors: 7; tokens: 1,570; 37 sessions reported none
-not counted: 3 runs and 5 moves that records no longer have
+not counted: 3 runs and 5 moves that were dropped from records
 2 sessions cannot be read: `gaia-sessions doctor` says why
-3 lines of .stats.jsonl cannot be read, and count nowhere
+not counted: 3 lines of .stats.jsonl that cannot be read
 """
 
 
@@ -486,12 +486,14 @@ def test_a_terminal_gets_bars_and_no_line_that_is_too_long(terminal: Gaia) -> No
         for columns, text in found.items():
             assert max(map(cell_len, text.splitlines())) <= columns, (words, columns)
         assert "█" in found[120], words
-        assert "█" in found[80] or words[1:] in (["agent"], ["day"])  # removed takes its room
+        assert "█" in found[80] or words[1:] in (["agent"], ["day"])  # the column of removed sessions takes the space
     assert terminal("stats", NO_COLOR="1").out.decode().splitlines() == shown
     assert "\x1b" not in "".join(shown)
 
 
-def test_a_long_reading_shows_how_far_it_is_and_leaves_no_trace(terminal: Gaia, put: Gaia, tmp_path: Path) -> None:
+def test_stats_of_many_sessions_shows_progress_on_a_terminal_and_erases_it(
+    terminal: Gaia, put: Gaia, tmp_path: Path
+) -> None:
     for number in range(501):
         put(f"s-{number}")
 
@@ -504,7 +506,7 @@ def test_a_long_reading_shows_how_far_it_is_and_leaves_no_trace(terminal: Gaia, 
 
 
 @pytest.mark.usefixtures("forty")
-def test_who_ended_counts_as_before_once_it_is_removed_and_who_was_open_as_removed(gaia: Gaia, root: str) -> None:
+def test_removal_keeps_the_figures_of_ended_sessions_and_counts_open_ones_as_removed(gaia: Gaia, root: str) -> None:
     ended = [agent_id for agent_id in LIVING if agent_id[0] in "cfa" or agent_id == "x01"]
     before = gaia("stats", "--by", "agent", "--json").json
 

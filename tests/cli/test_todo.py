@@ -1,4 +1,4 @@
-"""``todo``: what an agent means to do, by numbers from 1."""
+"""``todo``: the plan of an agent, with numbers from 1."""
 
 from __future__ import annotations
 
@@ -24,13 +24,15 @@ def test_todos_are_added_done_and_listed(gaia: Gaia, session: str) -> None:
     ]
 
 
-def test_one_that_nobody_will_do_is_cancelled(gaia: Gaia, session: str) -> None:
+def test_a_todo_can_be_cancelled(gaia: Gaia, session: str) -> None:
     gaia("todo", "add", session, "read")
     assert gaia("todo", "cancel", session, "1").answer == ["agent-123: todo 1 cancelled: read"]
     assert gaia("todo", "list", session).answer == ["1  cancelled    read"]
 
 
-def test_an_agent_names_its_session_by_the_ids_of_its_client(gaia: Gaia, put: Gaia, tree: Gaia) -> None:
+def test_todo_commands_accept_the_host_ids_of_an_agent_instead_of_the_session_id(
+    gaia: Gaia, put: Gaia, tree: Gaia
+) -> None:
     put("a", runs=[{"run": 1, "host_session_id": "s", "host_agent_id": "x:1", "started_at": "2026-01-08T18:05:30Z"}])
     agent = ("--host-agent", "s", "x:1")
     assert gaia("todo", "add", *agent, "read").answer == ["a: todo 1 pending: read"]
@@ -39,7 +41,7 @@ def test_an_agent_names_its_session_by_the_ids_of_its_client(gaia: Gaia, put: Ga
     assert gaia("todo", "cancel", "2", *agent).answer == ["a: todo 2 cancelled: 1"]
     assert gaia("todo", "list", *agent).answer == ["1  completed    read", "2  cancelled    1"]
     before = tree()
-    both = "Error: ID and --host-agent cannot be combined\nHint: omit one of them: both select a session\n"
+    both = "Error: ID and --host-agent cannot be combined\nHint: leave out one of them: both select a session\n"
     assert gaia("todo", "done", "a", "1", *agent).all == (2, "", both)
     assert gaia("todo", "list", "a", *agent).all == (2, "", both)
     assert gaia("todo", "done", *agent, "one").code == 2
@@ -48,13 +50,13 @@ def test_an_agent_names_its_session_by_the_ids_of_its_client(gaia: Gaia, put: Ga
     assert tree() == before
 
 
-def test_each_change_has_its_json(gaia: Gaia, session: str) -> None:
+def test_each_todo_change_prints_the_todo_as_json(gaia: Gaia, session: str) -> None:
     todo = {"agent_id": session, "number": 1, "description": "read", "status": "pending"}
     assert gaia("todo", "add", session, "read", "--json").json == todo
     assert gaia("todo", "--json", "done", session, "1").json == {**todo, "status": "completed"}
 
 
-def test_done_again_is_success_and_changes_nothing(gaia: Gaia, state: Gaia, session: str) -> None:
+def test_todo_done_twice_succeeds_and_changes_nothing(gaia: Gaia, state: Gaia, session: str) -> None:
     gaia("todo", "add", session, "read")
     first = gaia("todo", "done", session, "1")
     before = state(session)
@@ -62,12 +64,12 @@ def test_done_again_is_success_and_changes_nothing(gaia: Gaia, state: Gaia, sess
     assert (state(session), first.code) == (before, 0)
 
 
-def test_one_that_is_missing_is_said_to_be(gaia: Gaia, tree: Gaia, session: str) -> None:
+def test_a_missing_todo_is_refused_with_a_hint(gaia: Gaia, tree: Gaia, session: str) -> None:
     gaia("todo", "add", session, "read")
     before = tree()
     assert gaia("todo", "done", session, "2").refusal == (
         4,
-        "session 'agent-123' has no todo 2: its todos are numbered from 1 to 1",
+        "session 'agent-123' has no todo 2; it has 1 todo",
         "`gaia-sessions todo list agent-123` shows its todos",
     )
     assert gaia("todo", "done", session, "0").code == 2
@@ -79,12 +81,12 @@ def test_the_length_of_a_todo_is_bounded(gaia: Gaia, session: str, text: str, co
     assert gaia("todo", "add", session, text).code == code
 
 
-def test_a_list_shows_no_control_characters_of_anybody(gaia: Gaia, put: Gaia) -> None:
+def test_todo_list_prints_no_control_characters(gaia: Gaia, put: Gaia) -> None:
     put("a", todos=[{"description": "\x1b[2Jone\ntwo", "status": "cancelled"}])
     assert gaia("todo", "list", "a").out == b"1  cancelled    [2Jone two\n"
 
 
-def test_show_has_the_budget_the_skills_and_the_todos_where_there_are_any(gaia: Gaia, put: Gaia) -> None:
+def test_show_prints_the_tokens_skills_and_todos_only_if_there_are_any(gaia: Gaia, put: Gaia) -> None:
     put("plain")
     put(
         "a",

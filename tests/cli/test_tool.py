@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tests.cli.conftest import Gaia
 
 
-def test_what_an_agent_may_use_is_kept_and_what_it_may_not_is_said(gaia: Gaia) -> None:
+def test_create_stores_the_allowed_tools_and_says_which_it_left_out(gaia: Gaia) -> None:
     ended = gaia("create", "--id", "work", "--tools", "Read, Bash,send_file_to_user", "--available", "Read,Grep")
     assert (ended.code, json.loads(gaia("get", "work").out)["allowed_tools"]) == (0, ["Read"])
     assert ended.err.decode().splitlines() == [
@@ -40,17 +40,17 @@ def test_what_an_agent_may_use_is_kept_and_what_it_may_not_is_said(gaia: Gaia) -
         (["--tools", "delegate_to_sub_agent"], "requested: delegate_to_sub_agent; available: all"),
     ],
 )
-def test_without_a_tool_nothing_is_created(gaia: Gaia, root: str, options: list[str], said: str) -> None:
+def test_create_with_no_usable_tool_creates_nothing(gaia: Gaia, root: str, options: list[str], said: str) -> None:
     ended = gaia("create", "--id", "work", *options)
     assert (ended.code, said in ended.err.decode(), ids_in(root)) == (7, True, [])
 
 
-def test_available_alone_is_a_mistake(gaia: Gaia) -> None:
+def test_available_without_tools_is_a_usage_error(gaia: Gaia) -> None:
     ended = gaia("create", "--available", "ls")
     assert (ended.code, "--tools" in ended.err.decode()) == (2, True)
 
 
-def test_a_session_below_has_no_more_than_those_above_it_and_what_continues_it_has_the_same(root: str) -> None:
+def test_a_child_is_limited_to_its_parents_tools_and_a_continuing_session_inherits_them(root: str) -> None:
     sessions = gaia_sessions.Sessions(root)
     top = sessions.create(tools=["Read", "Grep"])
     below = sessions.create(parent_id=top, tools=["Bash", "Grep"])
@@ -68,7 +68,7 @@ def test_a_session_below_has_no_more_than_those_above_it_and_what_continues_it_h
     assert sessions.store.read(sessions.create(continues=top, tools=["Bash"]))["allowed_tools"] == ["Bash"]
 
 
-def test_settings_block_tools_for_all_and_limit_those_of_a_type(
+def test_settings_can_block_tools_for_all_agents_and_limit_one_agent_type(
     gaia: Gaia, root: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Path(root).mkdir(parents=True, exist_ok=True)
@@ -99,26 +99,26 @@ def test_settings_block_tools_for_all_and_limit_those_of_a_type(
     }
 
 
-def test_the_agent_of_cancelled_work_may_use_nothing(gaia: Gaia) -> None:
+def test_the_agent_of_a_cancelled_session_may_use_no_tool(gaia: Gaia) -> None:
     gaia("create", "--id", "work", "--tools", "Read")
     gaia("cancel", "work")
     ended = gaia("tool", "check", "work", "Read", "--json")
     answer = json.loads(ended.out)
     assert (ended.code, answer["allowed"], answer["usable_tools"]) == (1, False, [])
-    assert answer["reason"].startswith("session 'work' is cancelled since ")
+    assert answer["reason"].startswith("session 'work' was cancelled at ")
 
 
-def test_what_is_no_name_of_a_tool_may_not_be_used_and_is_on_no_list(gaia: Gaia, root: str) -> None:
+def test_an_invalid_tool_name_is_never_allowed_and_never_stored(gaia: Gaia, root: str) -> None:
     gaia("create", "--id", "work")
     gaia("create", "--id", "limited", "--tools", "Read")
-    said = "no: 'Read ' can be the name of no tool (a blank): type it as its client does\n"
+    said = "no: 'Read ' cannot be the name of a tool (it has white space): type the name as its client does\n"
     assert gaia("tool", "check", "work", "Read ").all == (1, said, "")
     assert gaia("tool", "check", "limited", "Read ").all == (1, f"{said}  allowed: Read\n", "")
     assert gaia("create", "--id", "other", "--tools", "Read,x y").code == 7
     assert sorted(ids_in(root)) == ["limited", "work"]
 
 
-def test_what_an_agent_may_use_below_a_session_that_cannot_be_read_is_no_answer(gaia: Gaia, root: str) -> None:
+def test_tool_check_and_create_fail_below_an_unreadable_session(gaia: Gaia, root: str) -> None:
     gaia("create", "--id", "top", "--tools", "Read")
     gaia("create", "--id", "middle", "--parent", "top")
     gaia("create", "--id", "work", "--parent", "middle")
@@ -130,7 +130,7 @@ def test_what_an_agent_may_use_below_a_session_that_cannot_be_read_is_no_answer(
         at.read(gaia_sessions.Sessions(root), permitting.tools_of, Start(agent_id="work"))
 
 
-def test_work_below_a_session_that_cannot_be_read_is_not_continued_without_its_limits(gaia: Gaia, root: str) -> None:
+def test_a_session_below_an_unreadable_one_cannot_be_continued(gaia: Gaia, root: str) -> None:
     gaia("create", "--id", "top", "--tools", "Read")
     gaia("create", "--id", "middle", "--parent", "top")
     gaia("create", "--id", "work", "--parent", "middle")
@@ -144,15 +144,17 @@ def test_work_below_a_session_that_cannot_be_read_is_not_continued_without_its_l
     assert sorted(ids_in(root)) == ["middle", "top", "work"]
 
 
-def test_what_a_session_has_of_those_above_it_is_shown(gaia: Gaia, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_show_prints_inherited_tools_and_a_refusal_names_the_limiting_parent(
+    gaia: Gaia, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("GAIA_SESSIONS_LIMITS_BLOCKED_TOOLS", "Grep")
     gaia("create", "--id", "top", "--tools", "Read,Bash")
     gaia("create", "--id", "below", "--parent", "top")
     assert "may use    Read, Bash" in gaia("show", "below").lines
     refused = gaia("create", "--id", "wider", "--parent", "top", "--tools", "Write")
     assert refused.code == 7
-    assert b"no allowed tools are left: Write is not among the tools of top; requested: Write" in refused.err
+    assert b"no requested tool can be used: Write is not among the tools of top; requested: Write" in refused.err
 
 
-def test_a_session_that_does_not_exist_is_no_answer(gaia: Gaia) -> None:
+def test_tool_check_of_a_missing_session_exits_with_3(gaia: Gaia) -> None:
     assert gaia("tool", "check", "nobody", "Read").code == 3

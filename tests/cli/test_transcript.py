@@ -1,4 +1,4 @@
-"""``transcript``: messages added and shown, for people without what would steer a terminal, for programs as stored."""
+"""``transcript``: it adds messages and shows them, without control characters as text and unchanged as JSON."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_messages_are_added_and_shown_with_their_whole_text(gaia: Gaia, put: Gai
     assert (called["seq"], called["turn"]) == (2, 1)
 
 
-def test_as_json_they_are_an_array_of_the_messages_as_they_are(gaia: Gaia, put: Gaia, root: str) -> None:
+def test_transcript_json_is_an_array_of_the_stored_messages(gaia: Gaia, put: Gaia, root: str) -> None:
     put("a")
     added = [gaia("transcript", "a", "--append", role, role, "--json").json for role in ("system", "user", "assistant")]
 
@@ -52,7 +52,7 @@ def test_as_json_they_are_an_array_of_the_messages_as_they_are(gaia: Gaia, put: 
     assert list(added[0]) == ["seq", "turn", "role", "content", "timestamp"]
 
 
-def test_only_the_last_ones_are_shown_and_only_those_since_a_time(gaia: Gaia, put: Gaia, root: str) -> None:
+def test_recent_and_since_select_the_latest_messages(gaia: Gaia, put: Gaia, root: str) -> None:
     put("a")
     stored = [Sessions(root).add_message("a", "user", str(number)) for number in range(5)]
 
@@ -70,7 +70,7 @@ def test_only_the_last_ones_are_shown_and_only_those_since_a_time(gaia: Gaia, pu
 
 
 def peak_of(monkeypatch: pytest.MonkeyPatch, *words: str) -> int:
-    """The most bytes of memory that the command takes, behind all that it loads."""
+    """The peak memory of the command in bytes, without its imports."""
     with open(os.devnull, "w", encoding="utf-8") as nowhere, monkeypatch.context() as patch:
         patch.setattr(sys, "stdout", nowhere)
         assert main(["transcript", "small", *words]) == 0
@@ -82,9 +82,7 @@ def peak_of(monkeypatch: pytest.MonkeyPatch, *words: str) -> int:
     return peak
 
 
-def test_however_many_messages_are_shown_they_are_not_in_memory_at_once(
-    put: Gaia, root: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_large_transcript_is_never_in_memory_at_once(put: Gaia, root: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for agent_id, commits in (("small", [1]), ("large", [500] * 2)):
         put(agent_id)
         for count in commits:
@@ -97,7 +95,7 @@ def test_however_many_messages_are_shown_they_are_not_in_memory_at_once(
 
 
 def of_host(path: Path, agent: str, *texts: str, minute: int = 0) -> dict[str, object]:
-    """A run of an agent with a transcript at ``path`` in which it says ``texts``, one each second."""
+    """A run with a transcript at ``path`` that has one of ``texts`` each second."""
     with path.open("w") as file:
         for second, text in enumerate(texts):
             message = {"role": "assistant", "content": [{"type": "text", "text": text}]}
@@ -110,9 +108,7 @@ def of_host(path: Path, agent: str, *texts: str, minute: int = 0) -> dict[str, o
 MARKDOWN = "# Plan\n\n1. *one*\n\n```sh\n\techo  two\n```\n"
 
 
-def test_a_path_of_those_messages_is_quoted_if_it_has_blanks_and_never_broken(
-    terminal: Gaia, put: Gaia, talks: Path
-) -> None:
+def test_a_transcript_path_with_blanks_is_quoted_and_never_wrapped(terminal: Gaia, put: Gaia, talks: Path) -> None:
     folder = talks / "the settings of somebody" / "and a folder below them"
     folder.mkdir(parents=True)
     put("a", runs=[of_host(folder / "1.jsonl", "a1", "Begun.")])
@@ -120,14 +116,14 @@ def test_a_path_of_those_messages_is_quoted_if_it_has_blanks_and_never_broken(
     lines = terminal("transcript", "a", columns=60).lines
 
     assert lines[:4] == [
-        "Note: a has no messages of its own; these are what its",
-        "      client keeps in",
+        "Note: a has no stored messages; these come from the files of",
+        "      its client:",
         f"'{folder}/1.jsonl'",
-        "Hint: `gaia-sessions report a` prints the result alone",
+        "Hint: `gaia-sessions report a` prints only the result",
     ]
 
 
-def test_without_messages_of_its_own_a_session_shows_those_that_the_host_keeps_of_its_agents(
+def test_a_session_without_stored_messages_shows_those_of_the_hosts_transcripts(
     gaia: Gaia, put: Gaia, talks: Path
 ) -> None:
     first = of_host(talks / "1.jsonl", "a1", "Begun.", MARKDOWN)
@@ -146,7 +142,7 @@ def test_without_messages_of_its_own_a_session_shows_those_that_the_host_keeps_o
             *(f"{times[2]}  assistant", "   [31mDone."),
         ],
     )
-    assert err.startswith("Note: a has no messages of its own; these are what its client keeps in ")
+    assert err.startswith("Note: a has no stored messages; these come from the files of its client: ")
     assert f"{talks}/1.jsonl, {talks}/2.jsonl" in err
     notice = json.loads(gaia("transcript", "a", "--json").err)
     assert (list(notice), notice["notice"]["code"]) == (["notice"], "of_agent")
@@ -170,7 +166,7 @@ def test_without_messages_of_its_own_a_session_shows_those_that_the_host_keeps_o
     assert [message["content"] for message in gaia("transcript", "a", "--json").json] == ["mine"]
 
 
-def test_what_of_the_files_of_a_host_cannot_be_read_is_said(gaia: Gaia, put: Gaia, talks: Path) -> None:
+def test_transcript_names_the_host_files_that_it_cannot_read(gaia: Gaia, put: Gaia, talks: Path) -> None:
     run, gone = of_host(talks / "t.jsonl", "a1", "Done."), f"{talks}/gone.jsonl"
     put("some", runs=[{**run, "transcript_path": gone}, {**run, "run": 2}])
     put("none", runs=[{**run, "transcript_path": gone}])
@@ -185,15 +181,15 @@ def test_what_of_the_files_of_a_host_cannot_be_read_is_said(gaia: Gaia, put: Gai
     code, out, err = gaia("transcript", "none").all
     assert (code, out, "Note" in err) == (8, "", False)
     assert f"Error: {gone}: cannot read: No such file or directory\n" in err
-    assert "Hint: `gaia-sessions report ID` says what is known" in err
-    for agent_id, problem in (("codex", "transcripts of codex cannot be read"), ("other", "it is the transcript of")):
+    assert "Hint: to see what is recorded: gaia-sessions report ID" in err
+    for agent_id, problem in (("codex", "transcripts of codex cannot be read"), ("other", "this is the transcript of")):
         code, out, err = gaia("transcript", agent_id).all
         assert (code, out, f"skipped: {talks}/t.jsonl: {problem}" in err) == (0, "No messages\n", True)
     assert gaia("transcript", "bare").answer == ["No messages"]
     assert f"skipped: {talks}/ ]0;mine .jsonl: cannot read" in gaia("transcript", "evil").all[2]
 
 
-def test_however_large_the_file_of_a_host_is_it_is_not_in_memory_at_once(
+def test_a_large_host_transcript_is_never_in_memory_at_once(
     put: Gaia, talks: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for agent_id, count in (("small", 1), ("large", 1000)):
@@ -229,7 +225,7 @@ def test_a_text_may_come_on_standard_input(gaia: Gaia, put: Gaia, given: bytes, 
         ("é".encode() * (1 << 20), "1048576 bytes"),
     ],
 )
-def test_what_cannot_be_a_message_is_refused_and_nothing_is_added(
+def test_an_invalid_message_is_refused_and_nothing_is_added(
     gaia: Gaia, put: Gaia, root: str, given: bytes, problem: str
 ) -> None:
     put("a")
@@ -241,7 +237,7 @@ def test_what_cannot_be_a_message_is_refused_and_nothing_is_added(
     assert Path(root, "a", "state.json").read_bytes() == before
 
 
-def test_an_unknown_role_is_answered_with_those_there_are(gaia: Gaia, put: Gaia) -> None:
+def test_an_unknown_role_is_refused_with_the_list_of_roles(gaia: Gaia, put: Gaia) -> None:
     put("a")
 
     error = gaia("transcript", "a", "--append", "human", "hello", "--json").error
@@ -249,7 +245,7 @@ def test_an_unknown_role_is_answered_with_those_there_are(gaia: Gaia, put: Gaia)
     assert gaia("transcript", "a", "--append", "human", "hello").code == 2
 
 
-def test_a_final_session_takes_no_message_and_still_shows_its_own(gaia: Gaia, put: Gaia) -> None:
+def test_an_ended_session_takes_no_message_but_still_shows_its_messages(gaia: Gaia, put: Gaia) -> None:
     put("a")
     gaia("transcript", "a", "--append", "user", "hello")
     gaia("finalize", "a", "completed")
@@ -259,7 +255,7 @@ def test_a_final_session_takes_no_message_and_still_shows_its_own(gaia: Gaia, pu
     assert [message["content"] for message in gaia("transcript", "a", "--json").json] == ["hello"]
 
 
-def test_a_session_that_is_not_there_has_no_messages(gaia: Gaia, tree: Gaia) -> None:
+def test_transcript_of_a_missing_session_is_an_error(gaia: Gaia, tree: Gaia) -> None:
     before = tree()
 
     assert gaia("transcript", "nobody", "--json").error["code"] == "not_found"
@@ -268,7 +264,7 @@ def test_a_session_that_is_not_there_has_no_messages(gaia: Gaia, tree: Gaia) -> 
     assert tree() == before
 
 
-def test_a_line_that_cannot_be_read_is_complained_of_and_hides_no_other(gaia: Gaia, put: Gaia, root: str) -> None:
+def test_an_unreadable_line_is_reported_and_hides_no_other(gaia: Gaia, put: Gaia, root: str) -> None:
     put("a")
     stored = [gaia("transcript", "a", "--append", "user", text, "--json").json for text in ("one", "two", "three")]
     path = Path(root, "a", "transcript.jsonl")
@@ -283,7 +279,7 @@ def test_a_line_that_cannot_be_read_is_complained_of_and_hides_no_other(gaia: Ga
 
 
 @pytest.mark.parametrize("as_json", [False, True])
-def test_messages_behind_what_the_record_commits_are_kept_aside_and_said(
+def test_messages_newer_than_a_restored_record_are_moved_aside_and_reported(
     gaia: Gaia,
     root: str,
     as_json: bool,  # noqa: FBT001
@@ -299,11 +295,10 @@ def test_messages_behind_what_the_record_commits_are_kept_aside_and_said(
 
     assert (code, "message 4" in out or '"seq":4' in out.replace(" ", "")) == (0, True)
     notice = json.loads(err)["notice"] if as_json else {"message": err, "hint": err}
-    assert "2 messages of the transcript had been written but never acknowledged" in notice["message"]
-    assert "restored from an older copy" in notice["message"]
+    assert "the transcript had 2 messages that the record does not include" in notice["message"]
     assert str(aside) in notice["message"].replace("\n", "")
     assert (
-        "add each that you miss with 'gaia-sessions transcript ID --append ROLE TEXT', then remove the file"
+        "`gaia-sessions transcript ID --append ROLE TEXT` adds a lost message again; then remove the file"
         in notice["hint"]
     )
     assert [json.loads(line) for line in aside.read_bytes().splitlines()] == lost
@@ -316,7 +311,7 @@ def test_messages_behind_what_the_record_commits_are_kept_aside_and_said(
     assert not Path(root, "a").exists()
 
 
-def test_adding_and_asking_at_once_is_refused(gaia: Gaia, put: Gaia) -> None:
+def test_append_cannot_be_combined_with_recent_or_since(gaia: Gaia, put: Gaia) -> None:
     put("a")
 
     assert gaia("transcript", "a", "--append", "user", "hello", "--recent", "3").code == 2
@@ -324,7 +319,7 @@ def test_adding_and_asking_at_once_is_refused(gaia: Gaia, put: Gaia) -> None:
     assert gaia("transcript", "a", "--json").json == []
 
 
-def test_cleanup_takes_the_transcripts_and_the_doctor_finds_nothing(gaia: Gaia, root: str) -> None:
+def test_doctor_accepts_several_transcripts_and_cleanup_removes_them(gaia: Gaia, root: str) -> None:
     gaia("create", "--id", "a")
     gaia("transcript", "a", "--append", "user", "hello")
     begin_anew(FileStore(root), "a")

@@ -1,4 +1,4 @@
-"""``tree``, and sessions that are created below others: how deep, how many, and what is said of a broken tree."""
+"""``tree``, and sessions below others: depth, number of children, and broken trees."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ DAY = timedelta(hours=25)
 
 @pytest.fixture
 def child(gaia: Gaia) -> Callable[..., str]:
-    """Creates a session below another one, and returns its id."""
+    """Creates a session below another one and returns its ID."""
 
     def create(parent: str, agent_id: str, *words: str) -> str:
         assert gaia("create", "--parent", parent, "--id", agent_id, *words).answer == [agent_id]
@@ -34,12 +34,12 @@ def child(gaia: Gaia) -> Callable[..., str]:
 
 
 def levels(out: bytes) -> list[tuple[int, str]]:
-    """The level and the id of each line but the sums."""
+    """The level and the ID of each line without the sums."""
     lines = [line for line in out.decode().splitlines() if not re.match(r"\d+ sessions, ", line)]
     return [((len(line) - len(line.lstrip("│├└─ "))) // 3, line.split()[-1]) for line in lines]
 
 
-def test_a_child_states_what_is_above_it_and_its_limits(gaia: Gaia, state: Gaia, child: Gaia) -> None:
+def test_a_child_shows_its_parent_root_depth_and_limits(gaia: Gaia, state: Gaia, child: Gaia) -> None:
     gaia("create", "--id", "root", "--max-depth", "3", "--max-tokens", "9000")
     child("root", "middle", "--max-depth", "7")
     child("middle", "leaf", "--max-tokens", "10")
@@ -53,7 +53,7 @@ def test_a_child_states_what_is_above_it_and_its_limits(gaia: Gaia, state: Gaia,
     assert {"  max_depth     3", "  max_tokens    10"} <= set(shown)
 
 
-def test_the_parent_may_be_named_in_short_and_must_exist(gaia: Gaia, root: str, tree: Gaia) -> None:
+def test_create_accepts_part_of_the_parents_id_and_refuses_a_missing_parent(gaia: Gaia, root: str, tree: Gaia) -> None:
     missing = gaia("create", "--parent", "nobody", "--json")
     assert (missing.code, missing.error["code"], Path(root).exists()) == (3, "not_found", False)
     gaia("create", "--id", "agent-root")
@@ -101,16 +101,16 @@ def test_a_final_parent_may_have_children(gaia: Gaia, child: Gaia) -> None:
 
 
 @fresh_table("words", [["--active-only"], ["--limit", "0"], ["--grep", ""], ["--state", "new"]])
-def test_with_an_id_nothing_selects_among_what_is_below(gaia: Gaia, child: Gaia, words: list[str]) -> None:
+def test_tree_with_an_id_refuses_filter_options(gaia: Gaia, child: Gaia, words: list[str]) -> None:
     gaia("create", "--id", "root")
     child("root", "below")
     refused = gaia("tree", "root", *words).all
-    hint = "Hint: omit the ID, or the options that select\n"
-    assert refused == (2, "", f"Error: with an ID the tree has all that is below it\n{hint}")
+    hint = "Hint: leave out the ID, or leave out the options\n"
+    assert refused == (2, "", f"Error: ID cannot be combined with options that filter\n{hint}")
     assert gaia("tree", *words).code == 0
 
 
-def test_with_an_id_it_is_that_session_and_what_is_below_it(gaia: Gaia, child: Gaia) -> None:
+def test_tree_with_an_id_shows_that_session_and_all_below_it(gaia: Gaia, child: Gaia) -> None:
     gaia("create", "--id", "root")
     child("root", "middle")
     child("root", "other")
@@ -122,9 +122,7 @@ def test_with_an_id_it_is_that_session_and_what_is_below_it(gaia: Gaia, child: G
     assert (gaia("tree", "nobody").code, gaia("tree", "../etc").code) == (3, 7)
 
 
-def test_above_a_tree_are_its_sums_and_in_json_each_session_has_those_below_it(
-    gaia: Gaia, put: Gaia, spoil: Gaia
-) -> None:
+def test_tree_prints_the_sums_above_and_json_has_them_for_each_session(gaia: Gaia, put: Gaia, spoil: Gaia) -> None:
     put("root", parent_id="gone", usage={"total_tokens": 1500, "cache_read_tokens": 300}, max_tokens=1000)
     put("silent", parent_id="root", phase="failed", resume_ready=False)
     put("leaf", parent_id="silent", skills={"aws": 30})
@@ -156,7 +154,7 @@ def test_above_a_tree_are_its_sums_and_in_json_each_session_has_those_below_it(
     assert gaia("tree", "silent").lines[0] == ("2 sessions, 30 tokens (1 reported none): 1 waiting, 1 failed")
 
 
-def test_where_branches_cannot_be_written_they_are_plain_characters(
+def test_tree_draws_branches_in_ascii_if_the_encoding_is_ascii(
     program: Gaia, terminal: Gaia, gaia: Gaia, child: Gaia
 ) -> None:
     gaia("create", "--id", "root", "--agent", "Pr\u00fcfer", "--purpose", "plan")
@@ -190,8 +188,8 @@ def test_a_tree_of_a_thousand_levels_fits_on_a_terminal(terminal: Gaia, put: Gai
     assert all(f"tester: {level} deep" in row for level, row in enumerate(rows) if level)
 
 
-def test_a_parent_that_was_removed_by_hand_is_said_to_be_gone(gaia: Gaia, root: str, child: Gaia) -> None:
-    """E16: ``tree`` and ``doctor`` say so."""
+def test_tree_and_doctor_report_a_parent_that_was_removed_by_hand(gaia: Gaia, root: str, child: Gaia) -> None:
+    """E16."""
     gaia("create", "--id", "root")
     child("root", "middle")
     child("middle", "leaf")
@@ -201,15 +199,15 @@ def test_a_parent_that_was_removed_by_hand_is_said_to_be_gone(gaia: Gaia, root: 
     assert levels(gaia("tree", "leaf").out) == [(0, "middle"), (1, "leaf")]
     assert levels(gaia("tree", "middle").out) == [(0, "middle"), (1, "leaf")]
     assert [line["parent_status"] for line in gaia("tree", "leaf", "--json").json] == ["gone"]
-    missing = "open sessions below one that is gone or cannot be read, so that nothing above it cancels them"
+    missing = "open sessions below a gone or unreadable session, so a cancellation from above cannot reach them"
     missing += "; finalize or cancel each"
     assert finding(gaia) == ("problem", f"{missing}: leaf (below middle)")
     gaia("finalize", "leaf", "completed")
     assert finding(gaia) == ("ok", "1 session below another one")
 
 
-def test_parents_that_form_a_circle_are_reported(gaia: Gaia, put: Gaia) -> None:
-    """E16: no hang, and a clear report, whichever session of the circle is asked for."""
+def test_tree_and_doctor_report_parents_that_form_a_circle(gaia: Gaia, put: Gaia) -> None:
+    """E16: each session of the circle gets a clear report, and no command hangs."""
     put("a", parent_id="c")
     put("b", parent_id="a")
     put("c", parent_id="b")
@@ -229,7 +227,7 @@ def finding(gaia: Gaia) -> tuple[str, str]:
     return checks["parents"]["state"], checks["parents"]["found"]
 
 
-def test_cleanup_keeps_what_an_open_session_has_above_it(gaia: Gaia, put: Gaia) -> None:
+def test_cleanup_keeps_all_sessions_above_an_open_session(gaia: Gaia, put: Gaia) -> None:
     final = {"phase": "completed", "resume_ready": False}
     put("root", idle=DAY, **final)
     put("middle", idle=DAY, parent_id="root", **final)

@@ -1,4 +1,4 @@
-"""``turn``, ``reset`` and ``create --system-prompt``: what is typed, what is said, and which exit code."""
+"""``turn``, ``reset`` and ``create --system-prompt``: input, output and exit codes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from tests.cli.conftest import Gaia
 
 
-HINT = "Hint: the next is 2: `gaia-sessions turn a - --number 2`"
+HINT = "Hint: to add the next turn, type gaia-sessions turn a - --number 2 < FILE"
 SAID = [{"role": "user", "content": "How many?"}, {"role": "assistant", "content": "42"}]
 
 
@@ -19,26 +19,26 @@ def as_json(messages: object) -> bytes:
 
 def test_a_turn_is_added_and_may_be_repeated(gaia: Gaia, put: Gaia) -> None:
     put("a")
-    assert gaia("turn", "a", "-", stdin=as_json(SAID)).answer == ["a: turn 1 is complete with 2 messages"]
+    assert gaia("turn", "a", "-", stdin=as_json(SAID)).answer == ["a: turn 1 is complete, 2 messages"]
     again = gaia("turn", "a", "-", "--number", "1", stdin=as_json(SAID))
-    assert again.answer == ["a: turn 1 is complete with 2 messages, as it was before"]
+    assert again.answer == ["a: turn 1 was already complete, 2 messages"]
     assert gaia("turn", "a", "-", "--number", "1", stdin=as_json(SAID[:1])).all == (
         4,
         "",
-        f"Error: turn 1 of session 'a' is complete, with other messages\n{HINT}\n",
+        f"Error: turn 1 of session 'a' already has other messages\n{HINT}\n",
     )
     told = gaia("turn", "a", "-", "--number", "2", "--json", stdin=as_json(SAID)).json
     assert (told["turn"], told["turn_id"], told["added"], len(told["messages"])) == (2, "0.2", True, 2)
     assert [one["turn"] for one in gaia("transcript", "a", "--json").json] == [1, 1, 2, 2]
 
 
-def test_what_is_no_turn_is_refused(gaia: Gaia, put: Gaia) -> None:
+def test_an_invalid_turn_is_refused(gaia: Gaia, put: Gaia) -> None:
     put("a")
     bad = {
         b"": (7, "standard input is empty"),
         b"{}": (7, "must be an array of messages"),
         b"[": (7, "not JSON"),
-        b"[]": (7, "a turn has no messages"),
+        b"[]": (7, "the turn has no messages"),
         as_json([*SAID, {"role": "user"}]): (7, "message 3: 'content' is missing"),
         b'[{"role": "user", "content": "\xff"}]': (7, "UTF-8"),
         b'[{"role": "user", "content": "a", "content": "b"}]': (7, "content"),
@@ -52,12 +52,12 @@ def test_what_is_no_turn_is_refused(gaia: Gaia, put: Gaia) -> None:
     assert gaia("transcript", "a", "--json").json == []
 
 
-def test_a_transcript_begins_anew_with_the_system_prompt(gaia: Gaia) -> None:
+def test_reset_begins_a_new_transcript_with_the_system_prompt(gaia: Gaia) -> None:
     assert gaia("create", "--id", "a", "--system-prompt", "-", stdin=b"Be brief.\n").code == 0
     gaia("turn", "a", "-", stdin=as_json(SAID))
     assert [one["turn"] for one in gaia("transcript", "a", "--json").json] == [0, 1, 1]
 
-    assert gaia("reset", "a").answer == ["a: the transcript begins anew, with no turns"]
+    assert gaia("reset", "a").answer == ["a: a new transcript begins, with no turns"]
     assert gaia("reset", "a", "--json").json["turns"] == 0
 
     [prompt] = gaia("transcript", "a", "--json").json
@@ -67,7 +67,7 @@ def test_a_transcript_begins_anew_with_the_system_prompt(gaia: Gaia) -> None:
     assert gaia("reset", "b").code == 3
 
 
-def test_a_system_prompt_that_cannot_be_is_refused(gaia: Gaia) -> None:
+def test_an_invalid_system_prompt_is_refused(gaia: Gaia) -> None:
     for prompt, stdin in ((" ", b""), ("-", b""), ("-", b"x" * 16385), ("-", b"\xff"), ("x" * 16385, b"")):
         assert gaia("create", "--id", "a", "--system-prompt", prompt, stdin=stdin).code == 7
     assert gaia("create", "--system-prompt", "-", "--metadata", "-").code == 2

@@ -1,4 +1,4 @@
-"""``usage``: how much of its budget a session has used, charged from a shell."""
+"""``usage``: the tokens of a session and of all agents, and how to charge them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 WANTED = "must be a whole number from 0 to 1,000,000,000,000"
 
 
-def test_as_json_it_has_what_was_used_of_how_much(gaia: Gaia, put: Gaia) -> None:
+def test_usage_json_has_the_tokens_the_budget_and_the_elapsed_time(gaia: Gaia, put: Gaia) -> None:
     put("a", idle=timedelta(hours=1), max_tokens=500, charged_tokens=120, skills={"aws": 30})
 
     usage = gaia("usage", "a", "--json").json
@@ -27,7 +27,7 @@ def test_as_json_it_has_what_was_used_of_how_much(gaia: Gaia, put: Gaia) -> None
     assert usage == {"agent_id": "a", "tokens": 150, "max_tokens": 500, "limit_reached": False, "skill_tokens": 30}
 
 
-def test_a_line_says_it_to_a_person(gaia: Gaia, put: Gaia) -> None:
+def test_usage_prints_the_tokens_budget_and_time_on_one_line(gaia: Gaia, put: Gaia) -> None:
     put("a", idle=timedelta(hours=3), max_tokens=64_000, charged_tokens=1500, skills={"aws": 300})
     put("b", idle=timedelta(hours=3), max_tokens=1, charged_tokens=1)
 
@@ -35,7 +35,7 @@ def test_a_line_says_it_to_a_person(gaia: Gaia, put: Gaia) -> None:
     assert gaia("usage", "b").answer == ["b: 1 of 1 token, limit reached, 3 hours"]
 
 
-def test_l8_e11_charging_ends_with_0_below_at_and_above_the_limit(gaia: Gaia, put: Gaia) -> None:
+def test_l8_e11_charging_succeeds_below_at_and_above_the_limit(gaia: Gaia, put: Gaia) -> None:
     put("a", parent_id="p", max_tokens=64_000)
 
     answers = [gaia("usage", "a", "--charge", str(tokens), "--json").json for tokens in (63_999, 1, 1)]
@@ -48,7 +48,7 @@ def test_l8_e11_charging_ends_with_0_below_at_and_above_the_limit(gaia: Gaia, pu
     assert gaia("usage", "a").code == 0
 
 
-def test_a_total_replaces_what_was_counted_and_a_charge_adds_to_it(gaia: Gaia, session: str) -> None:
+def test_total_replaces_the_counted_tokens_and_charge_adds_to_them(gaia: Gaia, session: str) -> None:
     gaia("usage", session, "--charge", "700")
     assert gaia("usage", session, "--total", "50", "--json").json["tokens"] == 50
     assert gaia("usage", session, "--charge", "1", "--json").json["tokens"] == 51
@@ -56,7 +56,7 @@ def test_a_total_replaces_what_was_counted_and_a_charge_adds_to_it(gaia: Gaia, s
 
 @table("option", ["--charge", "--total"])
 @table("number", ["-1", "1000000000001", "9" * 30])
-def test_numbers_that_nobody_can_have_used_are_usage_errors(
+def test_impossible_token_numbers_are_usage_errors(
     gaia: Gaia, tree: Gaia, session: str, option: str, number: str
 ) -> None:
     before = tree()
@@ -70,12 +70,12 @@ def test_a_charge_and_a_total_together_are_refused(gaia: Gaia, tree: Gaia, sessi
     assert gaia("usage", session, "--charge", "1", "--total", "2").refusal == (
         2,
         "--charge and --total cannot be combined",
-        "omit one of them: a total includes all charges",
+        "leave out one of them: a total includes all charges",
     )
     assert tree() == before
 
 
-def test_a_final_session_can_be_asked_and_not_charged(gaia: Gaia, put: Gaia) -> None:
+def test_an_ended_session_shows_its_usage_but_cannot_be_charged(gaia: Gaia, put: Gaia) -> None:
     document = put("a", idle=timedelta(hours=2))
     ended = format_time(parse_time(document["created_at"]) + timedelta(seconds=90))
     put("a", idle=timedelta(hours=2), phase="completed", resume_ready=False, finalized_at=ended)
@@ -86,7 +86,7 @@ def test_a_final_session_can_be_asked_and_not_charged(gaia: Gaia, put: Gaia) -> 
 
 @pytest.fixture
 def agents(put: Gaia, spoil: Gaia) -> None:
-    """Sessions of four agents: of some nobody reported tokens, some have a budget, one cannot be read."""
+    """Sessions of four agents: some without reported tokens, some with a budget, one corrupt."""
     hour = timedelta(hours=1)
     put("a", agent_name="Explore", charged_tokens=900, max_tokens=1000)
     put(
@@ -103,7 +103,7 @@ def agents(put: Gaia, spoil: Gaia) -> None:
     spoil("torn")
 
 
-def test_of_a_single_agent_there_is_no_second_line_with_the_same_figures(gaia: Gaia, put: Gaia) -> None:
+def test_usage_of_a_single_agent_has_no_line_with_totals(gaia: Gaia, put: Gaia) -> None:
     put("a", agent_name="Explore", charged_tokens=900)
     assert gaia("usage").answer == [
         "agent    sessions  tokens  unreported  of budget",
@@ -112,7 +112,7 @@ def test_of_a_single_agent_there_is_no_second_line_with_the_same_figures(gaia: G
 
 
 @pytest.mark.usefixtures("agents")
-def test_without_an_id_it_is_a_table_of_agents_and_no_unreported_tokens_are_0(gaia: Gaia, terminal: Gaia) -> None:
+def test_usage_without_an_id_is_a_table_of_agents_with_a_dash_for_unreported_tokens(gaia: Gaia, terminal: Gaia) -> None:
     lines = (
         "agent       sessions  tokens  unreported  of budget\n"
         "Explore            3   2,000           1  100%, 1 at its limit\n"
@@ -144,7 +144,7 @@ def test_without_an_id_it_is_a_table_of_agents_and_no_unreported_tokens_are_0(ga
         ),
     ],
 )
-def test_its_rows_fit_the_terminal_for_which_names_are_cut_and_then_columns_go(
+def test_the_usage_table_fits_the_terminal_by_cutting_names_and_dropping_columns(
     terminal: Gaia, put: Gaia, columns: int, heading: str, first: str
 ) -> None:
     put("g", agent_name="a-very-long-name-of-an-agent-that-does-all", charged_tokens=7)
@@ -157,7 +157,7 @@ def test_its_rows_fit_the_terminal_for_which_names_are_cut_and_then_columns_go(
 
 
 @pytest.mark.usefixtures("agents")
-def test_since_counts_what_the_list_has_since_then(gaia: Gaia) -> None:
+def test_usage_since_counts_only_sessions_active_since_then(gaia: Gaia) -> None:
     assert gaia("usage", "--since", "2h").out.decode() == (
         "agent       sessions  tokens  unreported  of budget\n"
         "Explore            2     900           1  90%\n"
@@ -188,12 +188,12 @@ def test_since_counts_what_the_list_has_since_then(gaia: Gaia) -> None:
 @table(
     ("words", "said"),
     [
-        (["a", "--since", "2h"], "--since is about all sessions, not about one"),
-        (["--charge", "1"], "--charge is about one session, and none is named"),
-        (["--total", "0"], "--total is about one session, and none is named"),
+        (["a", "--since", "2h"], "--since and ID cannot be combined"),
+        (["--charge", "1"], "--charge needs the ID of a session"),
+        (["--total", "0"], "--total needs the ID of a session"),
     ],
 )
-def test_what_is_about_one_session_is_not_mixed_with_what_is_about_all(
+def test_options_for_one_session_and_for_all_cannot_be_mixed(
     gaia: Gaia, put: Gaia, tree: Gaia, words: list[str], said: str
 ) -> None:
     put("a")
@@ -203,7 +203,7 @@ def test_what_is_about_one_session_is_not_mixed_with_what_is_about_all(
     assert tree() == before
 
 
-def test_the_tokens_of_a_parent_are_not_those_of_its_children(gaia: Gaia) -> None:
+def test_the_tokens_of_children_do_not_count_for_their_parent(gaia: Gaia) -> None:
     gaia("create", "--id", "parent", "--agent", "planner")
     gaia("create", "--id", "child", "--agent", "reviewer", "--parent", "parent")
     gaia("usage", "parent", "--charge", "100")

@@ -1,4 +1,4 @@
-"""``wait`` for whole trees, and what a terminal shows meanwhile."""
+"""``wait`` for all sessions below one, and what a terminal shows meanwhile."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def end(root: str, agent_id: str, **more: Any) -> None:
 
 
 class Screen:
-    """A command at a terminal of 80 columns whose standard error is watched while it runs."""
+    """A running command and what its stderr shows on a terminal of 80 columns."""
 
     def __init__(self, command: Fork, terminal: int) -> None:
         self.command = command
@@ -49,7 +49,7 @@ class Screen:
         self._terminal = terminal
 
     def until(self, pattern: str) -> str:
-        """What was shown until ``pattern`` was."""
+        """Waits until ``pattern`` is shown, and returns all that was shown."""
         while not re.search(pattern, self.shown):
             if not select.select([self._terminal], [], [], PATIENCE)[0]:
                 raise TimeoutError(self.shown)
@@ -58,7 +58,7 @@ class Screen:
 
     def rest(self) -> str:
         self.ended = self.command.ended()
-        with suppress(OSError):  # so a terminal ends that nobody has open any more
+        with suppress(OSError):  # a closed terminal ends with an error
             while chunk := os.read(self._terminal, 1 << 16):
                 self.shown += chunk.decode()
         return self.shown
@@ -75,7 +75,7 @@ def watched(*words: str) -> Iterator[Screen]:
 
 
 def left_on(shown: str) -> list[str]:
-    """The lines that a terminal has in the end."""
+    """The lines that the terminal shows in the end."""
     lines = []
     for line in shown.replace("\r\n", "\n").split("\n"):
         left: list[str] = []
@@ -86,7 +86,7 @@ def left_on(shown: str) -> list[str]:
     return lines
 
 
-def test_children_are_waited_for_those_that_come_too_but_not_the_session_itself(
+def test_wait_children_waits_for_all_children_even_new_ones_but_not_for_the_parent(
     root: str, put: Gaia, gaia: Gaia
 ) -> None:
     put("top", phase="executing", runs=at_work())
@@ -103,7 +103,7 @@ def test_children_are_waited_for_those_that_come_too_but_not_the_session_itself(
     assert gaia("wait", "--children", "top").all == (0, said, "")
 
 
-def test_a_child_that_is_removed_meanwhile_is_not_waited_for_and_is_said(root: str, put: Gaia, gaia: Gaia) -> None:
+def test_wait_reports_a_child_that_is_removed_meanwhile_as_not_found(root: str, put: Gaia, gaia: Gaia) -> None:
     put("top")
     put("one", parent_id="top", phase="executing", runs=at_work())
     put("two", parent_id="one", phase="executing", runs=at_work())
@@ -115,7 +115,9 @@ def test_a_child_that_is_removed_meanwhile_is_not_waited_for_and_is_said(root: s
     assert screen.ended.all[:2] == (3, "one: paused\n  first\ntwo: not found\n")
 
 
-def test_the_worst_end_below_is_the_exit_code_and_any_waits_for_the_first(gaia: Gaia, put: Gaia, root: str) -> None:
+def test_wait_children_exits_with_the_worst_result_and_any_waits_for_the_first(
+    gaia: Gaia, put: Gaia, root: str
+) -> None:
     put("top")
     put("fine", parent_id="top", phase="completed", runs=at_work(ended_at=format_time(utc_now()), end="stopped"))
     put("going", parent_id="top", phase="executing", runs=at_work())
@@ -128,12 +130,12 @@ def test_the_worst_end_below_is_the_exit_code_and_any_waits_for_the_first(gaia: 
     assert {one["agent_id"] for one in reports} == {"fine", "going", "bad"}
 
 
-def test_what_cannot_be_read_may_be_below_and_is_said_at_the_end(gaia: Gaia, put: Gaia, root: str) -> None:
+def test_wait_children_reports_a_corrupt_session_that_may_be_a_child(gaia: Gaia, put: Gaia, root: str) -> None:
     put("top")
     put("one", parent_id="top", phase="executing", runs=at_work())
     Path(root, "one", "state.json").write_bytes(b"{")
     path = f"{root}/one/state.json: line 1 column 1: not JSON: this brace is not closed"
-    said = f"one may be below, and cannot be read: {path}"
+    said = f"one cannot be read (perhaps below a named session): {path}"
     shown = (6, "", f"Error: {said}\nHint: fix the reported problem and try again\n")
     assert gaia("wait", "--children", "top").all == shown
     put("two", parent_id="top", phase="failed")
@@ -143,14 +145,14 @@ def test_what_cannot_be_read_may_be_below_and_is_said_at_the_end(gaia: Gaia, put
     assert gaia("wait", "two").code == 11
 
 
-def test_nothing_below_is_said_and_no_failure_but_a_session_that_is_missing_is(gaia: Gaia, put: Gaia) -> None:
+def test_wait_children_succeeds_without_children_but_fails_for_a_missing_session(gaia: Gaia, put: Gaia) -> None:
     put("top")
-    note = "Note: no session is below top\nHint: to wait for its own work, omit --children\n"
+    note = "Note: no session is below top\nHint: to wait for the session itself, leave out --children\n"
     assert gaia("wait", "--children", "top").all == (0, "", note)
     assert gaia("wait", "--children", "top-2").code == 3
 
 
-def test_a_terminal_shows_who_is_waited_for_in_one_line_that_goes_at_the_end(put: Gaia, root: str) -> None:
+def test_a_terminal_shows_the_awaited_agent_in_one_line_that_is_erased_at_the_end(put: Gaia, root: str) -> None:
     put("one", agent_name="reviewer", purpose="read the diff " * 20, phase="executing", runs=at_work())
     put("two", agent_name="fixer", purpose="日本語" * 40, phase="executing", runs=at_work())
     with watched("wait", "one", "two") as screen:
@@ -165,7 +167,7 @@ def test_a_terminal_shows_who_is_waited_for_in_one_line_that_goes_at_the_end(put
     assert "\n" not in shown
 
 
-def test_a_terminal_says_first_that_somebody_asks_for_a_permission(put: Gaia) -> None:
+def test_a_terminal_shows_first_an_agent_that_asks_for_a_permission(put: Gaia) -> None:
     asked = {"since": format_time(utc_now()), "for": "Bash"}
     put("busy", phase="executing", runs=at_work())
     put("asks", agent_name="reviewer", purpose="read", phase="executing", runs=at_work(waiting=asked))
@@ -174,7 +176,7 @@ def test_a_terminal_says_first_that_somebody_asks_for_a_permission(put: Gaia) ->
 
 
 @pytest.mark.usefixtures("interruptible")
-def test_a_wait_that_is_interrupted_leaves_no_line_behind(put: Gaia) -> None:
+def test_an_interrupted_wait_erases_its_progress_line(put: Gaia) -> None:
     put("one", phase="executing", runs=at_work())
     with watched("wait", "one") as screen:
         screen.until("waiting for tester: test, working")

@@ -1,4 +1,4 @@
-"""What people see: words, plain text, tables."""
+"""Output for people: words, wrapped lines, plain text, short IDs, tables."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 STEERING = re.compile("[\x00-\x1f\x7f-\x9f\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e0fff]")
 
 FILLERS = "\u115f\u1160\u3164\uffa0"
-"""Letters to Unicode, but nobody sees them."""
+"""Letters in Unicode, but invisible."""
 
 
 def record(**changed: Any) -> Any:
@@ -78,7 +78,7 @@ def summarized(of: Any, now: datetime) -> Any:
 
 
 @given(st.text(st.characters()), st.integers(1, 300))
-def test_a_safe_text_is_one_short_line_that_steers_nothing(text: str, longest: int) -> None:
+def test_a_safe_text_is_one_short_line_without_control_characters(text: str, longest: int) -> None:
     shown = safe(text, longest)
     assert (STEERING.search(shown), len(shown) <= longest, shown == shown.strip()) == (None, True, True)
 
@@ -103,14 +103,12 @@ def test_a_harmless_text_is_shown_as_it_is(text: str) -> None:
         ({"a": "\x1b"}, 200, "{'a': '\\x1b'}"),
     ],
 )
-def test_what_a_terminal_would_interpret_becomes_a_blank_and_long_texts_are_cut(
-    text: object, longest: int, shown: str
-) -> None:
+def test_control_characters_become_blanks_and_long_texts_are_cut(text: object, longest: int, shown: str) -> None:
     assert safe(text, longest) == shown
 
 
 @table(("number", "text"), [(0, "0 errors"), (1, "1 error"), (2, "2 errors"), (201, "201 errors")])
-def test_one_is_no_plural(number: int, text: str) -> None:
+def test_plural_uses_the_singular_only_for_one(number: int, text: str) -> None:
     assert plural(number, "error") == text
 
 
@@ -160,7 +158,7 @@ def test_a_span_is_in_the_two_largest_units_that_it_has(seconds: float, text: st
         (timedelta(hours=-2), "in 2 hours"),
     ],
 )
-def test_a_time_is_said_from_now(before: timedelta, text: str) -> None:
+def test_a_time_is_shown_relative_to_now(before: timedelta, text: str) -> None:
     assert ago(format_time(NOW - before), NOW) == text
     assert ago((NOW - before).astimezone(timezone(timedelta(hours=5))).isoformat(), NOW) == text
 
@@ -176,7 +174,7 @@ def test_a_time_is_said_from_now(before: timedelta, text: str) -> None:
         (timedelta(hours=-2), "in 2h"),
     ],
 )
-def test_in_a_table_a_time_is_said_in_its_shortest_form(before: timedelta, text: str) -> None:
+def test_a_table_shows_times_in_their_shortest_form(before: timedelta, text: str) -> None:
     assert seen_text(format_time(NOW - before), NOW) == text
 
 
@@ -192,7 +190,7 @@ def test_in_a_table_a_time_is_said_in_its_shortest_form(before: timedelta, text:
         (timedelta(days=3), "resumable for 3 days"),
     ],
 )
-def test_what_may_be_resumed_is_said_with_the_time_that_is_left(left: timedelta, text: str) -> None:
+def test_a_resumable_session_shows_the_time_that_is_left(left: timedelta, text: str) -> None:
     resume: Any = {"should_resume": True, "reason": "session_resumable", "until": format_time(NOW + left)}
     assert resume_text(resume, "approval", NOW) == text
 
@@ -210,20 +208,20 @@ def test_what_may_be_resumed_is_said_with_the_time_that_is_left(left: timedelta,
         ({"phase": "completed", "runs": [{"run": 1, "started_at": MOMENT}]}, ""),
     ],
 )
-def test_what_may_not_be_resumed_is_said_with_the_policys_reason(changed: dict[str, Any], text: str) -> None:
+def test_a_session_that_is_not_resumable_shows_the_reason(changed: dict[str, Any], text: str) -> None:
     line = summarized(record(**changed), NOW)
     assert resume_text(line["resume"], line["phase"], NOW, running=line["running"]) == text
 
 
 @table(("later", "text"), [(timedelta(minutes=30), "expired"), (-timedelta(minutes=6), "clock skew")])
-def test_what_was_touched_too_long_ago_or_not_yet_is_not_resumable(later: timedelta, text: str) -> None:
+def test_activity_too_long_ago_or_in_the_future_makes_a_session_not_resumable(later: timedelta, text: str) -> None:
     line = summarized(record(phase="approval", resume_ready=True), NOW + later)
     assert resume_text(line["resume"], "approval", NOW + later) == text
 
 
 @pytest.fixture
 def zone(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], None]]:
-    """Moves the machine to a time zone."""
+    """Sets the time zone of the machine."""
 
     def move(name: str) -> None:
         monkeypatch.setenv("TZ", name)
@@ -254,7 +252,7 @@ def test_a_time_is_shown_in_the_zone_of_the_machine_with_its_offset(
     assert local_time(text) == shown
 
 
-def test_no_time_of_a_session_or_its_events_is_shown_in_utc(zone: Callable[[str], None]) -> None:
+def test_all_times_of_a_session_and_its_events_are_shown_in_local_time(zone: Callable[[str], None]) -> None:
     zone("EAST-02:00")
     whole = record(
         history=[{"from_phase": "initializing", "to_phase": "approval", "timestamp": MOMENT}],
@@ -297,12 +295,12 @@ def test_no_time_of_a_session_or_its_events_is_shown_in_utc(zone: Callable[[str]
         (Copyable("/bin/a b c", before="  starts: "), 12, "  starts:\n    /bin/a b c"),
     ],
 )
-def test_a_line_is_broken_between_words_and_not_in_what_is_copied(line: str, width: int, shown: str) -> None:
+def test_a_line_is_wrapped_between_words_but_not_inside_text_to_copy(line: str, width: int, shown: str) -> None:
     assert wrap_line(line, width) == shown
 
 
 @given(st.lists(st.text("abc-:;,'/`", min_size=1, max_size=30), max_size=30).map(" ".join), st.integers(40, 100))
-def test_a_broken_line_has_all_its_words_and_fits(line: str, width: int) -> None:
+def test_a_wrapped_line_has_all_its_words_and_fits(line: str, width: int) -> None:
     lines = wrap_line(line, width).split("\n")
     assert " ".join(lines).split() == line.split()
     breakable = [re.sub("`[^`]{0,300}`|'/[^']*'", "", shown.strip()) for shown in lines if len(shown) > width]
@@ -325,18 +323,14 @@ def test_a_broken_line_has_all_its_words_and_fits(line: str, width: int) -> None
         ("한글입니다한", 2, "한글입니다\n  한"),
     ],
 )
-def test_what_anybody_may_have_written_is_broken_between_words_or_beside_wide_characters(
-    text: str, indent: int, shown: str
-) -> None:
+def test_free_text_is_wrapped_between_words_or_beside_wide_characters(text: str, indent: int, shown: str) -> None:
     assert wrap_line(Prose(text, indent), 10) == shown
 
 
 @given(
     st.text(st.characters(categories=["L", "N", "P", "S", "Zs"]), max_size=300), st.integers(0, 60), st.integers(40, 90)
 )
-def test_what_anybody_may_have_written_is_whole_and_no_line_could_be_less_wide(
-    text: str, indent: int, width: int
-) -> None:
+def test_wrapped_free_text_is_complete_and_as_narrow_as_possible(text: str, indent: int, width: int) -> None:
     lines = wrap_line(Prose(text, indent), width).split("\n")
     assert "".join("".join(lines).split()) == "".join(text.split())
     assert [
@@ -346,7 +340,7 @@ def test_what_anybody_may_have_written_is_whole_and_no_line_could_be_less_wide(
         assert " ".join(lines).split() == text.split()
 
 
-# Plain
+# Plain text
 
 
 @table(
@@ -359,7 +353,7 @@ def test_what_anybody_may_have_written_is_whole_and_no_line_could_be_less_wide(
         ({"phase": "completed"}, "agent-1: phase completed, revision 1"),
     ],
 )
-def test_an_update_is_answered_with_what_the_session_is_now(changed: dict[str, Any], text: str) -> None:
+def test_update_line_shows_the_phase_revision_errors_and_resumability(changed: dict[str, Any], text: str) -> None:
     now_is = record(**changed)
     assert plain.update_line(now_is, decided(now_is, NOW), NOW) == text
 
@@ -382,18 +376,18 @@ RESTING: dict[str, Any] = {"phase": "approval", "resume_ready": True}
 
 
 @table("reason", [reason for reason in ADVICE if reason != RESUMABLE_REASON])
-def test_each_reason_is_said_in_a_sentence_that_ends_in_its_code(reason: str) -> None:
+def test_each_reason_is_a_sentence_that_ends_with_its_code(reason: str) -> None:
     said = {
         "not_found": "no: there is no session agent-1",
         "corrupt": "no: agent-1 cannot be read: line 1 : not JSON",
         "cancelled": f"no: agent-1 was cancelled at {local_time(IN_AN_HOUR)}",
-        "phase_not_resumable": "no: agent-1 is in executing, which is not a resumable phase",
-        "running": "no: agent-1 has a run that has not ended: 1",
-        "claimed": "no: agent-1 was just delegated, and run 1 is about to start",
-        "not_approved": "no: agent-1 waits for an approval, which only a person gives",
-        "not_ready": "no: resuming agent-1 is off",
+        "phase_not_resumable": "no: agent-1 is in executing, which is not resumable",
+        "running": "no: agent-1 is still at work: run 1 has not ended",
+        "claimed": "no: agent-1 is just starting: run 1",
+        "not_approved": "no: agent-1 waits for approval, and only a person can approve",
+        "not_ready": "no: resuming is off for agent-1",
         "clock_skew": "no: the last activity of agent-1 is 1 hour in the future; the limit is 5 minutes",
-        "waiting_for_limit": f"no: agent-1 waits for a limit that is reset at {local_time(IN_AN_HOUR)}",
+        "waiting_for_limit": f"no: agent-1 waits until its usage limit is reset at {local_time(IN_AN_HOUR)}",
         "expired": "no: agent-1 has been idle for 1 hour 35 minutes; the limit is 30 minutes",
         "too_many_errors": "no: agent-1 has had 3 errors; the limit is 3",
     }
@@ -408,17 +402,17 @@ def test_each_reason_is_said_in_a_sentence_that_ends_in_its_code(reason: str) ->
     assert list(decisions.decision_lines(decision)) == [f"{said[reason]} ({reason})", f"  {decision['advice']}"]
 
 
-def test_of_work_that_has_ended_it_says_how() -> None:
+def test_the_decision_on_an_ended_session_names_its_final_phase() -> None:
     ended = decide(
         "agent-1", record(phase="failed"), NOW, LIMITS, dead_runs=frozenset(), cancellation=None, written_at=None
     )
     assert list(decisions.decision_lines(ended)) == [
-        "no: agent-1 has ended: it is failed (phase_not_resumable)",
+        "no: agent-1 has ended in phase failed (phase_not_resumable)",
         "  start new work: this session has ended",
     ]
 
 
-def test_a_list_has_a_line_per_session_whatever_is_in_it() -> None:
+def test_list_lines_show_ordinary_corrupt_and_newer_sessions_on_one_line_each() -> None:
     ordinary = summarized(record(agent_name="a\nb", phase="approval", resume_ready=True, error_count=1), NOW)
     corrupt: Any = {"agent_id": "bad", "status": "corrupt", "problem": "line 1\x1b: not JSON"}
     newer: Any = {key: ordinary[key] for key in ordinary if key != "state"} | {"status": "newer"}
@@ -429,7 +423,7 @@ def test_a_list_has_a_line_per_session_whatever_is_in_it() -> None:
     ]
 
 
-def test_a_cleanup_names_everything_it_met() -> None:
+def test_the_cleanup_report_names_every_kind_of_result() -> None:
     report: Any = {
         "corrupt_too": False,
         "dry_run": False,
@@ -449,12 +443,12 @@ def test_a_cleanup_names_everything_it_met() -> None:
     named = {
         "removed 1 session not updated for 1 day": ["a"],
         "closed 1 run that ended without a report": ["lost: f, run 2: no host; the session is abandoned"],
-        "kept 2 sessions updated since": [],
-        "kept 1 session that may be resumed": ["b"],
+        "kept 2 sessions updated since then": [],
+        "kept 1 session that can be resumed": ["b"],
         "kept 1 session that cannot be read": ["d: not JSON"],
         "skipped 1 session locked by another process": ["c"],
         "failed: the system refused access to 1 session": ["e: permission denied"],
-        "swept 1 file that killed processes had left": ["x.tmp"],
+        "swept 1 file that killed processes left behind": ["x.tmp"],
     }
     assert list(reports.cleanup_lines(report, is_verbose=False)) == list(named)
     verbose = [part for line, lines in named.items() for part in (line, *(f"  {one}" for one in lines))]
@@ -464,8 +458,8 @@ def test_a_cleanup_names_everything_it_met() -> None:
     assert [first, second, third, last] == [
         "would remove 1 session not updated for 30 minutes",
         "would close 1 run that ended without a report",
-        "would keep 2 sessions updated since",
-        "add --verbose to see which",
+        "would keep 2 sessions updated since then",
+        "to see which, add --verbose",
     ]
 
 
@@ -488,7 +482,7 @@ BEGAN = local_time(format_time(NOW - timedelta(minutes=3)))[:16]
         ({"ended_at": MOMENT, "end": "denied"}, "not started"),
     ],
 )
-def test_a_run_is_a_row_of_what_is_known(run: Any, row: str) -> None:
+def test_each_run_is_a_row_with_the_known_facts(run: Any, row: str) -> None:
     other = {"run": 1, **ENDED, "end": "killed", "interruption": "usage_limit", "detail": "no more"}
     whole = record(phase="executing", runs=[other, {"run": 2, **run}, {"run": 3, "started_at": MOMENT}])
     lines = list(one_session.session_lines(viewed(whole, NOW), NOW))
@@ -506,7 +500,7 @@ def test_a_run_is_a_row_of_what_is_known(run: Any, row: str) -> None:
         ([{"end": "killed", "interruption": "interrupted", "detail": "interrupted"}], None),
         ([{"end": "killed", "interruption": "usage_limit", "detail": "resets at 2"}], "by a usage limit: resets at 2"),
         ([{"end": "failed", "detail": "API Error: 400"}], None),
-        ([{"end": "ended_with_host"}], "its conversation was closed while the agent was at work"),
+        ([{"end": "ended_with_host"}], "stopped because its conversation was closed"),
         (
             [{"end": "lost", "detail": "there is no process 7", "host": "codex"}],
             "Codex crashed or was closed while the agent was at work",
@@ -514,11 +508,11 @@ def test_a_run_is_a_row_of_what_is_known(run: Any, row: str) -> None:
         ([{"end": "denied", "detail": "denied by a rule"}], "denied by a rule"),
         (
             [{"end": "ended_with_host"}, {"end": "denied", "detail": "denied by a rule"}],
-            "its conversation was closed while the agent was at work",
+            "stopped because its conversation was closed",
         ),
     ],
 )
-def test_why_the_work_stopped_is_said_once(runs: list[Any], why: str | None) -> None:
+def test_the_reason_why_work_stopped_is_shown_at_most_once(runs: list[Any], why: str | None) -> None:
     numbered = [{"run": number, **ENDED, **run} for number, run in enumerate(runs, 1)]
     failed = {"message": "API Error: 400", "timestamp": MOMENT}
     whole = record(phase="investigating", runs=numbered, last_error=failed)
@@ -528,12 +522,12 @@ def test_why_the_work_stopped_is_said_once(runs: list[Any], why: str | None) -> 
 
 
 @table("phase", ["completed", "failed", "abandoned"])
-def test_an_unended_run_of_a_final_session_has_an_end_that_was_not_reported(phase: str) -> None:
+def test_an_open_run_of_an_ended_session_is_shown_as_not_reported(phase: str) -> None:
     whole = record(phase=phase, runs=[{"run": 1, "claimed_at": MOMENT}])
     assert f"  1  not reported  {LOCAL[:16]}" in list(one_session.session_lines(viewed(whole, NOW), NOW))
 
 
-# Short ids
+# Short IDs
 
 
 @table(
@@ -550,7 +544,7 @@ def test_an_unended_run_of_a_final_session_has_an_end_that_was_not_reported(phas
         (["aaaaaaaaaaaaaaaa", "aaaaaaaaaaaaaaaaa"], ["aaaaaaaaaaaaaaaa", "aaaaaaaaaaaaaaaaa"]),
     ],
 )
-def test_of_an_id_a_short_part_is_shown_that_differs_from_all_others(ids: list[str], short: list[str]) -> None:
+def test_a_short_id_differs_from_all_other_ids(ids: list[str], short: list[str]) -> None:
     assert shorten_ids(ids) == short
 
 
@@ -579,7 +573,7 @@ def test_a_short_id_is_the_beginning_or_the_end_of_one_session_only(ids: list[st
         ("\U0001f469\U0001f4bb", 4, "\U0001f469\U0001f4bb"),
     ],
 )
-def test_a_text_is_cut_by_the_cells_it_takes(text: str, room: int, shown: str) -> None:
+def test_a_text_is_cut_by_its_width_in_cells(text: str, room: int, shown: str) -> None:
     assert columns.cut(text, room) == shown
 
 
@@ -604,7 +598,7 @@ def test_an_id_that_does_not_fit_keeps_both_its_ends() -> None:
         (300, {"id": 12, "state": 14, "left": 5, "agent": 30, "purpose": 200, "seen": 4}),
     ],
 )
-def test_the_agent_gives_way_to_the_purpose_first(room: int, shown: dict[str, int]) -> None:
+def test_narrow_tables_drop_the_agent_column_before_the_purpose(room: int, shown: dict[str, int]) -> None:
     longest = {"id": 12, "state": 14, "left": 5, "agent": 30, "purpose": 200, "seen": 4}
     assert tables.fit_columns(longest, room) == shown
 
@@ -637,7 +631,7 @@ def test_the_purpose_is_in_every_table_and_no_table_is_too_wide(wanted: tuple[in
         ([0, 1, 2, 3, 4, 1], ["", "├─ ", "│  └─ ", "…    └─ ", "…    └─ ", "└─ "]),
     ],
 )
-def test_branches_go_on_as_long_as_a_sibling_follows(levels: list[int], shown: list[str]) -> None:
+def test_a_branch_is_drawn_as_long_as_a_sibling_follows(levels: list[int], shown: list[str]) -> None:
     assert trees.branches(levels, 2) == shown
 
 
@@ -652,7 +646,7 @@ def test_branches_go_on_as_long_as_a_sibling_follows(levels: list[int], shown: l
         ({"states": {"new": 2}, "unreported": 2}, "2 sessions, no tokens reported: 2 new"),
     ],
 )
-def test_the_sums_of_a_tree_begin_with_what_needs_a_person(sums: Any, line: str) -> None:
+def test_the_sums_of_a_tree_begin_with_states_that_need_a_person(sums: Any, line: str) -> None:
     assert trees.sums_line(sums | {"sessions": sum(sums["states"].values())}) == line
 
 
@@ -665,7 +659,7 @@ def drawn(lines: Any, columns: int) -> list[str]:
     return text.splitlines()
 
 
-def test_a_table_says_what_the_plain_list_says() -> None:
+def test_the_table_shows_the_same_as_the_plain_list() -> None:
     line = summarized(record(phase="approval", resume_ready=True, error_count=1, purpose="plan"), NOW)
     heading, row = drawn([line], 120)
     assert heading.split() == ["id", "state", "left", "agent", "purpose", "seen"]
@@ -705,11 +699,11 @@ def test_every_session_is_one_line_that_no_terminal_wraps(
 
 
 stored = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=60)
-"""What a record can have."""
+"""Texts that a record can have."""
 
 
 @given(stored, stored, stored, stored, stored, st.integers(40, 130))
-def test_no_line_about_a_session_is_wider_than_the_terminal_but_a_word_whatever_is_in_it(
+def test_show_wraps_any_text_to_the_width_of_the_terminal(
     agent: str, purpose: str, message: str, error: str, name: str, columns: int
 ) -> None:
     whole = record(
@@ -730,7 +724,7 @@ def test_no_line_about_a_session_is_wider_than_the_terminal_but_a_word_whatever_
 @table(
     ("state", "phase", "text"),
     [
-        ("starting", "initializing", "starting: cancelled"),  # whoever claimed it may begin yet
+        ("starting", "initializing", "starting: cancelled"),  # a claimed run may still begin
         ("cancelled", "initializing", "cancelled"),
         ("completed", "completed", "completed"),  # it had ended before
     ],

@@ -1,4 +1,4 @@
-"""Lines at a terminal: broken between words, never inside what is there to be copied; in a pipe a fact is a line."""
+"""Lines on a terminal wrap between words, but never inside text to copy; in a pipe each fact is one line."""
 
 from __future__ import annotations
 
@@ -40,31 +40,32 @@ SHOWN = {
     "yes": f"""\
 yes: {ID} is in approval and has been idle for 20
      seconds; the limit is 30 minutes
-  where the hooks are installed, this line in a sub-agent's prompt resumes it:
+  to resume it, end the prompt of a sub-agent with this line (needs the hooks):
     [gaia-sessions: resume {ID}]
 """,
     "not ready": f"""\
-no: resuming {ID} is off (not_ready)
+no: resuming is off for {ID} (not_ready)
   start new work, or allow resuming again:
     gaia-sessions update {ID} --resume-ready
 """,
     "clock": f"""\
 no: the last activity of {ID} is 1 day in the future;
     the limit is 5 minutes (clock_skew)
-  once the clock is right, an update sets the last activity:
+  when the clock is right, type:
     gaia-sessions update {ID}
 """,
     "running": f"""\
-no: {ID} has a run that has not ended: 1 (running)
-  leave it alone: its agent may still be at work
+no: {ID} is still at work: run 1 has not ended
+    (running)
+  do not resume it: its agent may still be at work
 """,
     "executing": f"""\
-no: {ID} is in executing, which is not a resumable
-    phase (phase_not_resumable)
-  resume only from investigating, planning or approval; otherwise start new work
+no: {ID} is in executing, which is not resumable
+    (phase_not_resumable)
+  start new work: only investigating, planning and approval can be resumed
 """,
     "ended": f"""\
-no: {ID} has ended: it is completed
+no: {ID} has ended in phase completed
     (phase_not_resumable)
   it has been idle for 2 hours; the limit is 30 minutes (expired)
   start new work: this session has ended
@@ -73,7 +74,7 @@ no: {ID} has ended: it is completed
 
 
 @fresh_table("case", SHOWN)
-def test_the_answer_fits_80_columns_and_what_is_copied_stands_alone_and_in_a_pipe_a_fact_is_a_line(
+def test_should_resume_fits_80_columns_and_prints_text_to_copy_on_its_own_line(
     terminal: Gaia, gaia: Gaia, put: Gaia, case: str
 ) -> None:
     put(ID, **CHANGED[case])
@@ -89,25 +90,23 @@ def test_the_answer_fits_80_columns_and_what_is_copied_stands_alone_and_in_a_pip
 _COPIED = re.compile(r" +(gaia-sessions|find|/\S+|export|rm|cd) .*")
 
 
-def test_what_is_reported_while_a_script_takes_the_answer_fits_the_terminal_too(
-    terminal: Gaia, root: str, tmp_path: Path
-) -> None:
+def test_errors_fit_the_terminal_even_if_stdout_is_a_file(terminal: Gaia, root: str, tmp_path: Path) -> None:
     with (tmp_path / "answer").open("wb") as file:
         ended = terminal("finalize", OTHER, "failed", stdout=file.fileno())
     error, hint = ended.out.decode().split("Hint: ")
-    assert (ended.code, hint) == (3, "there are no sessions in that folder; use --root DIR for another folder\n")
+    assert (ended.code, hint) == (3, "this folder has no sessions; for another folder, add --root DIR\n")
     assert (error.startswith(f"Error: no session '{OTHER}' in\n"), error.split()[-1]) == (True, root)
     assert (tmp_path / "answer").read_bytes() == b""
 
 
-def test_json_is_never_broken(terminal: Gaia, put: Gaia) -> None:
+def test_json_is_never_wrapped(terminal: Gaia, put: Gaia) -> None:
     put(ID)
     for words in (["should-resume", OTHER], ["doctor"]):
         assert json.loads(terminal(*words, "--json").out)["checks"] != []
     assert list(json.loads(terminal("get", OTHER, "--json").out)) == ["error"]
 
 
-def test_a_process_at_a_terminal_shows_the_same(terminal: Gaia, put: Gaia) -> None:
+def test_a_separate_process_prints_the_same_on_a_terminal(terminal: Gaia, put: Gaia) -> None:
     put(ID)
     command = [sys.executable, "-m", "gaia_sessions", "list"]
     with a_terminal(80) as (end, shown):
@@ -116,13 +115,15 @@ def test_a_process_at_a_terminal_shows_the_same(terminal: Gaia, put: Gaia) -> No
     assert shown == terminal("list", TERM="xterm").out
 
 
-def test_a_terminal_under_40_columns_breaks_lines_itself(terminal: Gaia, put: Gaia, gaia: Gaia) -> None:
+def test_lines_are_not_wrapped_on_a_terminal_under_40_columns(terminal: Gaia, put: Gaia, gaia: Gaia) -> None:
     put(ID, resume_ready=False)
     assert terminal("should-resume", ID, columns=39).out == gaia("should-resume", ID).out
     assert terminal("should-resume", ID, columns=40).out != gaia("should-resume", ID).out
 
 
-def test_a_patch_is_not_broken(terminal: Gaia, gaia: Gaia, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_patch_of_hooks_install_is_not_wrapped(
+    terminal: Gaia, gaia: Gaia, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path))
     command = ("hooks", "install", "--user", "--dry-run")
@@ -158,7 +159,7 @@ TO_COPY = re.compile(r"`[^`]*`|\[gaia-sessions: \w+ [\w-]+\]|gaia-sessions [a-z-
 
 @pytest.fixture
 def project(tmp_path: Path, put: Gaia, spoil: Gaia, root: str) -> Callable[[], Path]:
-    """Makes anew a project whose name has blanks, with sessions that have every kind of text."""
+    """Creates a project with blanks in its path and sessions with every kind of text."""
     long_ago = "2026-01-08T18:05:30Z"
     lost = {**RUN, "host": "claude-code", "ended_at": long_ago, "end": "lost"}
     asks = f"So:\n{ANY_TEXT}\n[gaia-sessions: approval] {ANY_TEXT}"
@@ -183,7 +184,7 @@ def project(tmp_path: Path, put: Gaia, spoil: Gaia, root: str) -> Callable[[], P
 
 @table("columns", [60, 80])
 @table("line", COMMANDS)
-def test_no_command_breaks_a_word_nor_what_is_there_to_be_copied(
+def test_no_command_wraps_inside_a_word_or_inside_text_to_copy(
     terminal: Gaia, gaia: Gaia, project: Gaia, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str, columns: int
 ) -> None:
     monkeypatch.setenv("HOME", str(tmp_path / "the home of somebody"))
@@ -205,7 +206,7 @@ def test_no_command_breaks_a_word_nor_what_is_there_to_be_copied(
 
 
 @table("columns", ["60", "80"])
-def test_no_help_breaks_a_word_at_its_hyphen(gaia: Gaia, monkeypatch: pytest.MonkeyPatch, columns: str) -> None:
+def test_no_help_text_wraps_at_a_hyphen(gaia: Gaia, monkeypatch: pytest.MonkeyPatch, columns: str) -> None:
     monkeypatch.setenv("COLUMNS", columns)
     of_parts = [f"hooks {part}" for part in ("install", "uninstall", "status")] + ["todo add", "skill add"]
     for line in (*group.COMMANDS, *of_parts):
@@ -218,6 +219,6 @@ TIMES = re.compile(r"just now|\d+ (?:second|minute|hour)s?(?: ago)?")
 
 
 def words_but_of_numbers(text: str) -> list[str]:
-    """The words of ``text`` but for times and numbers, in no order; of those that may be broken their characters."""
+    """The sorted words of ``text`` without times and numbers; words that are not ASCII as single characters."""
     words = re.sub(r"\d+", "", TIMES.sub("", " ".join(text.split()))).split()
     return sorted(part for word in words for part in ([word] if word.isascii() else word))
