@@ -1,4 +1,4 @@
-"""Leaves the tests out where google-adk is not installed, which only the extra ``adk`` brings."""
+"""Skips the tests if google-adk is not installed (it comes with the extra ``adk``)."""
 
 from __future__ import annotations
 

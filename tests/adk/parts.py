@@ -1,4 +1,4 @@
-"""What the tests of the session service share."""
+"""Helpers of the tests of the session service."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def run(work: Coroutine[Any, Any, Result]) -> Result:
 
 
 def said(text: str = "", at: float | None = None, delta: Mapping[str, object] | None = None, **keys: object) -> Event:
-    """An event with a text of the user. ``keys``, with ``__`` for a colon in their names, are added to ``delta``."""
+    """An event with a text of the user. ``keys`` are added to ``delta``; ``__`` in their names means a colon."""
     content = types.Content(role="user", parts=[types.Part(text=text)]) if text else None
     actions = EventActions(state_delta={**(delta or {}), **_with_colons(keys)})
     event = Event(author="user", content=content, actions=actions)
@@ -49,7 +49,7 @@ def _with_colons(keys: Mapping[str, object]) -> dict[str, object]:
 
 
 class Adk:
-    """The service as a program uses it, with one user of one app, each call to its end."""
+    """The service with blocking calls, by default for one user of one app."""
 
     def __init__(self, root: str, *, none_clears: bool = False) -> None:
         self.service = GaiaSessionService(root=root, none_clears=none_clears)
@@ -84,12 +84,12 @@ class Adk:
 
 PATIENCE = 60
 PORT = "{port}"
-"""Stands in the words of a server for a port that is free."""
+"""A placeholder for a free port in the words of a server."""
 
 
 @contextmanager
 def served(module: Sequence[str], path: str, environment: Mapping[str, str] | None = None) -> Iterator[str]:
-    """The address of the server that ``python -m`` starts, when ``path`` answers there; it is killed at the end."""
+    """The address of a server that ``python -m`` starts, once ``path`` answers; kills the server at the end."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -110,7 +110,7 @@ def _wait_for(url: str, process: subprocess.Popen[bytes]) -> None:
     end = time.monotonic() + PATIENCE
     while time.monotonic() < end and process.poll() is None:
         try:
-            urllib.request.urlopen(url).close()  # noqa: S310  # our own server
+            urllib.request.urlopen(url).close()  # noqa: S310  # local
         except URLError:
             time.sleep(0.1)
         else:
@@ -119,10 +119,10 @@ def _wait_for(url: str, process: subprocess.Popen[bytes]) -> None:
 
 
 def post(url: str, document: object) -> Any:
-    """What is answered, also with an error."""
-    request = urllib.request.Request(url, json.dumps(document).encode(), {"Content-Type": "application/json"})  # noqa: S310  # see above
+    """The answer of the server, also if it is an error."""
+    request = urllib.request.Request(url, json.dumps(document).encode(), {"Content-Type": "application/json"})  # noqa: S310  # local
     try:
-        with urllib.request.urlopen(request) as answer:  # noqa: S310  # see above
+        with urllib.request.urlopen(request) as answer:  # noqa: S310  # local
             return json.load(answer)
     except HTTPError as error:
         with error:

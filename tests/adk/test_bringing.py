@@ -1,4 +1,4 @@
-"""The recipe of docs/adk.md copies the sessions of ADK's own services: what is missing here, and nothing else."""
+"""The recipe of docs/adk.md copies sessions from other services of ADK, and only what is missing here."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def execute(code: str) -> dict[str, Any]:
 
 
 def bring(old: Old, root: str, times: int = 1) -> list[str]:
-    """What the recipe prints; several ``times`` at once if that is asked."""
+    """What the recipe prints; it runs ``times`` times at once."""
     bring_all = execute(FUNCTIONS)["bring_all"]
 
     async def at_once() -> None:
@@ -63,9 +63,9 @@ def bring(old: Old, root: str, times: int = 1) -> list[str]:
 
 
 async def fill(service: BaseSessionService) -> None:
-    """Two sessions of one user, the first of which went on last, and one of another user, who said nothing yet.
+    """Two sessions of one user and an empty session of another user.
 
-    What the app counts was written last by the second session.
+    The first session has the newest event; the second session wrote ``app:count`` last.
     """
     create = partial(service.create_session, app_name="app")
     first = await create(user_id="u1", session_id="s/1", state={"intent": "create", "n": -1, "app:motd": "hi"})
@@ -89,13 +89,13 @@ def old(tmp_path: Path) -> Old:
 
 @pytest.fixture
 def another(tmp_path: Path) -> Callable[[], str]:
-    """Gives a root in which nothing is, another one each time."""
+    """Gives a new empty root each time."""
     numbers = count()
     return lambda: str(tmp_path / "roots" / str(next(numbers)))
 
 
 async def as_read(service: BaseSessionService) -> list[dict[str, Any]]:
-    """Every session of the app as a program reads it; an event without the keys that it changes for other sessions."""
+    """Every session of the app as a program reads it; events without app and user keys."""
     found = []
     for one in (await service.list_sessions(app_name="app")).sessions:
         session = await service.get_session(app_name="app", user_id=one.user_id, session_id=one.id)
@@ -111,7 +111,7 @@ def read(adk: Adk) -> list[dict[str, Any]]:
     return run(as_read(adk.service))
 
 
-def test_the_recipe_as_it_stands_brings_apps_users_states_and_events_under_their_ids(
+def test_the_recipe_copies_all_sessions_with_their_ids_states_and_events(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -139,7 +139,7 @@ def test_the_recipe_as_it_stands_brings_apps_users_states_and_events_under_their
         ),
     ],
 )
-def test_sessions_of_other_services_of_adk_come_as_well(root: str, tmp_path: Path, kind: str) -> None:
+def test_the_recipe_copies_sessions_of_other_adk_services(root: str, tmp_path: Path, kind: str) -> None:
     async def move(old: BaseSessionService) -> None:
         await fill(old)
         await execute(FUNCTIONS)["bring_all"](old, GaiaSessionService(root=root), "app")
@@ -154,18 +154,18 @@ def test_sessions_of_other_services_of_adk_come_as_well(root: str, tmp_path: Pat
     run(move(InMemorySessionService()) if kind == "memory" else move_from_database())
 
 
-def test_a_second_run_changes_nothing(root: str, old: Old) -> None:
+def test_a_second_copy_changes_nothing(root: str, old: Old) -> None:
     first = bring(old, root)
     before = everything_in(Path(root))
     assert (bring(old, root), everything_in(Path(root))) == (first, before)
 
 
 class Interrupted(BaseException):
-    """What ends a run, as Ctrl-C does."""
+    """Ends a copy, as Ctrl-C does."""
 
 
 def is_interrupted(monkeypatch: pytest.MonkeyPatch, old: Old, root: str, calls: int) -> bool:
-    """Whether a run was interrupted, after so many ``calls`` that change something."""
+    """Copies, with an interruption after ``calls`` changes; whether it was interrupted."""
     left = calls
 
     def counted(real: Callable[..., Any]) -> Callable[..., Any]:
@@ -187,7 +187,7 @@ def is_interrupted(monkeypatch: pytest.MonkeyPatch, old: Old, root: str, calls: 
     return True
 
 
-def test_a_run_that_was_interrupted_is_completed_by_the_next(
+def test_the_next_copy_completes_an_interrupted_copy(
     monkeypatch: pytest.MonkeyPatch, old: Old, another: Callable[[], str]
 ) -> None:
     whole = another()
@@ -201,7 +201,7 @@ def test_a_run_that_was_interrupted_is_completed_by_the_next(
     assert calls > 10  # three sessions, five events, and keys for two users
 
 
-def test_a_run_that_was_killed_before_what_is_shared_was_in_place_is_completed_by_the_next(
+def test_the_next_copy_completes_a_copy_that_was_killed_before_it_replaced_shared_keys(
     monkeypatch: pytest.MonkeyPatch, root: str, old: Old
 ) -> None:
     def kill(_root: object, _documents: object, write: Callable[[], None], **_: object) -> None:
@@ -216,13 +216,13 @@ def test_a_run_that_was_killed_before_what_is_shared_was_in_place_is_completed_b
     assert (read(Adk(root)), len(ids_in(root))) == (read(old), 3)
 
 
-def test_two_runs_at_once_bring_nothing_twice(root: str, old: Old) -> None:
+def test_two_copies_at_once_store_nothing_twice(root: str, old: Old) -> None:
     bring(old, root, times=2)
     bring(old, root)
     assert (read(Adk(root)), len(ids_in(root))) == (read(old), 3)
 
 
-def test_what_came_into_the_old_service_since_is_brought(root: str, old: Old) -> None:
+def test_the_next_copy_adds_new_sessions_and_events_of_the_old_service(root: str, old: Old) -> None:
     bring(old, root)
     old.append(old.loaded("s/1"), said("later", n=9, user__new=1))
     old.append(old.loaded("quiet", "u2"), said("the first", user__new=2))
@@ -232,7 +232,7 @@ def test_what_came_into_the_old_service_since_is_brought(root: str, old: Old) ->
     assert (Adk(root).loaded("s/1").state["n"], len(Adk(root).loaded("s/1").events)) == (9, 5)
 
 
-def test_a_session_that_went_on_here_keeps_all_of_it_even_if_it_went_on_in_both(root: str, old: Old) -> None:
+def test_a_session_with_new_events_here_or_in_both_services_stays_unchanged(root: str, old: Old) -> None:
     bring(old, root)
     adk = Adk(root)
     adk.append(adk.loaded("s/1"), said("here", n=100))
@@ -248,7 +248,7 @@ def test_a_session_that_went_on_here_keeps_all_of_it_even_if_it_went_on_in_both(
     assert (len(adk.loaded("s/1").events), len(adk.loaded("s2").events)) == (5, 2)
 
 
-def test_a_session_that_went_on_between_an_interruption_and_the_next_run_is_not_mixed(
+def test_a_session_with_new_events_after_an_interrupted_copy_is_not_mixed(
     monkeypatch: pytest.MonkeyPatch, root: str, old: Old
 ) -> None:
     adk, calls = Adk(root), count()
@@ -260,10 +260,8 @@ def test_a_session_that_went_on_between_an_interruption_and_the_next_run_is_not_
 
 
 @table("forgotten", [[], ["s2"], ["s/1", "s2", "quiet"]])
-def test_keys_of_an_app_and_a_user_that_were_changed_here_stay(
-    old: Old, another: Callable[[], str], forgotten: list[str]
-) -> None:
-    """Also if a session comes again, and none is left that shows them."""
+def test_app_and_user_keys_that_changed_here_stay(old: Old, another: Callable[[], str], forgotten: list[str]) -> None:
+    """Also if a session is copied again, and no session is left that shows the keys."""
     root = another()
     bring(old, root)
     adk = Adk(root)
@@ -278,7 +276,7 @@ def test_keys_of_an_app_and_a_user_that_were_changed_here_stay(
     assert len(adk.loaded("s/1").events) == len(old.loaded("s/1").events)
 
 
-def test_a_key_of_an_app_that_is_first_set_here_while_a_run_is_at_work_stays(
+def test_an_app_key_that_is_first_set_here_during_a_copy_stays(
     monkeypatch: pytest.MonkeyPatch, old: Old, another: Callable[[], str]
 ) -> None:
     append = GaiaSessionService.append_event
@@ -316,7 +314,7 @@ def corrupt(root: str, agent_id: str) -> None:
         (corrupt, "CorruptSession"),
     ],
 )
-def test_a_session_that_takes_nothing_here_is_named_and_the_others_come(
+def test_a_session_that_takes_no_events_here_is_named_and_the_others_are_copied(
     old: Old, another: Callable[[], str], change: Callable[[str, str], object], told: str
 ) -> None:
     root = another()
@@ -332,7 +330,7 @@ def test_a_session_that_takes_nothing_here_is_named_and_the_others_come(
     assert len(Adk(root).loaded("s/1").events) == len(old.loaded("s/1").events)
 
 
-def test_a_session_that_ended_here_and_has_everything_is_not_named(root: str, old: Old) -> None:
+def test_a_complete_session_that_has_ended_here_is_not_named(root: str, old: Old) -> None:
     bring(old, root)
     for agent_id in ids_in(root):
         Sessions(root).finalize(agent_id, "completed")
@@ -340,14 +338,14 @@ def test_a_session_that_ended_here_and_has_everything_is_not_named(root: str, ol
     assert (bring(old, root), everything_in(Path(root))) == (["looked at 3 sessions of app"], before)
 
 
-def test_a_session_that_was_deleted_here_comes_again(root: str, old: Old) -> None:
+def test_a_session_that_was_deleted_here_is_copied_again(root: str, old: Old) -> None:
     bring(old, root)
     Adk(root).delete("s/1")
     bring(old, root)
     assert read(Adk(root)) == read(old)
 
 
-def test_another_session_of_an_id_stays_as_it_is(root: str, old: Old) -> None:
+def test_another_session_with_the_same_id_stays_unchanged(root: str, old: Old) -> None:
     adk = Adk(root)
     adk.append(adk.create("s/1", plan="ours"), said("ours"))
     assert bring(old, root)[0] == f"'s/1' of 'u1': {IN_BOTH}"
@@ -356,7 +354,7 @@ def test_another_session_of_an_id_stays_as_it_is(root: str, old: Old) -> None:
     assert len(adk.loaded("s2").events) == 1
 
 
-def test_a_session_comes_up_to_an_event_that_cannot_be_kept(root: str, old: Old) -> None:
+def test_a_session_is_copied_up_to_an_event_that_cannot_be_stored(root: str, old: Old) -> None:
     old.append(old.loaded("s/1"), said("x" * (9 << 20)))
     old.append(old.loaded("s/1"), said("behind it"))
     [named, _] = bring(old, root)
@@ -366,7 +364,7 @@ def test_a_session_comes_up_to_an_event_that_cannot_be_kept(root: str, old: Old)
 
 
 @table(("prefix", "named", "counts"), [("", ["s/1"], [1, 0]), ("app:", ["quiet", "s/1", "s2"], [5, 1, 0])])
-def test_a_key_that_cannot_be_kept_keeps_no_session_of_others_out(
+def test_a_key_that_cannot_be_stored_blocks_no_other_session(
     another: Callable[[], str], prefix: str, named: list[str], counts: list[int]
 ) -> None:
     root, old = another(), Old(InMemorySessionService())
@@ -379,7 +377,7 @@ def test_a_key_that_cannot_be_kept_keeps_no_session_of_others_out(
     assert [len(session["events"]) for session in read(Adk(root))] == counts
 
 
-def test_what_is_printed_has_no_character_of_a_name_that_acts(root: str, old: Old) -> None:
+def test_the_recipe_prints_names_without_control_characters(root: str, old: Old) -> None:
     old.create("\x1b[2Js", user="\x1b]0;u\x07")
     adk = Adk(root)
     bring(old, root)

@@ -1,4 +1,4 @@
-"""The users' document on Google ADK: a root agent and two sub-agents hand each other work in a durable session."""
+"""The Google ADK example: a root agent and two sub-agents that share the state of a stored session."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ LINK = "https://example.com/notes-on-terraform-state"
 
 
 def move_to(folder: Path, patch: pytest.MonkeyPatch) -> None:
-    """From now on the example keeps all it has in ``folder``."""
+    """Makes the example store everything in ``folder``."""
     patch.setattr(chat, "FOLDER", folder)
     patch.setattr(agent, "knowledge", Knowledge(folder / "knowledge.json"))
     patch.setattr(program, "SESSION_FILE", folder / program.SESSION_FILE.name)
@@ -45,13 +45,13 @@ def move_to(folder: Path, patch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where the example keeps all it has."""
+    """The folder of all files of the example."""
     move_to(tmp_path, monkeypatch)
     return tmp_path
 
 
 class Talk:
-    """A client of the chat: each message is answered by one that knows nothing of those before."""
+    """A client of the chat: each message goes to a new ``Chat`` without memory."""
 
     def __init__(self, session_id: str | None = None) -> None:
         self.session_id = session_id
@@ -73,7 +73,7 @@ class Talk:
         return dict(self.session().state)
 
     def payloads(self, name: str) -> list[dict[str, Any]]:
-        """What the calls of the agent ``name`` had as arguments."""
+        """The arguments of the calls of the agent ``name``."""
         events = [event for event in self.session().events if event.author == name]
         return [dict(call.args) for event in events for call in event.get_function_calls()]
 
@@ -85,7 +85,7 @@ def talk() -> Talk:
 
 @cache
 def conversation(folder: Path) -> str:
-    """Creates a domain in ``folder``, once; returns the id of the session."""
+    """Creates a domain in ``folder`` once; the ID of the session."""
     with pytest.MonkeyPatch.context() as patch:
         move_to(folder, patch)
         talk = Talk()
@@ -97,7 +97,7 @@ def conversation(folder: Path) -> str:
 def created(
     tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> Callable[[], Talk]:
-    """Moves to a copy, another each time, of a conversation that has created a domain."""
+    """Moves to a new copy of a conversation that has created a domain."""
     original, numbers = tmp_path_factory.getbasetemp() / "created", count()
 
     def copy() -> Talk:
@@ -109,7 +109,7 @@ def created(
     return copy
 
 
-def test_the_root_agent_hands_over_by_state_and_all_of_it_is_cleared_when_it_is_done(talk: Talk) -> None:
+def test_the_root_agent_delegates_by_state_keys_that_are_cleared_after_the_task(talk: Talk) -> None:
     assert talk.say(*CREATE[:3]) == "Describe the domain as `name: what it is about`, or cancel."
     assert talk.state() == {**KNOWN, "intent": "create_domain"}
     assert (
@@ -126,7 +126,7 @@ def test_the_root_agent_hands_over_by_state_and_all_of_it_is_cleared_when_it_is_
     assert [domain["description"] for domain in agent.knowledge.domains("user-1")] == ["Terraform modules"]
 
 
-def test_no_payload_between_agents_has_what_the_session_holds(created: Callable[[], Talk]) -> None:
+def test_no_payload_between_agents_repeats_keys_of_the_session_state(created: Callable[[], Talk]) -> None:
     talk = created()
     talk.say(LINK, "1", "update domain 1", "cancel")
     delegations = [one for one in talk.payloads(agent.ROOT) if "agent_name" in one]
@@ -147,7 +147,7 @@ def test_no_payload_between_agents_has_what_the_session_holds(created: Callable[
         (LINK,),
     ],
 )
-def test_a_cancel_at_any_point_clears_the_keys_of_the_task_and_no_others(
+def test_a_cancel_at_any_point_clears_only_the_keys_of_the_task(
     created: Callable[[], Talk], before: Sequence[str]
 ) -> None:
     talk = created()
@@ -159,7 +159,7 @@ def test_a_cancel_at_any_point_clears_the_keys_of_the_task_and_no_others(
     assert talk.say("what do I have") == f"Your domains: 1 Infra. {CAN}"
 
 
-def test_what_cannot_be_saved_is_marked_and_cleared(talk: Talk) -> None:
+def test_a_domain_that_cannot_be_saved_is_an_error_and_its_keys_are_cleared(talk: Talk) -> None:
     assert talk.say(*BEGIN, "create", "broken: things", "approve").startswith("That failed: the storage of domains")
     reason = "the storage of domains does not answer"
     result = {"intent": "create_domain", "domain_id": None, "status": "error", "reason": reason}
@@ -176,7 +176,7 @@ def test_what_cannot_be_saved_is_marked_and_cleared(talk: Talk) -> None:
         ("https://example.com/broken.pdf", "pdf", None, "error", 0),
     ],
 )
-def test_a_link_is_read_of_the_session_and_gone_when_it_is_processed(
+def test_a_link_is_in_the_session_state_until_it_is_processed(
     created: Callable[[], Talk], url: str, url_type: str, answer: str | None, status: str, saved: int
 ) -> None:
     talk = created()
@@ -190,7 +190,7 @@ def test_a_link_is_read_of_the_session_and_gone_when_it_is_processed(
     assert [(fact["user_id"], fact["domain_id"], fact["source_url"]) for fact in facts] == [("user-1", 1, url)] * saved
 
 
-def test_a_tool_that_fails_is_told_closes_its_event_and_leaves_nothing_of_its_task(
+def test_a_failed_tool_is_reported_gets_a_response_and_clears_its_task(
     created: Callable[[], Talk], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: object) -> None:
@@ -209,10 +209,10 @@ def test_a_tool_that_fails_is_told_closes_its_event_and_leaves_nothing_of_its_ta
 
 
 @table(("said", "answered"), [("what do I have", 0), ("create a domain", 0), ("create a domain", 1)])
-def test_a_storage_that_does_not_answer_is_told_and_the_session_goes_on(
+def test_a_storage_error_is_reported_and_the_session_stays_usable(
     folder: Path, monkeypatch: pytest.MonkeyPatch, said: str, answered: int
 ) -> None:
-    """It fails in a tool of the root agent, or after so many answers in one of a sub-agent."""
+    """The storage fails in a tool of the root agent, or after ``answered`` answers in a tool of a sub-agent."""
     calls: list[str] = []
 
     def domains(user_id: str) -> list[dict[str, Any]]:
@@ -231,7 +231,7 @@ def test_a_storage_that_does_not_answer_is_told_and_the_session_goes_on(
     assert talk.say("what do I have").startswith("Your domains: none yet.")
 
 
-def test_an_answer_that_is_none_is_asked_again(created: Callable[[], Talk]) -> None:
+def test_after_an_invalid_answer_the_question_is_asked_again(created: Callable[[], Talk]) -> None:
     talk = created()
     talk.say(LINK)
     for answer in ("7", "hello", "0"):
@@ -240,7 +240,7 @@ def test_an_answer_that_is_none_is_asked_again(created: Callable[[], Talk]) -> N
     assert talk.say("2").startswith("Done with the link: facts saved: 1.")
 
 
-def test_a_session_that_somebody_cancelled_is_followed_by_another(talk: Talk, folder: Path) -> None:
+def test_a_message_to_a_cancelled_session_begins_a_new_session(talk: Talk, folder: Path) -> None:
     talk.say("ada")
     first = str(talk.session_id)
     Sessions(str(folder / "gaia-sessions")).cancel(first)
@@ -250,7 +250,7 @@ def test_a_session_that_somebody_cancelled_is_followed_by_another(talk: Talk, fo
 
 
 @table("end", ["cancel", "leave", "remove"])
-def test_a_session_that_is_ended_while_it_is_answered_is_told(
+def test_a_session_that_ends_during_its_answer_is_an_unknown_session(
     folder: Path, monkeypatch: pytest.MonkeyPatch, end: str
 ) -> None:
     talk = Talk()
@@ -289,10 +289,10 @@ def test_one_message_of_a_session_is_answered_at_a_time(talk: Talk) -> None:
 
 @pytest.mark.parametrize("fatals", [[4], pytest.param(range(1, 12), marks=pytest.mark.slow)], ids=["one", "all"])
 @table("said", [CREATE[2:], (LINK, "1")])
-def test_a_crash_behind_any_event_leaves_a_conversation_that_goes_on(
+def test_a_conversation_stays_usable_after_a_crash_at_any_event(
     created: Callable[[], Talk], fatals: Iterable[int], said: Sequence[str]
 ) -> None:
-    """The same is said again until it is done; what was saved is not asked for again."""
+    """After the crash, the user sends the same text again."""
     for fatal in fatals:
         crashed = created()
         for text in said:
@@ -317,7 +317,7 @@ async def crashing(session_id: str, text: str, fatal: int) -> None:
         await sender.send(text, session_id)
 
 
-def test_after_three_names_that_are_not_known_nobody_is_let_in(talk: Talk) -> None:
+def test_after_three_unknown_names_every_name_is_refused(talk: Talk) -> None:
     for number, name in enumerate(("bob", "eve", "mallory"), 1):
         talk.say(name)
         assert talk.state() == {"name_attempts": number}
@@ -329,12 +329,12 @@ def test_after_three_names_that_are_not_known_nobody_is_let_in(talk: Talk) -> No
     assert talk.state() == {"name_attempts": 3}
 
 
-def test_a_domain_of_nobody_is_not_handed_over(talk: Talk) -> None:
+def test_an_update_of_an_unknown_domain_is_not_delegated(talk: Talk) -> None:
     assert talk.say(*BEGIN, "update domain 9") == "That cannot be: you have no domain 9."
     assert talk.state() == KNOWN
 
 
-def test_a_key_that_was_not_agreed_is_refused(talk: Talk) -> None:
+def test_an_undeclared_state_key_is_refused(talk: Talk) -> None:
     talk.say("ada")
     session = talk.session()
     with pytest.raises(ValueError, match="pending_draft"):
@@ -350,13 +350,13 @@ async def _append(session: Any, delta: dict[str, Any]) -> None:
 
 
 @pytest.mark.slow
-def test_the_web_gives_the_id_takes_it_back_and_never_adopts_one(tmp_path: Path) -> None:
+def test_the_web_server_accepts_only_session_ids_that_it_gave(tmp_path: Path) -> None:
     environment = {**os.environ, "ADK_EXAMPLE": str(tmp_path)}
     words = ["scripts.adk_example", "serve", "--port", PORT]
     with served(words, "/openapi.json", environment) as address:
         first = post(f"{address}/chat/message", {"message": "ada"})
     session_id = first["session_id"]
-    with served(words, "/openapi.json", environment) as address:  # after the first was killed
+    with served(words, "/openapi.json", environment) as address:  # after the first server was killed
         second = post(f"{address}/chat/message", {"message": "what do I have", "session_id": session_id})
         assert second == {
             "session_id": session_id,
@@ -386,7 +386,7 @@ def call_here(words: list[str], said: str) -> int:
 
 
 def call_process(words: list[str], said: str) -> int:
-    """What it says is said by this process."""
+    """Runs the program in another process and copies its output."""
     command = [sys.executable, "-m", "scripts.adk_example", *words]
     environment = {**os.environ, "ADK_EXAMPLE": str(program.SESSION_FILE.parent)}
     ended = subprocess.run(
@@ -398,7 +398,7 @@ def call_process(words: list[str], said: str) -> int:
 
 
 @pytest.mark.parametrize("start", [call_here, pytest.param(call_process, marks=pytest.mark.slow)])
-def test_the_command_line_keeps_its_id_in_a_file_from_one_call_to_the_next(
+def test_the_command_line_stores_its_session_id_between_calls(
     capsys: pytest.CaptureFixture[str], start: Callable[[list[str], str], int]
 ) -> None:
     def call(*words: str, said: str = "") -> tuple[str, str]:

@@ -1,4 +1,4 @@
-"""How ADK finds the service: by a URI, in Python or by ``services.yaml``; in servers that are killed, in a browser."""
+"""How ADK finds the service: by a URI, in Python or ``services.yaml``, and in real servers of ADK."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def registry(monkeypatch: pytest.MonkeyPatch) -> service_registry.ServiceRegistr
 
 @pytest.fixture
 def agents(tmp_path: Path) -> Path:
-    """A folder of agents as ADK wants it, with one that repeats what it heard, and no code of ours."""
+    """A folder of agents for ADK, with one agent that repeats its input, and without code of this package."""
     folder = tmp_path / "agents"
     (folder / "echo").mkdir(parents=True)
     (folder / "services.yaml").write_text(SERVICES, encoding="utf-8")
@@ -59,7 +59,7 @@ def agents(tmp_path: Path) -> Path:
     return folder
 
 
-def test_a_uri_names_the_root_and_maybe_that_none_clears(registry: service_registry.ServiceRegistry, root: str) -> None:
+def test_a_uri_names_the_root_and_may_set_none_clears(registry: service_registry.ServiceRegistry, root: str) -> None:
     register()
     register()
     made = registry.create_session_service(f"gaia://{root}", agents_dir="/nowhere")
@@ -83,14 +83,14 @@ def test_a_uri_names_the_root_and_maybe_that_none_clears(registry: service_regis
         "gaia:///a#b",
     ],
 )
-def test_another_uri_is_a_value_error_that_shows_the_right_form(uri: str) -> None:
+def test_an_invalid_uri_is_a_value_error_that_shows_the_right_form(uri: str) -> None:
     with pytest.raises(ValueError, match="gaia:///absolute/path"):
         GaiaSessionService(uri=uri)
     with pytest.raises(ValueError, match="not both"):
         GaiaSessionService(uri="gaia:///a", root="/b")
 
 
-def test_services_yaml_makes_it_known_without_code(
+def test_services_yaml_registers_the_service_without_code(
     registry: service_registry.ServiceRegistry, agents: Path, root: str
 ) -> None:
     service_registry.load_services_module(str(agents))
@@ -110,7 +110,7 @@ def say(address: str, session_id: str, text: str) -> str:
 
 
 @pytest.mark.slow
-def test_a_server_that_was_killed_between_two_messages_goes_on_with_the_same_session(agents: Path, root: str) -> None:
+def test_a_new_server_resumes_the_session_of_a_killed_server(agents: Path, root: str) -> None:
     with server("api_server", agents, root) as address:
         session_id = post(f"{address}/apps/echo/users/u/sessions", {})["id"]
         assert say(address, session_id, "one") == "heard one"

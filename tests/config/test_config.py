@@ -1,3 +1,5 @@
+"""The settings: their sources, values, faults and defaults."""
+
 from __future__ import annotations
 
 import math
@@ -68,17 +70,16 @@ def refusal(root: str, environ: Mapping[str, str], flags: Mapping[str, object] |
     return str(caught.value), caught.value.hint
 
 
-def test_where_nothing_is_said_the_documented_defaults_hold(root: str) -> None:
+def test_without_settings_the_documented_defaults_hold(root: str) -> None:
     assert settings(load(root, os.environ)) == DEFAULTS
 
 
-def test_reading_the_settings_creates_nothing(root: str, away_from_home: Path) -> None:
+def test_reading_the_settings_creates_no_file(root: str, away_from_home: Path) -> None:
     load(root, os.environ)
     assert not os.path.exists(root)
     assert [path.name for path in away_from_home.rglob("*")] == ["elsewhere"]
 
 
-# From the weakest to the strongest; each says something else.
 def test_a_stronger_source_beats_all_weaker_ones(root: str, away_from_home: Path) -> None:
     environ = {"HOME": str(away_from_home)}
     seen = [load(root, environ).idle_minutes]
@@ -92,7 +93,7 @@ def test_a_stronger_source_beats_all_weaker_ones(root: str, away_from_home: Path
     assert seen == [30.0, 1.0, 2.0, 3.0, 4.0]
 
 
-def test_sources_that_speak_of_different_things_all_count(root: str, away_from_home: Path) -> None:
+def test_settings_of_different_sources_are_combined(root: str, away_from_home: Path) -> None:
     environ = {"HOME": str(away_from_home), "GAIA_SESSIONS_MAX_ERRORS": "5"}
     write(user_file(environ), 'durability = "fast"\n[hooks]\nstore_description = false\n')
     write(project_file(root), '[hooks]\nignore_agents = ["Explore"]\n')
@@ -106,12 +107,12 @@ def test_sources_that_speak_of_different_things_all_count(root: str, away_from_h
     }
 
 
-def test_a_flag_that_was_not_given_beats_nothing(root: str) -> None:
+def test_a_flag_that_is_none_is_ignored(root: str) -> None:
     assert load(root, {"GAIA_SESSIONS_LOCK_TIMEOUT": "2"}, {"lock_timeout": None}).lock_timeout == 2.0
     assert settings(load(root, {}, {"no_option": None})) == DEFAULTS
 
 
-def test_a_variable_that_is_empty_counts_as_unset(root: str) -> None:
+def test_an_empty_variable_counts_as_unset(root: str) -> None:
     write(project_file(root), 'max_errors = 7\n[hooks]\nignore_agents = ["Explore"]\n')
     empty = dict.fromkeys([*(f"GAIA_SESSIONS_{name.upper()}" for name in NAMES), "GAIA_SESSIONS_NO_OPTION"], "")
     assert settings(load(root, empty)) == {**DEFAULTS, "max_errors": 7, "ignore_agents": ("explore",)}
@@ -171,7 +172,7 @@ VALUES: list[tuple[str, str, str, str, object]] = [
 
 
 @table(("name", "line", "variable", "text", "value"), VALUES)
-def test_a_file_and_a_variable_say_the_same_thing_alike(
+def test_a_file_and_a_variable_can_set_the_same_value(
     root: str, name: str, line: str, variable: str, text: str, value: object
 ) -> None:
     expected = {**DEFAULTS, name: value}
@@ -180,20 +181,20 @@ def test_a_file_and_a_variable_say_the_same_thing_alike(
     assert settings(load(root, {})) == expected
 
 
-def test_there_is_a_value_above_for_every_option() -> None:
+def test_the_table_of_values_covers_every_setting() -> None:
     assert {row[0] for row in VALUES} == set(NAMES) - {"limits_tools", "state_keys"}
 
 
-def test_the_keys_of_the_state_are_a_table_of_types(root: str) -> None:
+def test_state_keys_is_a_table_of_types(root: str) -> None:
     write(project_file(root), '[state.keys]\nintent = "str"\nname_attempts = "int"\n')
     assert load(root, {}).state_keys == {"intent": "str", "name_attempts": "int"}
     write(project_file(root), '[state.keys]\nintent = "text"\n')
-    assert 'must be a table of types, as intent = "str"; they are str, int, ' in refusal(root, {})[1]
+    assert 'must be a table of types, for example intent = "str"; the types are str, int, ' in refusal(root, {})[1]
 
 
-def test_tools_by_type_of_agent_are_a_table_and_no_variable(root: str) -> None:
+def test_limits_tools_is_a_table_and_has_no_variable(root: str) -> None:
     write(project_file(root), "limits.tools = 5")
-    wanted = 'must be a table with a list of at most 500 tools for each type, as Explore = ["Read", "Grep"]'
+    wanted = 'must be a table with a list of at most 500 tools for each type, for example Explore = ["Read", "Grep"]'
     assert refusal(root, {})[1] == wanted
     write(project_file(root), '[limits.tools]\nExplore = ["Read", "Grep"]\n" Plan " = []\n')
     assert load(root, {}).limits_tools == {"explore": ("Read", "Grep"), "plan": ()}
@@ -215,7 +216,7 @@ ALL_KEYS = (
     "max_tokens, quiet_minutes, state.keys, sub_agent_max_tokens"
 )
 ALL_VARIABLES = (
-    "what may follow GAIA_SESSIONS_ is APPROVALS, DURABILITY, GUARD_MODE, GUARD_WORDS, HOOKS, IDLE_MINUTES, "
+    "names that can follow GAIA_SESSIONS_: APPROVALS, DURABILITY, GUARD_MODE, GUARD_WORDS, HOOKS, IDLE_MINUTES, "
     "IGNORE_AGENTS, KEEP_DAYS, KEEP_FIGURES, KEEP_LAST_MESSAGE, LIMITS_BLOCKED_TOOLS, LIMITS_COMPLETION_CHECK, "
     "LIMITS_REPEATS, LIMITS_ROUNDS, LIMITS_SEARCHES, LIMITS_SEARCH_TOOLS, "
     "LIMITS_SECONDS, LIMITS_TOKENS, LOCK_TIMEOUT, MAX_ERRORS, MAX_TOKENS, NOTE, QUIET_MINUTES, "
@@ -260,11 +261,9 @@ BAD_LINES: list[tuple[str, str, str]] = [
 
 
 @table(("line", "shown", "hint"), BAD_LINES)
-def test_a_value_that_means_nothing_is_refused_with_its_file_and_what_is_wanted(
-    root: str, line: str, shown: str, hint: str
-) -> None:
+def test_an_invalid_value_is_refused_with_its_file_and_a_hint(root: str, line: str, shown: str, hint: str) -> None:
     path = write(project_file(root), line)
-    assert refusal(root, {}) == (f"{path}: {shown}", hint)
+    assert refusal(root, {}) == (f"{path}: {shown} is not valid", hint)
 
 
 @table(
@@ -281,9 +280,9 @@ def test_a_value_that_means_nothing_is_refused_with_its_file_and_what_is_wanted(
         ("HOOKS", " ", SWITCH),
     ],
 )
-def test_a_variable_that_means_nothing_is_refused_by_its_name(root: str, variable: str, text: str, hint: str) -> None:
+def test_an_invalid_variable_is_refused_by_name(root: str, variable: str, text: str, hint: str) -> None:
     name = f"GAIA_SESSIONS_{variable}"
-    assert refusal(root, {name: text}) == (f"{name} = {text!r}", hint)
+    assert refusal(root, {name: text}) == (f"{name} = {text!r} is not valid", hint)
 
 
 @table(
@@ -298,22 +297,20 @@ def test_a_variable_that_means_nothing_is_refused_by_its_name(root: str, variabl
         ("hooks", "maybe", "--hooks", SWITCH),
     ],
 )
-def test_a_flag_that_means_nothing_is_refused_by_its_name(
-    root: str, name: str, value: object, flag: str, hint: str
-) -> None:
-    assert refusal(root, {}, {name: value}) == (f"{flag} = {value!r}", hint)
+def test_an_invalid_flag_is_refused_by_name(root: str, name: str, value: object, flag: str, hint: str) -> None:
+    assert refusal(root, {}, {name: value}) == (f"{flag} = {value!r} is not valid", hint)
 
 
 @table(
     ("name", "flag", "meant"),
     [("idle_minute", "--idle-minute", "--idle-minutes"), ("no_hooks", "--no-hooks", "--hooks")],
 )
-def test_an_unknown_flag_is_named_once_with_the_nearest_known(root: str, name: str, flag: str, meant: str) -> None:
+def test_an_unknown_flag_is_refused_with_the_nearest_known_flag(root: str, name: str, flag: str, meant: str) -> None:
     refused = refusal(root, {}, {name: 1})
     assert refused == (f"unknown setting {flag}", f"did you mean {meant}?")
 
 
-def test_a_flag_is_read_like_everything_else(root: str) -> None:
+def test_flags_have_the_same_forms_as_variables(root: str) -> None:
     flags = {"lock_timeout": 0, "max_errors": "2", "hooks": "off", "ignore_agents": "Explore, Plan"}
     assert settings(load(root, {}, flags)) == {
         **DEFAULTS,
@@ -327,16 +324,16 @@ def test_a_flag_is_read_like_everything_else(root: str) -> None:
 @table(
     ("line", "key", "hint"),
     [
-        ("idle_minute = 1", "idle_minute", "did you mean idle_minutes?"),  # a letter short
+        ("idle_minute = 1", "idle_minute", "did you mean idle_minutes?"),  # one letter is missing
         ("[hooks]\nenable = true", "hooks.enable", "did you mean hooks.enabled?"),  # in a table
         ("[hook]\nenabled = true", "hook", ALL_KEYS),  # another table
         ("[hoooks]\n", "hoooks", ALL_KEYS),  # another table without keys
         ("[max_error]\na = 1", "max_error", "did you mean max_errors?"),  # a table for a setting
         ("[hooks.enable]", "hooks.enable", "did you mean hooks.enabled?"),  # a table in a table
-        ("xyzzy = 1", "xyzzy", ALL_KEYS),  # nothing near
+        ("xyzzy = 1", "xyzzy", ALL_KEYS),  # no similar name
     ],
 )
-def test_an_unknown_key_in_a_file_is_a_fault_with_the_nearest_known_and_stops_no_command(
+def test_an_unknown_key_in_a_file_is_a_fault_with_a_hint_and_no_error(
     root: str, line: str, key: str, hint: str
 ) -> None:
     path = write(project_file(root), line)
@@ -345,9 +342,9 @@ def test_an_unknown_key_in_a_file_is_a_fault_with_the_nearest_known_and_stops_no
     assert settings(load(root, {})) == settings(config) == DEFAULTS
 
 
-def test_an_unknown_key_hides_no_value_that_means_nothing(root: str) -> None:
+def test_an_unknown_key_does_not_hide_an_invalid_value(root: str) -> None:
     path = write(project_file(root), "idle_minute = 1\nmax_errors = 0\n")
-    assert refusal(root, {}) == (f"{path}: max_errors = 0", COUNT)
+    assert refusal(root, {}) == (f"{path}: max_errors = 0 is not valid", COUNT)
 
 
 @table(
@@ -356,20 +353,20 @@ def test_an_unknown_key_hides_no_value_that_means_nothing(root: str) -> None:
         ("GAIA_SESSIONS_IDLE_MINUTE", "did you mean GAIA_SESSIONS_IDLE_MINUTES?"),
         ("GAIA_SESSIONS_hooks", "did you mean GAIA_SESSIONS_HOOKS?"),
         ("GAIA_SESSIONS_ROOTS", "did you mean GAIA_SESSIONS_ROOT?"),
-        ("GAIA_SESSIONS_FOO", f"type unset GAIA_SESSIONS_FOO; {ALL_VARIABLES}"),
-        ("GAIA_SESSIONS_JSON", f"type unset GAIA_SESSIONS_JSON; {ALL_VARIABLES}"),
+        ("GAIA_SESSIONS_FOO", f"type `unset GAIA_SESSIONS_FOO`; {ALL_VARIABLES}"),
+        ("GAIA_SESSIONS_JSON", f"type `unset GAIA_SESSIONS_JSON`; {ALL_VARIABLES}"),
     ],
 )
-def test_an_unknown_variable_is_refused_with_the_nearest_known(root: str, variable: str, hint: str) -> None:
+def test_an_unknown_variable_is_refused_with_a_hint(root: str, variable: str, hint: str) -> None:
     assert refusal(root, {variable: "1"}) == (f"unknown setting {variable}", hint)
 
 
-def test_a_known_table_without_keys_says_nothing(root: str) -> None:
+def test_a_known_table_without_keys_changes_nothing(root: str) -> None:
     write(project_file(root), "[hooks]\n")
     assert settings(load(root, {})) == DEFAULTS
 
 
-def test_the_root_and_other_programs_variables_are_none_of_its_business(root: str) -> None:
+def test_the_root_variable_and_variables_of_other_programs_are_ignored(root: str) -> None:
     environ = {"GAIA_SESSIONS_ROOT": "anywhere", "GAIA": "1", "CLAUDE_PROJECT_DIR": "x", "IDLE_MINUTES": "1"}
     assert settings(load(root, environ)) == DEFAULTS
 
@@ -383,13 +380,13 @@ def test_the_root_and_other_programs_variables_are_none_of_its_business(root: st
         (b"# \xc3\xa9\xc3", "not UTF-8 at byte 5"),
     ],
 )
-def test_a_file_that_cannot_be_read_is_named(root: str, content: bytes, why: str) -> None:
+def test_a_malformed_file_is_refused_with_its_path_and_the_reason(root: str, content: bytes, why: str) -> None:
     path = Path(write(project_file(root), ""))
     path.write_bytes(content)
     assert refusal(root, {}) == (f"{path}: {why}", "correct the file or remove it")
 
 
-def test_a_directory_in_the_place_of_a_file_is_named(root: str) -> None:
+def test_a_folder_in_place_of_the_file_is_refused_with_its_path(root: str) -> None:
     path = project_file(root)
     os.makedirs(path)
     assert refusal(root, {})[0].startswith(f"{path}: ")
@@ -398,20 +395,20 @@ def test_a_directory_in_the_place_of_a_file_is_named(root: str) -> None:
 @table(
     "line",
     [
-        "idle_minutes = 1" + "0" * 400,  # a number without end
-        "max_errors = 1" + "0" * 400,  # a count without end
-        "lock_timeout = 1" + "0" * 400,  # a wait without end
+        "idle_minutes = 1" + "0" * 400,  # a very long number
+        "max_errors = 1" + "0" * 400,  # a very long count
+        "lock_timeout = 1" + "0" * 400,  # a very long wait
         "max_errors = 1" + "0" * 5000,  # more digits than Python reads
-        "max_errors = 0x1" + "0" * 5000,  # more digits than Python shows
-        "a = " + "[" * 5000 + "]" * 5000,  # nesting without end
+        "max_errors = 0x1" + "0" * 5000,  # more digits than Python prints
+        "a = " + "[" * 5000 + "]" * 5000,  # very deep nesting
     ],
 )
-def test_whatever_stands_in_a_file_it_is_a_bad_setting(root: str, line: str) -> None:
+def test_extreme_values_in_a_file_are_a_bad_setting(root: str, line: str) -> None:
     path = write(project_file(root), line)
     assert refusal(root, {})[0].startswith(f"{path}: ")
 
 
-def test_faults_are_handed_over_one_by_one_and_the_rest_is_kept(root: str) -> None:
+def test_each_fault_is_returned_and_valid_settings_still_count(root: str) -> None:
     path = write(project_file(root), 'idle_minutes = 45\nmax_errors = 0\nmax_error = 1\n[hooks]\nenabled = "no"\n')
     environ = {"GAIA_SESSIONS_X": "1", "GAIA_SESSIONS_DURABILITY": "fast"}
     flags = {"idle_minutes": -1, "keep_last_message": False, "y": 1}
@@ -419,15 +416,15 @@ def test_faults_are_handed_over_one_by_one_and_the_rest_is_kept(root: str) -> No
     expected = {"idle_minutes": 45.0, "hooks": False, "durability": "fast", "keep_last_message": False}
     assert settings(config) == {**DEFAULTS, **expected}
     assert [(fault.origin, str(fault)) for fault in faults] == [
-        (path, f"{path}: max_errors = 0"),
+        (path, f"{path}: max_errors = 0 is not valid"),
         (path, f"{path}: unknown setting max_error"),
         ("GAIA_SESSIONS_X", "unknown setting GAIA_SESSIONS_X"),
-        ("--idle-minutes", "--idle-minutes = -1"),
+        ("--idle-minutes", "--idle-minutes = -1 is not valid"),
         ("--y", "unknown setting --y"),
     ]
 
 
-def test_a_file_that_cannot_be_read_is_handed_over_and_passed_over(root: str) -> None:
+def test_a_malformed_file_is_one_fault_and_is_skipped(root: str) -> None:
     path = write(project_file(root), "max_errors = 1\n?")
     config, faults = load_with_faults(root, {"GAIA_SESSIONS_MAX_ERRORS": "7"})
     assert (config.max_errors, [fault.origin for fault in faults]) == (7, [path])
@@ -442,11 +439,11 @@ def test_a_file_that_cannot_be_read_is_handed_over_and_passed_over(root: str) ->
         ('approvals = "any"\n[[[', {}, "explicit"),
         ('\ufeffapprovals = "any"', {}, "explicit"),
         ("", {"GAIA_SESSIONS_APPROVALS": "Explicit"}, "explicit"),
-        ("[[[", {"GAIA_SESSIONS_APPROVALS": "any"}, "any"),  # which is read, and counts for more
-        ("max_errors = 0", {}, "any"),  # of another setting
+        ("[[[", {"GAIA_SESSIONS_APPROVALS": "any"}, "any"),  # the variable is valid and wins
+        ("max_errors = 0", {}, "any"),  # another setting is wrong
     ],
 )
-def test_approvals_are_explicit_where_what_says_so_cannot_be_read(
+def test_approvals_are_explicit_if_the_setting_cannot_be_read(
     root: str, text: str, environ: dict[str, str], approvals: str
 ) -> None:
     write(project_file(root), text)
@@ -456,7 +453,7 @@ def test_approvals_are_explicit_where_what_says_so_cannot_be_read(
     assert (config.approvals, len(faults)) == (approvals, 1)
 
 
-def test_approvals_are_explicit_where_the_file_is_none(root: str) -> None:
+def test_approvals_are_explicit_if_the_file_is_a_folder(root: str) -> None:
     Path(project_file(root)).mkdir(parents=True)
 
     assert load_with_faults(root, {})[0].approvals == "explicit"
@@ -465,13 +462,13 @@ def test_approvals_are_explicit_where_the_file_is_none(root: str) -> None:
 @table(
     ("root", "path"),
     [
-        ("/p/.claude/session", "/p/.claude/gaia-sessions.toml"),  # beside a project's own settings
-        ("/p/.claude/sessions", "/p/.claude/sessions/.config.toml"),  # not quite its place
-        ("/p/claude/session", "/p/claude/session/.config.toml"),  # nor this
-        ("/srv/agents", "/srv/agents/.config.toml"),  # in a root elsewhere
+        ("/p/.claude/session", "/p/.claude/gaia-sessions.toml"),  # the default root
+        ("/p/.claude/sessions", "/p/.claude/sessions/.config.toml"),  # another folder name
+        ("/p/claude/session", "/p/claude/session/.config.toml"),  # another parent name
+        ("/srv/agents", "/srv/agents/.config.toml"),  # another root
     ],
 )
-def test_the_project_file_stands_where_the_sessions_are(root: str, path: str) -> None:
+def test_the_project_file_is_beside_the_default_root_or_in_another_root(root: str, path: str) -> None:
     assert project_file(root) == path
 
 
@@ -484,11 +481,11 @@ def test_the_project_file_stands_where_the_sessions_are(root: str, path: str) ->
         ({"HOME": "/h", "XDG_CONFIG_HOME": "x"}, "/h/.config/gaia-sessions/config.toml"),  # XDG relative
     ],
 )
-def test_the_user_file_stands_by_the_xdg_rule(environ: dict[str, str], path: str) -> None:
+def test_the_user_file_follows_xdg_config_home(environ: dict[str, str], path: str) -> None:
     assert user_file(environ) == path
 
 
-def test_without_a_home_no_file_of_the_working_directory_is_taken_for_the_users(root: str) -> None:
+def test_without_home_a_file_in_the_working_directory_is_not_the_user_file(root: str) -> None:
     write(".config/gaia-sessions/config.toml", "max_errors = 1")
     assert settings(load(root, {})) == DEFAULTS
 
@@ -501,11 +498,11 @@ def test_a_config_is_frozen() -> None:
     assert settings(config) == {**DEFAULTS, "max_errors": 1}
 
 
-def test_a_config_takes_the_options_it_knows() -> None:
+def test_a_config_ignores_unknown_options() -> None:
     chosen: dict[str, Any] = {"idle_minutes": 1.0, "not_an_option": 1}
     assert settings(Config(chosen)) == {**DEFAULTS, "idle_minutes": 1.0}
 
 
-def test_the_resume_policy_gets_its_limits() -> None:
+def test_a_config_gives_the_limits_of_the_resume_policy() -> None:
     limits = Config({"idle_minutes": 0.5, "max_errors": 7, "quiet_minutes": 2}).limits
     assert (limits.idle, limits.max_errors, limits.quiet) == (timedelta(seconds=30), 7, timedelta(minutes=2))

@@ -1,4 +1,4 @@
-"""What stands in the place of a settings file, and what may be in it: whoever wrote a project wrote its settings."""
+"""Unusual settings files and extreme contents. A project, and so its settings file, may come from a stranger."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     Plant = Callable[[Path], object]
 
 LIMIT = 64 << 10
-SECRET = "token = 'hunter2'\n"  # noqa: S105  # of nobody
+SECRET = "token = 'hunter2'\n"  # noqa: S105  # not a real secret
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, who alone may give files away")
 
 
 def size(number: int) -> Plant:
-    """A file with a setting, and blanks up to so many bytes."""
+    """A file of ``number`` bytes: a setting and blanks."""
     return lambda path: path.write_bytes(b"max_errors = 7\n".ljust(number))
 
 
@@ -36,14 +36,14 @@ def sparse(path: Path) -> None:
 
 def bound(path: Path) -> None:
     here = Path.cwd()
-    os.chdir(path.parent)  # the name of a socket may not be long
+    os.chdir(path.parent)  # the path of a socket must be short
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(path.name)
     os.chdir(here)
 
 
 def link(target: str) -> Plant:
-    """A link to ``target``, which is relative to the folder of the link; there is a file beside it."""
+    """A link to ``target``, which is relative to the folder of the link; a file and a pipe are beside it."""
 
     def plant(path: Path) -> None:
         path.with_name("beside").write_text(SECRET + "max_errors = 7\n", encoding="utf-8")
@@ -53,26 +53,26 @@ def link(target: str) -> Plant:
     return plant
 
 
-REMOVE, SHORTEN, COPY = "remove it", "make it shorter or remove it", "copy the file here in place of the link"
+REMOVE, SHORTEN, COPY = "remove it", "shorten or remove it", "replace the link with a copy of the file"
 NO_FILES: dict[str, tuple[Plant, str, str]] = {
     "a folder": (Path.mkdir, "not a file", REMOVE),
     "a pipe": (os.mkfifo, "not a file", REMOVE),
     "a socket": (bound, "No such device or address", REMOVE),
-    "2 GiB of nothing": (sparse, "larger than 64 KiB", SHORTEN),
-    "a byte too many": (size(LIMIT + 1), "larger than 64 KiB", SHORTEN),
+    "2 GiB of zeros": (sparse, "larger than 64 KiB", SHORTEN),
+    "one byte too many": (size(LIMIT + 1), "larger than 64 KiB", SHORTEN),
 }
 LINKS = {
     "a link to a file": "beside",
     "a link out of the project": os.devnull,
-    "a link without end": "/dev/zero",
+    "a link to an endless file": "/dev/zero",
     "a link to a pipe": "pipe",
     "a link to itself": "config.toml",
-    "a link to nothing": "nothing",
+    "a broken link": "nothing",
 }
 
 
 def refused(root: str) -> tuple[str, str]:
-    """What is said of the one thing that is wrong, without the path; the hint. Only what is too large is a file."""
+    """The message of the only fault, without the path, and its hint. Only a file that is too large is a file."""
     config, [fault] = load_with_faults(root, os.environ)
     with pytest.raises(BadSetting) as raised:
         load(root, os.environ)
@@ -83,7 +83,7 @@ def refused(root: str) -> tuple[str, str]:
 
 @table("name", [*NO_FILES])
 @table("place", ["project", "user"])
-def test_what_is_no_small_file_is_one_fault_and_is_not_read(
+def test_an_irregular_or_large_file_is_one_fault_and_is_not_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str, name: str
 ) -> None:
     plant, *said = NO_FILES[name]
@@ -103,7 +103,7 @@ def planted(folder: Path, place: str, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @table("name", [*LINKS])
-def test_a_link_in_a_project_is_not_followed_wherever_it_leads(
+def test_a_project_file_that_is_a_link_is_not_followed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     link(LINKS[name])(planted(tmp_path / name, "project", monkeypatch))
@@ -113,20 +113,20 @@ def test_a_link_in_a_project_is_not_followed_wherever_it_leads(
 @table(
     ("name", "why"),
     [
-        ("a link without end", "not a file"),
+        ("a link to an endless file", "not a file"),
         ("a link out of the project", "not a file"),
         ("a link to a pipe", "not a file"),
         ("a link to itself", "Too many levels of symbolic links"),
     ],
 )
-def test_a_user_may_keep_the_own_file_elsewhere_if_it_is_one(
+def test_the_link_of_a_user_to_an_irregular_file_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, why: str
 ) -> None:
     link(LINKS[name])(planted(tmp_path / name, "user", monkeypatch))
     assert refused(str(tmp_path / name / "root")) == (why, REMOVE)
 
 
-def test_a_users_link_is_followed_and_one_that_leads_nowhere_sets_nothing(
+def test_the_link_of_a_user_is_followed_and_a_broken_link_sets_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = planted(tmp_path, "user", monkeypatch)
@@ -137,7 +137,7 @@ def test_a_users_link_is_followed_and_one_that_leads_nowhere_sets_nothing(
     assert load(str(tmp_path / "root"), os.environ).max_errors == 3
 
 
-def test_a_file_of_just_64_kib_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_of_exactly_64_kib_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     size(LIMIT)(planted(tmp_path, "project", monkeypatch))
     assert load(str(tmp_path / "root"), os.environ).max_errors == 7
 
@@ -161,7 +161,7 @@ def test_the_file_of_another_user_counts_only_in_a_folder_of_that_user(
 
 @as_root
 @table(("of_link", "of_target", "why"), [(65534, 0, "a link of another user"), (65534, 65534, ""), (0, 0, "")])
-def test_the_link_of_a_user_leads_root_only_to_what_is_that_users(
+def test_root_follows_the_link_of_a_user_only_to_files_of_that_user(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, of_link: int, of_target: int, why: str
 ) -> None:
     folder = tmp_path / f"{of_link}-{of_target}"
@@ -202,7 +202,7 @@ def test_each_file_is_opened_once_and_looked_at_once(tmp_path: Path, monkeypatch
 
 
 def one_of(path: Path, text: str) -> tuple[str, str]:
-    """What is said of the file with this text, which has one fault, without the path; the hint."""
+    """The message of the only fault of a file with ``text``, without the path, and its hint."""
     path.write_text(text, encoding="utf-8")
     _, [fault] = load_with_faults(str(path.parent), {})
     return str(fault).removeprefix(f"{path}: "), fault.hint
@@ -210,42 +210,42 @@ def one_of(path: Path, text: str) -> tuple[str, str]:
 
 DEEP = ".".join("a" * 40) + "=" + "{a=" * 200 + "1" + "}" * 200
 CONTENTS: dict[str, tuple[str, str]] = {
-    "a dotted key without end": ("idle_minutes." + ".".join("a" * 30_000) + " = 1", "more than 50 dots in line 1"),
-    "a table of such a key": ("# .\n[" + ".".join("a" * 30_000) + "]\n", "more than 50 dots in line 2"),
+    "a very long dotted key": ("idle_minutes." + ".".join("a" * 30_000) + " = 1", "more than 50 dots in line 1"),
+    "a table with a very long dotted key": ("# .\n[" + ".".join("a" * 30_000) + "]\n", "more than 50 dots in line 2"),
     "lists in lists": ("idle_minutes = " + "[" * 200 + "]" * 200, "idle_minutes = " + "[" * 77 + "..."),
-    "lists without end": ("idle_minutes = " + "[" * 30_000, "maximum recursion depth exceeded"),
+    "very deep lists": ("idle_minutes = " + "[" * 30_000, "maximum recursion depth exceeded"),
     "tables in tables": (f"idle_minutes.{DEEP}", "idle_minutes = " + ("{'a': " * 13)[:77] + "..."),
-    "a number beyond text": ("max_errors = 0x" + "f" * 60_000, "max_errors = something too large to show"),
-    "such a number in a list": (
+    "a number too large to print": ("max_errors = 0x" + "f" * 60_000, "max_errors = a value too large to show"),
+    "a number too large to print in a list": (
         "idle_minutes = [0x" + "f" * 60_000 + "]",
-        "idle_minutes = something too large to show",
+        "idle_minutes = a value too large to show",
     ),
-    "a fraction without end": ("max_errors = 0." + "1" * 60_000, "max_errors = 0.1111111111111111"),
-    "a text without end": (f"idle_minutes = '{'x' * 60_000}'", "idle_minutes = '" + "x" * 76 + "..."),
-    "a length of time without end": (f"lock_timeout = '{'1ms' * 20_000}x'", "lock_timeout = '" + "1ms" * 25 + "1..."),
-    "what a terminal obeys": ("durability = '\x7f'", "Found invalid character '\\x7f' (at line 1, column 15)"),
-    "the same, escaped": ('durability = "\\u001b[2J\\u202e"', "durability = '\\x1b[2J\\u202e'"),
-    "what nobody sees": ('durability = "a\ufe0f\U000e0100"', "durability = 'a'"),
-    "a key that a terminal obeys": ('"\\u001b[2Jx\\u202e" = 1', "unknown setting [2Jx"),
-    "a key without end": (f"'{'k' * 60_000}' = 1", "unknown setting " + "k" * 77 + "..."),
+    "a very long fraction": ("max_errors = 0." + "1" * 60_000, "max_errors = 0.1111111111111111"),
+    "a very long text": (f"idle_minutes = '{'x' * 60_000}'", "idle_minutes = '" + "x" * 76 + "..."),
+    "a very long length of time": (f"lock_timeout = '{'1ms' * 20_000}x'", "lock_timeout = '" + "1ms" * 25 + "1..."),
+    "a control character": ("durability = '\x7f'", "Found invalid character '\\x7f' (at line 1, column 15)"),
+    "an escaped control character": ('durability = "\\u001b[2J\\u202e"', "durability = '\\x1b[2J\\u202e'"),
+    "invisible characters": ('durability = "a\ufe0f\U000e0100"', "durability = 'a'"),
+    "a key with control characters": ('"\\u001b[2Jx\\u202e" = 1', "unknown setting [2Jx"),
+    "a very long key": (f"'{'k' * 60_000}' = 1", "unknown setting " + "k" * 77 + "..."),
     "too many words": (f"guard.words = '{'a,' * 501}'", "guard.words = '" + "a," * 38 + "..."),
 }
 
 
 @table("name", [*CONTENTS])
-def test_whatever_stands_in_a_file_what_is_said_of_it_is_short_and_can_be_shown(tmp_path: Path, name: str) -> None:
+def test_messages_about_extreme_values_are_short_and_printable(tmp_path: Path, name: str) -> None:
     text, said = CONTENTS[name]
     shown, hint = one_of(tmp_path / ".config.toml", text)
-    assert (shown, shown.isprintable(), len(hint) < 600) == (said, True, True)
+    assert (shown.removesuffix(" is not valid"), shown.isprintable(), len(hint) < 600) == (said, True, True)
 
 
-def test_dots_in_a_comment_and_in_lines_of_their_own_are_no_key(tmp_path: Path) -> None:
+def test_dots_in_comments_and_strings_do_not_count_as_a_key(tmp_path: Path) -> None:
     names = ",\n".join(f'"a.b.{number}"' for number in range(400))
     (tmp_path / ".config.toml").write_text(f"# {'.' * 80}\nlimits.search_tools = [\n{names}\n]\n", encoding="utf-8")
     assert len(load(str(tmp_path), {}).limits_search_tools) == 400
 
 
-def test_of_thousands_of_unknown_names_a_command_and_whoever_counts_them_look_for_none_that_was_meant(
+def test_thousands_of_unknown_names_cause_no_search_for_the_nearest_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     names = [f"k{number}" for number in range(8_000)]
@@ -265,7 +265,7 @@ def test_of_thousands_of_unknown_names_a_command_and_whoever_counts_them_look_fo
         (f'Explore = ["Read"]\nPlan = {["Bash"] * 501}', {"explore": ("Read",), "plan": ()}),
     ],
 )
-def test_a_type_whose_list_means_nothing_may_use_nothing_and_the_others_keep_theirs(
+def test_an_agent_type_with_an_invalid_list_may_use_no_tool(
     tmp_path: Path, lines: str, lists: dict[str, tuple[str, ...]]
 ) -> None:
     (tmp_path / ".config.toml").write_text(f"[limits.tools]\n{lines}\n", encoding="utf-8")
@@ -274,7 +274,7 @@ def test_a_type_whose_list_means_nothing_may_use_nothing_and_the_others_keep_the
 
 
 @table("lines", ["limits = 5", "[[limits]]\nblocked_tools = 'Bash'", "limits.tools = 5", "limits.blocked_tools = 5"])
-def test_a_limit_of_which_nothing_is_sure_sets_nothing_and_other_settings_count(tmp_path: Path, lines: str) -> None:
+def test_an_invalid_limit_sets_nothing_and_other_settings_count(tmp_path: Path, lines: str) -> None:
     (tmp_path / ".config.toml").write_text(f"max_errors = 7\n{lines}\n", encoding="utf-8")
     config, [_] = load_with_faults(str(tmp_path), {"GAIA_SESSIONS_LIMITS_ROUNDS": "5"})
     found = config.max_errors, config.limits_rounds, config.limits_tools, config.limits_blocked_tools

@@ -1,4 +1,4 @@
-"""The check of the hooks: what a command can fix is a problem with that command, everything else a warning."""
+"""The check of the hooks: its problems and warnings, and the commands that fix them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def typed(line: str) -> None:
-    """What a person types for whom ``gaia-sessions`` is found; it succeeds."""
+    """Runs a line that begins with ``gaia-sessions``; it must succeed."""
     program, *words = shlex.split(line)
     assert (program, gaia(*words).code) == ("gaia-sessions", 0)
 
@@ -67,14 +67,14 @@ def test_hooks_that_are_not_installed_are_a_warning(tmp_path: Path, monkeypatch:
     assert look(tmp_path)["state"] == "ok"
 
 
-def test_installed_and_not_run_yet_is_fine(project: Path) -> None:
+def test_new_hooks_that_have_not_run_yet_are_ok(project: Path) -> None:
     finding = look(project)
     assert (finding["state"], finding["fix"]) == ("ok", None)
     assert finding["found"] == "claude-code (local): complete"
 
 
 @table("text", ['{"hooks": null}', '{"hooks": []}', '{"hooks": {"Stop": null}}', "garbage"])
-def test_settings_in_which_no_hook_can_be_installed_are_a_problem(project: Path, text: str) -> None:
+def test_invalid_settings_are_a_problem_and_the_fix_opens_an_editor(project: Path, text: str) -> None:
     settings(project).write_text(text, encoding="utf-8")
     finding = look(project)
     assert (finding["state"], finding["fix"]) == ("problem", f"${{EDITOR:-vi}} {settings(project)}")
@@ -84,9 +84,7 @@ def test_settings_in_which_no_hook_can_be_installed_are_a_problem(project: Path,
 
 
 @table("what", ["entries start", "rules allow"])
-def test_where_too_many_of_ours_stand_a_person_takes_them_out_as_an_installation_would_say(
-    tmp_path: Path, what: str
-) -> None:
+def test_doctor_and_install_ask_the_user_to_remove_too_many_own_entries(tmp_path: Path, what: str) -> None:
     project = tmp_path / what.split(maxsplit=1)[0]
     (project / ".claude").mkdir(parents=True)
     words = ["--root", f"{project}/.claude/session", "hooks", "install"]
@@ -97,14 +95,14 @@ def test_where_too_many_of_ours_stand_a_person_takes_them_out_as_an_installation
     else:
         document["permissions"] = {"allow": ["Bash(gaia-sessions update *)"] * 150}
     settings(project).write_text(json.dumps(document), encoding="utf-8")
-    told = f"more than 100 {what} gaia-sessions: take them out by hand"
+    told = f"more than 100 {what} gaia-sessions: remove them by hand"
     finding = look(project)
     expected = ("problem", f"{told} ({settings(project)})", f"${{EDITOR:-vi}} {settings(project)}")
     assert (finding["state"], finding["found"], finding["fix"]) == expected
     assert told in gaia(*words, "--allow-report").err.decode()
 
 
-def test_a_command_to_edit_what_is_a_link_shows_where_it_leads(project: Path) -> None:
+def test_the_edit_command_for_a_link_names_its_target(project: Path) -> None:
     elsewhere = project / "of somebody"
     elsewhere.write_text("garbage", encoding="utf-8")
     settings(project).unlink()
@@ -112,7 +110,7 @@ def test_a_command_to_edit_what_is_a_link_shows_where_it_leads(project: Path) ->
     assert look(project)["fix"] == f"${{EDITOR:-vi}} '{elsewhere}'"
 
 
-def test_hooks_switched_off_name_the_switch_and_not_their_silence(project: Path) -> None:
+def test_the_fix_for_hooks_that_are_off_names_the_variable_or_the_settings_file(project: Path) -> None:
     installed_at(project, ago(days=9))
     assert look(project, GAIA_SESSIONS_HOOKS="off")["fix"] == "unset GAIA_SESSIONS_HOOKS"
     own_settings = project / ".claude" / "gaia-sessions.toml"
@@ -121,7 +119,7 @@ def test_hooks_switched_off_name_the_switch_and_not_their_silence(project: Path)
     assert look(project, GAIA_SESSIONS_HOOKS="off")["fix"] == "unset GAIA_SESSIONS_HOOKS"
 
 
-def test_hooks_that_the_user_switched_off_everywhere_name_that_file(project: Path, away_from_home: Path) -> None:
+def test_the_fix_for_hooks_that_the_user_switched_off_opens_the_user_file(project: Path, away_from_home: Path) -> None:
     of_user = away_from_home / ".config" / "gaia-sessions" / "config.toml"
     of_user.parent.mkdir(parents=True)
     of_user.write_text("[hooks]\nenabled = false\n", encoding="utf-8")
@@ -135,7 +133,7 @@ def put(project: Path, event: str, command: str) -> None:
     settings(project).write_text(json.dumps(document), encoding="utf-8")
 
 
-def test_another_checkout_that_misses_events_is_replaced(project: Path, tmp_path: Path) -> None:
+def test_the_fix_replaces_hooks_of_another_checkout_that_misses_events(project: Path, tmp_path: Path) -> None:
     other = tmp_path / "gaia_sessions" / "hooks" / "subagent_stop.py"
     other.parent.mkdir(parents=True)
     other.write_bytes(b"")
@@ -157,13 +155,13 @@ def test_the_fix_keeps_the_options(project: Path) -> None:
     assert ("--enforce" in str(said["hooks"]["SubagentStop"]), len(said["permissions"]["allow"])) == (True, 2)
 
 
-def test_a_setting_that_means_nothing_is_the_matter_of_another_check(project: Path) -> None:
+def test_the_hooks_check_does_not_report_an_unknown_setting(project: Path) -> None:
     (project / ".claude" / "gaia-sessions.toml").write_text("nonsense = 1\n", encoding="utf-8")
     assert (look(project)["state"], "nonsense" in look(project)["found"]) == ("ok", False)
 
 
 def installed_at(project: Path, at: str) -> None:
-    """The settings of ``project`` were changed at ``at``, as far as anybody knows."""
+    """Sets the time of all settings files to ``at``."""
     seconds = parse_time(at).timestamp()
     for path in (*project.glob(".*/*.json"), *Path(os.environ["HOME"]).glob(".*/*.json")):
         os.utime(path, (seconds, seconds))
@@ -174,18 +172,19 @@ def log_event(project: Path, host: str, at: str) -> None:
 
 
 @table("long", [False, True])
-def test_hooks_that_never_ran_are_a_finding_after_a_day(project: Path, *, long: bool) -> None:
+def test_hooks_that_never_ran_are_a_problem_after_a_day(project: Path, *, long: bool) -> None:
     shutil.rmtree(project / ".claude" / "logs", ignore_errors=True)
     installed_at(project, ago(hours=25) if long else ago(hours=23))
     finding = look(project)
     assert (finding["state"], finding["fix"]) == ("problem" if long else "ok", None)
-    expected = f"the hooks of claude-code in {settings(project)} never ran: start it in {project}, and trust its folder"
+    advice = f"start claude-code in {project}, and trust its folder"
+    expected = f"the hooks of claude-code in {settings(project)} never ran: {advice}"
     assert (expected in finding["found"]) == long
     log_event(project, "claude-code", ago(minutes=1))
     assert look(project)["state"] == "ok"
 
 
-def test_hooks_that_never_ran_are_a_finding_once_those_of_another_host_ran(project: Path) -> None:
+def test_hooks_that_never_ran_are_a_problem_once_another_host_ran(project: Path) -> None:
     typed(f"gaia-sessions --root {project}/.claude/session hooks install --host codex")
     installed_at(project, ago(minutes=10))
     log_event(project, "claude-code", ago(minutes=20))
@@ -193,24 +192,27 @@ def test_hooks_that_never_ran_are_a_finding_once_those_of_another_host_ran(proje
     log_event(project, "claude-code", ago(minutes=1))
     finding = look(project)
     assert finding["state"] == "problem"
-    assert finding["found"].startswith(f"the hooks of codex in {project}/.codex/hooks.json never ran: start it in ")
+    assert finding["found"].startswith(f"the hooks of codex in {project}/.codex/hooks.json never ran: start codex in ")
     assert "/hooks" in finding["found"]
     log_event(project, "codex", ago(minutes=1))
     assert look(project)["state"] == "ok"
 
 
-def test_a_users_own_hooks_may_run_in_other_projects(project: Path) -> None:
+def test_user_hooks_without_an_event_in_this_project_are_not_checked(project: Path) -> None:
     typed(f"gaia-sessions --root {project}/.claude/session hooks uninstall")
     typed(f"gaia-sessions --root {project}/.claude/session hooks install --user --host codex")
     installed_at(project, ago(days=9))
     log_event(project, "claude-code", ago(minutes=1))
     assert (look(project)["state"], look(project)["found"]) == (
         "not_checked",
-        f"whether codex calls the hooks in {Path.home()}/.codex/hooks.json: no event was received in this project yet",
+        (
+            f"whether codex calls the hooks in {Path.home()}/.codex/hooks.json, "
+            "because no event was received in this project yet"
+        ),
     )
 
 
-def test_settings_that_a_client_started_here_would_not_read_are_a_finding(
+def test_settings_that_a_client_in_this_folder_does_not_read_are_a_problem(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     deep = project / "modules" / "deep"
@@ -232,7 +234,9 @@ def test_settings_that_a_client_started_here_would_not_read_are_a_finding(
 
 
 @table("words", ["--user", "--host codex"])
-def test_settings_that_are_read_from_below_are_none(project: Path, monkeypatch: pytest.MonkeyPatch, words: str) -> None:
+def test_user_and_codex_settings_are_ok_in_a_folder_below_the_project(
+    project: Path, monkeypatch: pytest.MonkeyPatch, words: str
+) -> None:
     typed(f"gaia-sessions --root {project}/.claude/session hooks uninstall")
     typed(f"gaia-sessions --root {project}/.claude/session hooks install {words}")
     deep = project / "modules"

@@ -1,4 +1,4 @@
-"""Checks of the place: what the system says of a root is turned into the right finding."""
+"""The checks of the root and of the machine: file system, modes, disk space, clock, packages."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def made(root: str) -> str:
 
 
 @table("kind", sorted(mounts.NETWORK))
-def test_every_file_system_over_a_network_is_to_be_left(
+def test_every_network_file_system_is_a_problem(
     made: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
     table = tmp_path / "mountinfo"
@@ -46,7 +46,7 @@ def test_every_file_system_over_a_network_is_to_be_left(
 
 
 @as_root
-def test_modes_of_what_is_not_its_own_are_left_alone(made: str) -> None:
+def test_make_private_does_not_change_files_of_another_user(made: str) -> None:
     state = Path(made, "a", "state.json")
     state.chmod(0o644)
     os.chown(state, 65534, 65534)
@@ -54,36 +54,36 @@ def test_modes_of_what_is_not_its_own_are_left_alone(made: str) -> None:
     assert state.stat().st_mode & 0o777 == 0o644
 
 
-def test_the_users_own_settings_may_have_any_mode(made: str) -> None:
+def test_the_settings_file_in_the_root_may_have_any_mode(made: str) -> None:
     path = Path(made, ".config.toml")
     path.write_text("", encoding="utf-8")
     path.chmod(0o644)
     assert root_folder.modes(case_of(made))["state"] == "ok"
 
 
-def test_a_full_disk_is_found(made: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_is_a_problem(made: str, monkeypatch: pytest.MonkeyPatch) -> None:
     full = os.statvfs_result([4096, 4096, 10**6, 100, 100, 10**6, 5, 5, 0, 255])
     monkeypatch.setattr(os, "statvfs", lambda _: full)
     finding = root_folder.space(case_of(made))
-    assert (finding["state"], finding["fix"]) == ("problem", None)  # what to do without is not for us to say
+    assert (finding["state"], finding["fix"]) == ("problem", None)  # the user decides what to delete
     assert finding["found"] == f"0 MiB free, 5 files at {made}; free some space there"
 
 
 @pytest.fixture
 def linked(made: str, tmp_path: Path) -> str:
-    """The root is a link to where the sessions are."""
+    """A link to the root."""
     link = tmp_path / "linked"
     link.symlink_to(made)
     return str(link)
 
 
-def test_a_root_that_is_a_link_is_looked_into_and_fixed(made: str, linked: str) -> None:
+def test_modes_in_a_linked_root_are_checked_and_fixed(made: str, linked: str) -> None:
     state = Path(made, "a", "state.json")
     state.chmod(0o644)
 
     finding = root_folder.modes(case_of(linked))
 
-    assert finding["found"] == f"1 entry not private, or closed to the owner: {linked}/a/state.json (644)"
+    assert finding["found"] == f"1 entry that others can open, or that the owner cannot: {linked}/a/state.json (644)"
     subprocess.run(["sh", "-euc", finding["fix"] or ""], check=True)
     assert state.stat().st_mode & 0o777 == 0o600
     state.chmod(0o644)
@@ -91,7 +91,7 @@ def test_a_root_that_is_a_link_is_looked_into_and_fixed(made: str, linked: str) 
     assert state.stat().st_mode & 0o777 == 0o600
 
 
-def test_links_are_not_followed_and_a_second_name_is_not_touched(made: str, tmp_path: Path) -> None:
+def test_make_private_changes_no_target_of_a_link_and_no_hard_link(made: str, tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.mkdir(mode=0o755)
     secret = outside / "file"
@@ -106,8 +106,7 @@ def test_links_are_not_followed_and_a_second_name_is_not_touched(made: str, tmp_
     assert (outside.stat().st_mode & 0o777, secret.stat().st_mode & 0o777) == (0o755, 0o644)
 
 
-def test_a_folder_that_nobody_may_enter_is_made_private_with_all_in_it(tmp_path: Path) -> None:
-    """As its own user, for whom the mode counts."""
+def test_make_private_repairs_a_folder_without_permissions_and_its_files(tmp_path: Path) -> None:
     made = str(tmp_path / ".claude" / "session")
     gaia_sessions.create_session(agent_id="a", root=made)
     state, folder = Path(made, "a", "state.json"), Path(made, "a")
@@ -117,7 +116,7 @@ def test_a_folder_that_nobody_may_enter_is_made_private_with_all_in_it(tmp_path:
     assert (folder.stat().st_mode & 0o777, state.stat().st_mode & 0o777) == (0o700, 0o600)
 
 
-def test_a_clock_behind_the_newest_record_or_that_time_is_wrong(made: str) -> None:
+def test_a_clock_behind_the_newest_record_is_a_problem(made: str) -> None:
     assert machine.clock(case_of(made))["state"] == "ok"
     finding = machine.clock(case_of(made, timedelta(days=1)))
     assert (finding["state"], finding["fix"]) == ("problem", None)
@@ -125,11 +124,11 @@ def test_a_clock_behind_the_newest_record_or_that_time_is_wrong(made: str) -> No
 
 
 @table("version", ["3.25.2", "4.2.0", "5.0.0"])
-def test_packages_that_are_missing_or_do_not_fit_are_named(made: str, version: str) -> None:
+def test_packages_that_are_missing_or_unsuitable_are_named(made: str, version: str) -> None:
     assert machine.packages(case_of(made))["state"] == "ok"
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(machine, "version_of", lambda _: version)
         patched.setattr(machine, "find_spec", lambda name: None if name == "rich" else object())
         finding: Any = machine.packages(case_of(made))
-    assert finding["found"] == "packages are missing or too old: rich, filelock>=4.2.1,<5"
+    assert finding["found"] == "packages are missing or have an unsuitable version: rich, filelock>=4.2.1,<5"
     assert finding["fix"] == f"{sys.executable} -P -m pip install rich 'filelock>=4.2.1,<5'"

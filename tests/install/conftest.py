@@ -1,4 +1,4 @@
-"""A user, a project, and hosts whose settings stand in both."""
+"""A project with the settings files of the hosts, and helpers to install and uninstall hooks there."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ COMMENT = re.compile(r'("(?:[^"\\]|\\.)*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
 
 
 class Setup:
-    """One settings file of one host in one scope, and what is done about it."""
+    """One settings file of one host in one scope."""
 
     def __init__(self, folder: Path, host: str = CLAUDE_CODE, scope: str = PROJECT) -> None:
         self.project = folder / "project"
@@ -42,7 +42,7 @@ class Setup:
         return Path(self.places.file_of(HOSTS[self.host], self.scope))
 
     def put(self, data: bytes | None) -> Setup:
-        """The settings file holds ``data``; for None it is not there, though its folder is."""
+        """Writes ``data`` to the settings file; for None it only creates the folder."""
         self.file.parent.mkdir(parents=True, exist_ok=True)
         if data is not None:
             self.file.write_bytes(data)
@@ -52,7 +52,7 @@ class Setup:
         return self.file.read_bytes() if self.file.exists() else None
 
     def said(self) -> Any:
-        """The settings as their host reads them."""
+        """The settings as the host parses them."""
         text = self.file.read_text(encoding="utf-8-sig")
         plain = COMMENT.sub(lambda found: found[1] or "", text) if HOSTS[self.host].comments else text
         return json.loads(plain, parse_int=lambda digits: int(digits) if len(digits) < 20 else digits)

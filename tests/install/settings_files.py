@@ -1,7 +1,7 @@
-"""Settings files as people have them: what is left of each once the hooks were installed and uninstalled.
+"""A table of settings files, and what is left of each after the hooks were installed and uninstalled.
 
-That are the very same bytes (``SAME``), others where something of ours or an empty container on our path was there, or
-no file (None) where nothing else was in it. A file that is refused has the end of its error instead.
+This is the same bytes (``SAME``), other bytes (own entries or empty containers are gone) or no file (None).
+A file that is refused has the end of its error instead.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ SAME = object()
 
 
 class Row(NamedTuple):
-    """One file. left: what is left of it; unpermitted: the same after an installation that permitted to report."""
+    """One file. left: what is left of it; unpermitted: what is left after an installation with ``report``."""
 
     data: bytes | None
     left: object = SAME
@@ -73,7 +73,7 @@ ROWS: dict[str, Row] = {
     "missing": Row(None),
     "empty": Row(b"", None),
     "blanks": Row(b" \n\t\r\n", None),
-    "nothing but a byte order mark": Row(b"\xef\xbb\xbf", None),
+    "only a byte order mark": Row(b"\xef\xbb\xbf", None),
     "empty object": Row(b"{}", None),
     "empty object and newline": Row(b"{}\n", None),
     "empty object on two lines": Row(b"{\n}\n", None),
@@ -107,20 +107,22 @@ ROWS: dict[str, Row] = {
     "empty hooks": Row(to_json({"hooks": {}, "model": "opus"}), to_json({"model": "opus"})),
     "empty lists of events": Row(to_json({"hooks": {"Stop": []}}, None), None),
     "unknown events and shapes": Row(to_json({"hooks": {"NewEvent": [1, None, {"hooks": "x"}, {"hooks": [2]}]}})),
-    "ours already": Row(to_json({"model": "opus", "hooks": OWN_ONLY}), to_json({"model": "opus"})),
-    "ours twice": Row(to_json({"hooks": OWN_TWICE}), to_json({"hooks": OWN_REMOVED})),
-    "wired by hand": Row(to_json({"hooks": WIRED_BY_HAND, "a": 1}), to_json({"hooks": LEFT_BY_HAND, "a": 1})),
-    "wired by hand, nothing else": Row(to_json({"hooks": {"SubagentStop": [{"hooks": [BY_HAND]}]}}, None), None),
-    "wired by hand, its script gone": Row(to_json({"hooks": {"Stop": [{"hooks": [OTHER, GONE]}]}}), LEFT_OF_GONE),
-    "a rule of ours by hand": Row(to_json({"permissions": {"allow": ["a", RULE, "b"]}}), PERMITTED),
-    "a rule of ours and nothing else": Row(to_json({"permissions": {"allow": [RULE]}}, None), None),
+    "own entries": Row(to_json({"model": "opus", "hooks": OWN_ONLY}), to_json({"model": "opus"})),
+    "own entries twice": Row(to_json({"hooks": OWN_TWICE}), to_json({"hooks": OWN_REMOVED})),
+    "entries written by hand": Row(to_json({"hooks": WIRED_BY_HAND, "a": 1}), to_json({"hooks": LEFT_BY_HAND, "a": 1})),
+    "only entries written by hand": Row(to_json({"hooks": {"SubagentStop": [{"hooks": [BY_HAND]}]}}, None), None),
+    "an entry written by hand whose script is gone": Row(
+        to_json({"hooks": {"Stop": [{"hooks": [OTHER, GONE]}]}}), LEFT_OF_GONE
+    ),
+    "an own rule written by hand": Row(to_json({"permissions": {"allow": ["a", RULE, "b"]}}), PERMITTED),
+    "only an own rule": Row(to_json({"permissions": {"allow": [RULE]}}, None), None),
     "permissions of others": Row(PERMITTED),
     "empty permissions": Row(to_json({"permissions": {}, "a": 1}), unpermitted=to_json({"a": 1})),
-    "no permissions but refusals": Row(
+    "only denied permissions": Row(
         to_json({"permissions": {"allow": [], "deny": ["a"]}}), unpermitted=to_json({"permissions": {"deny": ["a"]}})
     ),
-    "a command of somebody's own with ours in it": Row(to_json({"hooks": {"Stop": [{"hooks": [MIXED]}]}})),
-    "all switched off": Row(to_json({"disableAllHooks": True})),
+    "a command that contains the hook": Row(to_json({"hooks": {"Stop": [{"hooks": [MIXED]}]}})),
+    "all hooks disabled": Row(to_json({"disableAllHooks": True})),
     "comments": Row(COMMENTED, host="qwen-code"),
     "comments, carriage returns": Row(COMMENTED.replace(b"\n", b"\r\n"), host="qwen-code"),
     "comments, for another host": Row(COMMENTED, host="gemini-cli"),
@@ -131,13 +133,13 @@ ROWS: dict[str, Row] = {
     "a comment in an empty event": Row(
         b'{\n  "hooks": {\n    "SessionEnd": [ /* none */ ]\n  }\n}\n', host="qwen-code"
     ),
-    "a comment and nothing else": Row(b"// mine\n{}\n", host="gemini-cli"),
-    "a comment beside an entry of ours": Row(
+    "a comment before an empty object": Row(b"// mine\n{}\n", host="gemini-cli"),
+    "a comment beside an own entry": Row(
         b'{"hooks": {"SessionEnd": [{"hooks": [ /* mine */ %b]}]}}' % BY_HAND_TEXT,
         b'{"hooks": {"SessionEnd": [{"hooks": [ /* mine */]}]}}',
         host="qwen-code",
     ),
-    "a comment in a group of ours": Row(
+    "a comment in a group with an own entry": Row(
         b'{"hooks": {"SessionEnd": [{ /* mine */ "hooks": [%b]}]}}' % BY_HAND_TEXT,
         b'{"hooks": {"SessionEnd": [{ /* mine */ "hooks": []}]}}',
         host="qwen-code",
@@ -148,20 +150,20 @@ ROWS: dict[str, Row] = {
         host="qwen-code",
     ),
     "hooks of another file": Row(to_json({"hooks": {"Stop": [{"hooks": [OTHER]}]}}), host="codex"),
-    "an end that is missing after many quotes": Row(
+    "a string with many quotes that does not end": Row(
         b'{"a": "' + b'\\"' * 500_000, host="gemini-cli", refused="line 1 column 7: not JSON: no closing quote"
     ),
-    "an end that is missing after many comments": Row(
+    "many comments that do not end": Row(
         b"{" + b"/* " * 300_000, host="gemini-cli", refused="line 1 column 2: not JSON: "
     ),
-    "a comment whose end is its beginning": Row(b"{}/*/", host="gemini-cli", refused="line 1 column 3: not JSON: "),
-    "comments where none may be": Row(COMMENTED, refused="line 1 column 1: not JSON: a comment"),
-    "a comma too many": Row(b'{"a": 1,}', refused="line 1 column 8: not JSON: a comma before the closing brace"),
+    "a comment that is only /*/": Row(b"{}/*/", host="gemini-cli", refused="line 1 column 3: not JSON: "),
+    "comments that the host does not allow": Row(COMMENTED, refused="line 1 column 1: not JSON: a comment"),
+    "an extra comma": Row(b'{"a": 1,}', refused="line 1 column 8: not JSON: a comma before the closing brace"),
     "torn": Row(b'{"hooks": {"Stop": [', refused="line 1 column 20: not JSON: this bracket is not closed"),
     "two documents": Row(b"{} {}", refused="line 1 column 4: not JSON: more than one value"),
     "a list": Row(b"[]", refused=NO_OBJECT),
     "null": Row(b"null\n", refused=NO_OBJECT),
-    "not a number": Row(b'{"a": NaN}', refused="not JSON: NaN"),
+    "not a number": Row(b'{"a": NaN}', refused="not JSON: JSON has no NaN"),
     "not UTF-8": Row(b'{"a": "\xff"}', refused="byte 7: not UTF-8"),
     "UTF-16": Row('{"a": 1}'.encode("utf-16"), refused="byte 0: not UTF-8"),
     "hooks twice": Row(b'{"hooks": {}, "hooks": {}}', refused="the same key twice in an object: 'hooks'"),

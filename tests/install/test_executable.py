@@ -1,4 +1,4 @@
-"""The program in hosts' settings: found wherever we are installed, tried before it is named, harmless once gone."""
+"""Which program the settings of a host start: how it is found and tried, and what happens if it is gone."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ PROMPT = b'{"hook_event_name": "UserPromptSubmit", "session_id": "s", "prompt": 
 
 @pytest.fixture(autouse=True)
 def unremembered() -> Iterator[None]:
-    """What was tried by another test is tried again."""
+    """Clears the cache of programs that were tried."""
     executable._starts_hook.cache_clear()
     yield
     executable._starts_hook.cache_clear()
 
 
 class Environment:
-    """A virtual environment with our program as an installer leaves it; the package is that of the checkout."""
+    """A virtual environment with the installed hook program; the package is the checkout."""
 
     def __init__(self, folder: Path, *, with_package: bool = True) -> None:
         venv.create(folder)
@@ -47,18 +47,18 @@ class Environment:
         if with_package:
             (self.package / "checkout.pth").write_text(f"{CHECKOUT}\n", encoding="utf-8")
         body = (CHECKOUT / "hooks" / "every_event.py").read_bytes().partition(b"\n")[2]
-        self.program.write_bytes(b"#!" + os.fsencode(self.python) + b"\n" + body)  # as pip does it
+        self.program.write_bytes(b"#!" + os.fsencode(self.python) + b"\n" + body)  # as pip writes it
         self.program.chmod(0o755)
 
     def finds(self) -> list[str]:
-        """What is to be started, asked of this environment's own interpreter."""
+        """The hook program that the interpreter of this environment finds."""
         ask = [str(self.python), "-c", ASK]
         completed = subprocess.run(ask, capture_output=True, text=True, check=True, cwd=self.package)
         return [str(word) for word in json.loads(completed.stdout)]
 
 
 class Project:
-    """Where a host is started; what the hooks keep stays in there."""
+    """The folder in which a host starts; the hooks write only in it."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -78,9 +78,11 @@ def project(tmp_path: Path) -> Project:
     return Project(tmp_path / "project")
 
 
-def test_what_this_environment_has_is_found_and_starts(project: Project) -> None:
+def test_the_hook_program_of_this_environment_is_found_and_starts(project: Project) -> None:
     words = executable.hook_program()
-    assert words == [str(Path(sys.executable).with_name("gaia-sessions-hook"))], "installed anew since pyproject.toml?"
+    assert words == [str(Path(sys.executable).with_name("gaia-sessions-hook"))], (
+        "was the package installed again after pyproject.toml changed?"
+    )
     assert project.start(words) == (0, b"", b"")
 
 
@@ -90,9 +92,7 @@ def test_an_installed_program_is_the_whole_command(tmp_path: Path, project: Proj
     assert project.start(environment.finds()) == (0, b"", b"")
 
 
-def test_where_a_blank_in_the_path_breaks_the_first_line_the_interpreter_runs_the_package(
-    tmp_path: Path, project: Project
-) -> None:
+def test_if_the_path_has_a_space_the_interpreter_runs_the_package(tmp_path: Path, project: Project) -> None:
     environment = Environment(tmp_path / "my environment", with_package=False)
     for package in (gaia_sessions, click):
         folder = Path(str(package.__file__)).parent
@@ -103,7 +103,7 @@ def test_where_a_blank_in_the_path_breaks_the_first_line_the_interpreter_runs_th
     assert project.start(words) == (0, b"", b"")
 
 
-def test_the_program_of_another_installation_is_not_named(tmp_path: Path, project: Project) -> None:
+def test_the_program_of_another_installation_is_not_used(tmp_path: Path, project: Project) -> None:
     environment = Environment(tmp_path / "env")
     environment.program.unlink()
     other = tmp_path / "home" / ".local" / "bin" / "gaia-sessions-hook"
@@ -117,7 +117,7 @@ def test_the_program_of_another_installation_is_not_named(tmp_path: Path, projec
     assert json.loads(found) == [str(CHECKOUT / "hooks" / "every_event.py")]
 
 
-def test_a_checkout_without_an_installation_names_its_own_script(tmp_path: Path, project: Project) -> None:
+def test_a_checkout_without_an_installation_uses_its_own_script(tmp_path: Path, project: Project) -> None:
     environment = Environment(tmp_path / "env")
     environment.program.unlink()
     words = environment.finds()
@@ -126,7 +126,7 @@ def test_a_checkout_without_an_installation_names_its_own_script(tmp_path: Path,
 
 
 @table("broken", ["no package", "no interpreter", "not executable"])
-def test_a_program_that_does_not_start_is_not_named(
+def test_a_program_that_does_not_start_is_not_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, broken: str
 ) -> None:
     environment = Environment(tmp_path / broken, with_package=broken != "no package")
@@ -139,9 +139,7 @@ def test_a_program_that_does_not_start_is_not_named(
 
 
 @table("form", ["a folder that PYTHONPATH names", "an archive"])
-def test_what_a_client_could_not_start_is_not_installed_and_the_message_says_what_to_install(
-    tmp_path: Path, form: str
-) -> None:
+def test_install_refuses_hooks_that_no_client_can_start_and_names_the_installers(tmp_path: Path, form: str) -> None:
     place, project = tmp_path / form, tmp_path / f"project of {form}"
     for package in (gaia_sessions, click):
         folder = Path(str(package.__file__)).parent
@@ -159,7 +157,7 @@ def test_what_a_client_could_not_start_is_not_installed_and_the_message_says_wha
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=project, env=environment)
 
     assert (done.returncode, done.stdout) == (8, ""), done.stderr
-    assert "a client could not start it from this installation" in done.stderr
+    assert "no client can start it from this installation" in done.stderr
     assert "with pip in a virtual environment, with pipx or with uv tool" in done.stderr
     assert not (project / ".claude").exists()
     told = subprocess.run(
@@ -169,7 +167,9 @@ def test_what_a_client_could_not_start_is_not_installed_and_the_message_says_wha
     assert "with uv tool" in told.stdout
 
 
-def test_a_module_of_somebody_else_beside_the_program_is_never_imported(tmp_path: Path, project: Project) -> None:
+def test_the_hook_imports_no_foreign_module_beside_its_program_or_in_the_project(
+    tmp_path: Path, project: Project
+) -> None:
     environment = Environment(tmp_path / "env")
     for folder in (environment.program.parent, project.folder):
         (folder / "json.py").write_text("raise SystemExit(2)", encoding="utf-8")
@@ -178,7 +178,9 @@ def test_a_module_of_somebody_else_beside_the_program_is_never_imported(tmp_path
 
 
 @table("gone", ["program", "interpreter", "package"])
-def test_once_it_is_gone_no_host_takes_that_for_a_refusal(tmp_path: Path, project: Project, gone: str) -> None:
+def test_a_hook_without_its_program_interpreter_or_package_refuses_no_call(
+    tmp_path: Path, project: Project, gone: str
+) -> None:
     environment = Environment(tmp_path / gone, with_package=gone != "package")
     if gone == "program":
         environment.program.unlink()

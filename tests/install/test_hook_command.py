@@ -1,4 +1,4 @@
-"""Our command is known again wherever it stands, and nobody else's is taken for it."""
+"""Which hook entries are recognized as own, and which events and tools the installed entries match."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ EXEC = {"type": "command", "command": "/usr/bin/python3", "args": [SCRIPT, "--tr
         {"command": "/opt/python", "args": ["-P", "-m", "gaia_sessions", "hook", "--host", "codex"]},
     ],
 )
-def test_it_is_own(entry: Json) -> None:
+def test_a_hook_entry_of_this_package_is_recognized(entry: Json) -> None:
     assert hook_command.is_own_hook(entry)
 
 
@@ -85,7 +85,7 @@ def test_it_is_own(entry: Json) -> None:
         {"command": "gaia-sessions " + "--root x " * 100_000 + "hook"},
     ],
 )
-def test_it_is_not_own(entry: Json) -> None:
+def test_any_other_hook_entry_is_neither_own_nor_mixed(entry: Json) -> None:
     assert (hook_command.is_own_hook(entry), hook_command.is_mixed_entry(entry)) == (False, False)
 
 
@@ -121,11 +121,11 @@ def test_it_is_not_own(entry: Json) -> None:
         {"command": "gaia-sessions-hook --mine" + "e" * (1 << 14)},
     ],
 )
-def test_what_does_something_else_as_well_is_its_owners(entry: Json) -> None:
+def test_an_entry_that_does_something_else_too_is_mixed_and_not_own(entry: Json) -> None:
     assert (hook_command.is_own_hook(entry), hook_command.is_mixed_entry(entry)) == (False, True)
 
 
-def test_a_script_of_a_checkout_by_any_name_is_own_while_it_is_there(tmp_path: Path) -> None:
+def test_a_script_in_a_renamed_checkout_is_own_while_the_checkout_exists(tmp_path: Path) -> None:
     folder = tmp_path / "mine"
     (folder / "gaia_sessions" / "hook").mkdir(parents=True)
     entry: Json = {"command": f"python3 {folder}/hooks/subagent_stop.py"}
@@ -136,7 +136,7 @@ def test_a_script_of_a_checkout_by_any_name_is_own_while_it_is_there(tmp_path: P
 
 @table("host", HOSTS)
 @table("told", [False, True])
-def test_what_is_written_is_known_again_and_runs(setup: Setup, host: str, *, told: bool) -> None:
+def test_each_entry_that_install_writes_is_recognized_and_runs(setup: Setup, host: str, *, told: bool) -> None:
     words = hook_command.command_for(HOSTS[host], reports=told, enforce=told)
     for wanted in HOSTS[host].entries(enforce=told):
         handler = hook_command.new_handler(HOSTS[host], words, wanted)
@@ -150,7 +150,7 @@ def test_what_is_written_is_known_again_and_runs(setup: Setup, host: str, *, tol
     shell = "args" not in entry
     completed = subprocess.run(
         str(entry["command"]) if shell else hook_command.words_of(entry),
-        shell=shell,  # as the host does it
+        shell=shell,  # as the host starts it
         input=b'{"hook_event_name": "SessionEnd", "session_id": "s"}',
         capture_output=True,
         check=False,
@@ -159,7 +159,7 @@ def test_what_is_written_is_known_again_and_runs(setup: Setup, host: str, *, tol
     assert (completed.returncode, completed.stdout, completed.stderr) == (0, b"", b"")
 
 
-def test_a_path_that_is_no_utf8_is_refused(monkeypatch: pytest.MonkeyPatch, setup: Setup) -> None:
+def test_a_program_path_that_is_not_utf8_is_refused(monkeypatch: pytest.MonkeyPatch, setup: Setup) -> None:
     monkeypatch.setattr(hook_command, "hook_program", lambda: [os.fsdecode(b"/opt/\xff/gaia-sessions-hook")])
     with pytest.raises(StoreFailure, match="not UTF-8"):
         setup.install()
@@ -167,17 +167,17 @@ def test_a_path_that_is_no_utf8_is_refused(monkeypatch: pytest.MonkeyPatch, setu
 
 
 @table("host", HOSTS)
-def test_every_event_we_ask_for_is_one_that_its_module_reads(host: str) -> None:
+def test_the_module_of_a_host_reads_each_wired_event(host: str) -> None:
     asked = HOSTS[host].wired_events()
     assert set(asked) <= set(all_hosts.host_named(host).events_by_hook["hook"])
 
 
 ALIASES = {"codex": {"Agent"}}
-"""Names by which a host's matchers know the tool, and its payloads do not."""
+"""Names of the tool that a host uses in matchers but not in payloads."""
 
 
 @table("name", HOSTS)
-def test_what_the_table_calls_a_delegation_is_one_to_its_module(setup: Setup, name: str) -> None:
+def test_the_module_of_a_host_reads_each_delegation_tool_as_a_delegation(setup: Setup, name: str) -> None:
     host, module = HOSTS[name], all_hosts.host_named(name)
     asked: Json = {"prompt": "do", "message": "do", "subagent_type": "a", "agent_name": "a", "description": "d"}
     call: dict[str, Json] = {"hook_event_name": host.delegates, "session_id": "s", "tool_use_id": "t", "cwd": "/"}
@@ -194,7 +194,7 @@ def test_what_the_table_calls_a_delegation_is_one_to_its_module(setup: Setup, na
 
 
 @table("name", HOSTS)
-def test_no_ordinary_tool_starts_a_process_as_installed(name: str) -> None:
+def test_an_ordinary_tool_matches_no_installed_hook_entry(name: str) -> None:
     events = {"PreToolUse", "PostToolUse", "PostToolUseFailure", "PostToolBatch", "BeforeTool", "AfterTool"}
     ordinary = [*OTHER_TOOLS, "shell", "exec_command", "run_shell_command", "mcp__server__spawn_agents"]
     wired = [entry for entry in HOSTS[name].entries() if entry.event in events]
@@ -203,7 +203,7 @@ def test_no_ordinary_tool_starts_a_process_as_installed(name: str) -> None:
 
 
 @table("prefix", ["", "multi_agent_v1", "collaboration"])
-def test_the_tools_of_agents_are_heard_of_with_and_without_their_namespace(prefix: str) -> None:
+def test_the_codex_hooks_match_agent_tools_with_and_without_a_namespace(prefix: str) -> None:
     found = {
         event: [
             tool
@@ -219,7 +219,7 @@ def test_the_tools_of_agents_are_heard_of_with_and_without_their_namespace(prefi
     }
 
 
-def test_the_plugin_receives_what_the_settings_receive() -> None:
+def test_the_plugin_has_the_same_hook_entries_as_the_settings() -> None:
     plugin = json.loads(Path(SCRIPT).with_name("hooks.json").read_bytes())["hooks"]
     found = [
         hook_command.wanted_entry_of(event, group.get("matcher"), handler)
@@ -242,25 +242,25 @@ def test_a_conversation_with_one_delegation_starts_eight_processes_and_waits_for
     assert all(entry.is_awaited for entry in started)
 
 
-def test_before_a_tool_is_used_the_hook_is_started_for_delegations_and_messages_only() -> None:
+def test_the_pretooluse_hook_starts_only_for_delegations_and_messages() -> None:
     found = [entry for entry in HOSTS["claude-code"].entries() if entry.event == "PreToolUse"]
     assert found == [WantedEntry("PreToolUse", "Agent|Task|Workflow|SendMessage")]
 
 
-def test_only_a_request_for_permission_which_nothing_answers_is_not_waited_for() -> None:
+def test_claude_code_waits_for_every_hook_except_permission_request() -> None:
     unawaited = {entry.event for entry in HOSTS["claude-code"].entries() if not entry.is_awaited}
     assert unawaited == {"PermissionRequest"}
 
 
 @table("host", ["codex", "qwen-code", "gemini-cli"])
-def test_what_a_host_has_not_is_refused(tmp_path: Path, host: str) -> None:
+def test_a_scope_or_option_that_a_host_lacks_is_a_usage_error(tmp_path: Path, host: str) -> None:
     with pytest.raises(UsageError):
         Setup(tmp_path, host, "local").install()
     with pytest.raises(UsageError):
         Setup(tmp_path, host).install(report=True)
 
 
-def test_users_folders_are_where_their_variables_say(
+def test_a_variable_with_an_absolute_path_moves_the_settings_of_the_user(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, away_from_home: Path
 ) -> None:
     setup = Setup(tmp_path, scope="user")
@@ -274,7 +274,7 @@ def test_users_folders_are_where_their_variables_say(
     assert setup.file == tmp_path / "codex" / "hooks.json"
 
 
-def test_without_home_the_systems_word_counts_and_without_that_nothing_is_written(
+def test_without_home_the_password_database_names_the_home_folder_or_there_is_none(
     setup: Setup, monkeypatch: pytest.MonkeyPatch, away_from_home: Path
 ) -> None:
     def known(_: int) -> pwd.struct_passwd:
@@ -295,7 +295,7 @@ def test_without_home_the_systems_word_counts_and_without_that_nothing_is_writte
             Places(setup.root, given).folder_of(HOSTS[CLAUDE_CODE], USER)
 
 
-def test_a_folder_in_which_nothing_else_is_goes_too(tmp_path: Path) -> None:
+def test_uninstall_removes_the_settings_folder_only_if_it_is_empty(tmp_path: Path) -> None:
     setup = Setup(tmp_path, "codex")
     setup.install()
     setup.uninstall()

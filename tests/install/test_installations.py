@@ -1,4 +1,4 @@
-"""What is shipped, and that it works as people install it: wheel and sdist, pip, uv tool, the lowest dependencies."""
+"""The wheel and the sdist, and installations with pip, uv tool and the lowest dependencies."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ CAPTURE = CHECKOUT / "tests" / "data" / "hosts" / "claude-code-2.1.330" / "singl
 
 
 def run(*command: Any, cwd: Path | None = None, told: bytes = b"", **more: str) -> subprocess.CompletedProcess[bytes]:
-    """Runs ``command`` as somebody does who set none of our variables, and none of Python's."""
+    """Runs ``command`` without the variables of this package, of Claude Code and of Python."""
     ours = ("GAIA_", "CLAUDE", "PYTHON")
     environment = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
     return subprocess.run(
@@ -48,7 +48,7 @@ def done(*command: Any, cwd: Path | None = None, **more: str) -> str:
 
 @pytest.fixture(scope="module")
 def dist(tmp_path_factory: pytest.TempPathFactory, own_home: str) -> dict[str, Path]:
-    """What would be published; the wheel is made of the sdist."""
+    """The files to publish; the wheel is built from the sdist."""
     folder = tmp_path_factory.mktemp("dist")
     done(sys.executable, "-m", "hatchling", "build", "-t", "sdist", "-d", folder, cwd=CHECKOUT, HOME=own_home)
     [sdist] = folder.glob("*.tar.gz")
@@ -62,7 +62,7 @@ def dist(tmp_path_factory: pytest.TempPathFactory, own_home: str) -> dict[str, P
 
 @pytest.fixture(scope="module")
 def uv(own_home: str, tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """Runs uv, which is quicker than pip."""
+    """Runs uv, which is faster than pip."""
     folder = tmp_path_factory.mktemp("uv")
     done(sys.executable, "-m", "pip", "install", "-q", "--target", folder, "uv", HOME=own_home)
     return partial(done, folder / "bin" / "uv", HOME=own_home, UV_PYTHON=sys.executable, UV_LINK_MODE="copy")
@@ -70,7 +70,7 @@ def uv(own_home: str, tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 @pytest.fixture(scope="module")
 def install(uv: Any) -> Any:
-    """Installs in a new environment, and returns its folder of programs."""
+    """Installs in a new environment and returns its ``bin`` folder."""
 
     def installed(folder: Path, *what: str | Path) -> Path:
         uv("venv", "-q", folder)
@@ -85,14 +85,14 @@ def programs(dist: dict[str, Path], install: Any, tmp_path_factory: pytest.TempP
     return install(tmp_path_factory.mktemp("installed") / "env", dist["wheel"])  # type: ignore[no-any-return]
 
 
-def test_the_sdist_has_all_that_a_checkout_has(dist: dict[str, Path]) -> None:
+def test_the_sdist_has_every_file_that_git_tracks(dist: dict[str, Path]) -> None:
     kept = done("git", "ls-files", cwd=CHECKOUT).split()
     assert [name for name in kept if not (dist["source"] / name).exists()] == []
 
 
-def test_no_page_in_the_wheel_links_to_what_is_not_there(dist: dict[str, Path], tmp_path: Path) -> None:
+def test_no_page_in_the_wheel_has_a_broken_link(dist: dict[str, Path], tmp_path: Path) -> None:
     with zipfile.ZipFile(dist["wheel"]) as archive:
-        archive.extractall(tmp_path)  # noqa: S202  # our own
+        archive.extractall(tmp_path)  # noqa: S202  # built by this test
     [data] = tmp_path.glob("*.data/data/share/gaia-sessions")
     pages = list(data.rglob("*.md"))
     links = [(page, link) for page in pages for link in re.findall(r"\]\(([^)#\s]+)", page.read_text("utf-8"))]
@@ -108,7 +108,7 @@ def projects(tmp_path: Path) -> Path:
 
 
 def life(project: Path, name: str = "") -> list[bytes]:
-    """What a client told of one sub-agent, from its capture; with a ``name`` as of another client and agent."""
+    """The captured payloads of one sub-agent; a ``name`` makes them those of another client and agent."""
     captured = CAPTURE.read_text("utf-8")
     for known in ("0e23a513-af54", "a8bb9f68c7e3da253", "toolu_fake00100"):
         captured = captured.replace(known, f"{known}{name}")
@@ -122,7 +122,7 @@ def records(project: Path) -> list[Any]:
 
 
 def fed(project: Path, words: Sequence[str]) -> list[str]:
-    """The phases of the sessions once a life was told to the command, as the client does."""
+    """The phases of the sessions after the command received the payloads of one sub-agent."""
     for told in life(project):
         ran = run(*words, cwd=project, told=told, CLAUDE_PROJECT_DIR=str(project))
         assert (ran.returncode, ran.stderr) == (0, b"")
@@ -136,7 +136,7 @@ def installed_command(programs: Path, project: Path) -> list[str]:
     return [handler["command"], *handler.get("args", [])] if "args" in handler else shlex.split(handler["command"])
 
 
-def test_pip_brings_commands_and_hooks_that_work(programs: Path, tmp_path: Path) -> None:
+def test_pip_installs_commands_and_hooks_that_work(programs: Path, tmp_path: Path) -> None:
     project = projects(tmp_path)
     words = installed_command(programs, project)
 
@@ -145,7 +145,7 @@ def test_pip_brings_commands_and_hooks_that_work(programs: Path, tmp_path: Path)
     assert "problem" not in done(programs / "gaia-sessions", "doctor", cwd=project)
 
 
-def test_uv_tool_brings_the_same(uv: Any, dist: dict[str, Path], tmp_path: Path) -> None:
+def test_uv_tool_installs_hooks_that_work(uv: Any, dist: dict[str, Path], tmp_path: Path) -> None:
     places = {"UV_TOOL_DIR": str(tmp_path / "tools"), "UV_TOOL_BIN_DIR": str(tmp_path / "bin")}
     uv("tool", "install", "-q", dist["wheel"], **places)
     project = projects(tmp_path)
@@ -153,7 +153,9 @@ def test_uv_tool_brings_the_same(uv: Any, dist: dict[str, Path], tmp_path: Path)
     assert fed(project, installed_command(tmp_path / "bin", project)) == ["completed"]
 
 
-def test_a_folder_that_only_a_variable_names_gets_no_hooks(uv: Any, dist: dict[str, Path], tmp_path: Path) -> None:
+def test_hooks_install_refuses_a_package_that_only_pythonpath_names(
+    uv: Any, dist: dict[str, Path], tmp_path: Path
+) -> None:
     uv("venv", "-q", tmp_path / "env")
     uv("pip", "install", "-q", "--target", tmp_path / "target", dist["wheel"])
     project = projects(tmp_path)
@@ -162,10 +164,10 @@ def test_a_folder_that_only_a_variable_names_gets_no_hooks(uv: Any, dist: dict[s
     ran = run(*command, cwd=project, PYTHONPATH=str(tmp_path / "target"))
 
     assert (ran.returncode, ran.stdout) == (8, b"")
-    assert b"a client could not start it from this installation" in ran.stderr
+    assert b"no client can start it from this installation" in ran.stderr
 
 
-def test_the_lowest_dependencies_work_and_the_schema_is_the_same(
+def test_the_lowest_dependencies_work_and_give_the_same_schema(
     install: Any, dist: dict[str, Path], tmp_path: Path
 ) -> None:
     project = tomllib.loads((CHECKOUT / "pyproject.toml").read_text("utf-8"))["project"]
@@ -184,11 +186,11 @@ OF_NOTHING = (
     "cannot be directly executed",
     "can't open file",
 )
-"""What Python says where it finds no first line of ours: the last one if the program goes while Python starts."""
+"""Errors of Python before it runs the package; the last one if the program disappears while Python starts."""
 
 
 @pytest.mark.parametrize("form", ["program", "module"])
-def test_no_call_fails_while_the_package_is_replaced(dist: dict[str, Path], tmp_path: Path, form: str) -> None:
+def test_no_hook_call_fails_while_pip_reinstalls_the_package(dist: dict[str, Path], tmp_path: Path, form: str) -> None:
     venv.create(tmp_path / "env", with_pip=True)
     programs, project = tmp_path / "env" / "bin", projects(tmp_path)
     words = [str(programs / "gaia-sessions-hook")]
@@ -204,18 +206,20 @@ def test_no_call_fails_while_the_package_is_replaced(dist: dict[str, Path], tmp_
         for told in life(project, f"-{lives}"):
             try:
                 ran = run(*words, cwd=project, told=told, CLAUDE_PROJECT_DIR=str(project))
-            except OSError:  # the program itself is away, or being written
+            except OSError:  # the program is missing or being written
                 continue
             calls += 1
             said = ran.stderr.decode()
             if (ran.returncode or said) and not any(words in said for words in OF_NOTHING):
                 noticed.append((ran.returncode, said))
 
-    replacing.communicate()  # pip may stumble over what the calls compile meanwhile; it does the next time
+    replacing.communicate()  # pip may fail on files that the calls compile; the next time it succeeds
     assert noticed == []
     done(*again)
     assert "completed" in fed(project, words)
     kept = records(project)
     named = [set(re.findall(r"(?:af54|fake00100)(-\d+|)\b", json.dumps(record))) for record in kept]
-    assert sorted(map(len, named)) == [1] * len(kept) == [1] * len(set.union(*named))  # no life is there twice
+    assert (
+        sorted(map(len, named)) == [1] * len(kept) == [1] * len(set.union(*named))
+    )  # each sub-agent is in one session
     assert [validate(record).agent_id for record in kept] == [record["agent_id"] for record in kept]

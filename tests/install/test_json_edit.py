@@ -1,4 +1,4 @@
-"""Text is changed where it must be and nowhere else, whatever it looks like."""
+"""Edits of JSON texts change only the wanted part, whatever the layout."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ RULES = ["Bash(/opt/bin/gaia-sessions update *)", "Bash(/opt/bin/gaia-sessions t
 
 @st.composite
 def written(draw: st.DrawFn, value: Any, blanks: st.SearchStrategy[str]) -> str:
-    """``value`` as JSON with blanks, and maybe comments, wherever there may be some."""
+    """``value`` as JSON with blanks, and maybe comments, at every place that allows them."""
 
     def gap() -> str:
         return draw(blanks)
@@ -66,8 +66,8 @@ EITHER = st.one_of(
 
 
 @given(EITHER, VALUES)
-def test_what_is_put_in_is_one_block_and_goes_without_a_trace(text: JsonText, value: Any) -> None:
-    """Only blanks between empty brackets are not kept."""
+def test_an_appended_value_is_one_block_and_its_removal_restores_the_text(text: JsonText, value: Any) -> None:
+    """Blanks between empty brackets are the only text that is lost."""
     key = None if isinstance(text.value, list) else "new"
     elements, close = text.elements(text.start)
     spot = len(text.text[:close].rstrip(" \t\r\n"))
@@ -86,19 +86,19 @@ def test_what_is_put_in_is_one_block_and_goes_without_a_trace(text: JsonText, va
 
 
 def plain(text: JsonText) -> Any:
-    """The value of ``text`` by the standard library, which takes no comments."""
+    """The value of ``text`` as the standard library reads it without the comments."""
     whole = text.text.removeprefix("\ufeff")
     return json.loads(STRING_OR_COMMENT.sub(lambda found: found[0] if found[0].startswith('"') else " ", whole))
 
 
 def members(text: JsonText) -> list[Any]:
-    """The elements of an array, the keys and values of an object."""
+    """The elements of an array, or the keys and values of an object."""
     value = plain(text)
     return value if isinstance(value, list) else list(value.items())
 
 
 @given(EITHER, st.data())
-def test_each_element_can_be_taken_out_and_comments_stay(text: JsonText, data: st.DataObject) -> None:
+def test_each_element_can_be_removed_and_other_comments_stay(text: JsonText, data: st.DataObject) -> None:
     elements, _ = text.elements(text.start)
     if not elements:
         return
@@ -129,7 +129,7 @@ LINE_ENDS = st.sampled_from(["", "\n", "\r\n", "\n\n\n"])
 
 @st.composite
 def settings_files(draw: st.DrawFn) -> bytes:
-    """Settings as bytes: with a byte order mark or not, indented in any way or laid out at random, with any end."""
+    """Settings as bytes: with or without a byte order mark, with any indentation, layout and end."""
     value = draw(st.permutations(list(draw(SETTINGS).items())).map(dict))
     layout = draw(st.sampled_from([None, None, None, 0, 1, 2, 4, "\t"]))
     if layout is None:
@@ -142,7 +142,7 @@ def settings_files(draw: st.DrawFn) -> bytes:
 
 
 def emptied(value: Any) -> Any:
-    """``value`` without the containers on our path that hold nothing."""
+    """``value`` without the empty containers that an installation would use."""
     permissions = {key: part for key, part in value.get("permissions", {}).items() if (key, part) != ("allow", [])}
     hooks = {event: groups for event, groups in value.get("hooks", {}).items() if groups or event not in WIRED}
     left = {**value, "permissions": permissions, "hooks": hooks}
@@ -163,7 +163,7 @@ HOOKS_AND_RULES = st.tuples(st.sampled_from(THINGS[:-1]), st.just(THINGS[-1])).f
 
 
 @given(ANY_SETTINGS, HOOKS_AND_RULES, st.booleans())
-def test_what_is_installed_goes_in_any_order_and_leaves_the_same_bytes_whatever_the_layout(
+def test_hooks_and_rules_are_removed_in_any_order_and_leave_the_original_bytes(
     text: JsonText,
     things: list[tuple[Change, Change]],
     last_goes_first: bool,  # noqa: FBT001
@@ -214,5 +214,5 @@ SPLICES: list[tuple[str, str, Change]] = [
 
 
 @table(("text", "wanted", "change"), SPLICES)
-def test_a_change_can_be_read_beside_its_neighbours(text: str, wanted: str, change: Change) -> None:
+def test_a_change_has_the_layout_of_its_neighbours(text: str, wanted: str, change: Change) -> None:
     assert change(on(text)).text == wanted

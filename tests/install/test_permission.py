@@ -1,4 +1,4 @@
-"""The rule that lets agents report names one command, and a rule of ours is known by it."""
+"""The rules that let agents report: how they are written, and which rules are own."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ if TYPE_CHECKING:
         ("Read(gaia-sessions update *)", False),
     ],
 )
-def test_a_rule_is_ours_by_the_command_in_it(rule: str, *, is_own: bool) -> None:
+def test_a_rule_is_own_if_its_command_is_gaia_sessions_update_or_todo(rule: str, *, is_own: bool) -> None:
     assert permission.is_own_rule(rule) is is_own
 
 
-def test_without_a_command_there_is_nothing_to_allow(
+def test_install_with_report_fails_if_the_command_is_missing(
     setup: Setup, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
@@ -49,7 +49,7 @@ def test_without_a_command_there_is_nothing_to_allow(
     assert (caught.value.exit_code, setup.held()) == (8, PRETTY)
 
 
-def test_a_path_is_quoted_in_the_rule_as_it_is_in_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_path_with_a_space_is_quoted_in_the_rules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "a b"
     folder.mkdir()
     (folder / "gaia-sessions").write_bytes(b"")
@@ -60,7 +60,7 @@ def test_a_path_is_quoted_in_the_rule_as_it_is_in_the_command(tmp_path: Path, mo
     ]
 
 
-def test_a_path_that_a_rule_cannot_name_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_path_with_parentheses_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "a (b)"
     folder.mkdir()
     (folder / "gaia-sessions").write_bytes(b"")

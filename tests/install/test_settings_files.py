@@ -1,4 +1,4 @@
-"""Every settings file people may have, and every way to install: theirs stays, ours comes once and goes again."""
+"""Install and uninstall with every settings file of the table and all options."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ PLAIN, ALL = OPTIONS[0], OPTIONS[-1]
 
 
 def tried(one: Options) -> pytest.MarkDecorator:
-    """``one`` is tried by the quick run, all others by that of all tests."""
+    """Tries ``one`` in the quick run and all other options in the slow run."""
     rest = [pytest.param(other, marks=pytest.mark.slow) for other in OPTIONS if other is not one]
     return pytest.mark.parametrize("options", [one, *rest], ids=str)
 
 
 def for_host(options: Options, row: Row) -> Options:
-    """``options`` without what only one host has."""
+    """``options``, all off for a host other than Claude Code."""
     return {option: given and row.host == "claude-code" for option, given in options.items()}
 
 
 @pytest.fixture
 def another(tmp_path: Path) -> Callable[[Row], Setup]:
-    """Makes a project with the file of a row: another each time."""
+    """Makes a new project with the file of a row."""
     numbers = count()
 
     def make(row: Row) -> Setup:
@@ -68,7 +68,7 @@ def own_groups(said: Any) -> list[Any]:
 
 
 def of_others(said: Any) -> Any:
-    """Settings without what is ours, nor what is empty without it."""
+    """Settings without own entries and without containers that are empty then."""
     hooks = {}
     for event, groups in said.get("hooks", {}).items():
         kept = [group for group in map(group_of_others, groups) if group is not None]
@@ -91,7 +91,7 @@ def group_of_others(group: Any) -> Any:
 
 
 def signs_missing(before: bytes, after: bytes) -> list[str]:
-    """What of the text ``before``, but for blanks, is not in ``after`` in the same order."""
+    """The characters of ``before``, except blanks, that are not in ``after`` in the same order."""
     signs = iter(after.decode())
     return [sign for sign in before.decode() if sign not in " \t\r\n" and sign not in signs]
 
@@ -103,7 +103,7 @@ def times(setup: Setup) -> tuple[int, int]:
 
 @tried(ALL)
 @table("row", TAKEN)
-def test_installing_adds_what_is_ours_once_and_uninstalling_takes_exactly_that_out(
+def test_install_adds_own_entries_once_and_uninstall_removes_only_them(
     another: Callable[[Row], Setup], away_from_home: Path, row: Row, options: Options
 ) -> None:
     at_home = sorted(away_from_home.rglob("*"))
@@ -140,7 +140,7 @@ def test_installing_adds_what_is_ours_once_and_uninstalling_takes_exactly_that_o
 
 @tried(PLAIN)
 @table("row", TAKEN)
-def test_other_options_leave_what_a_first_installation_with_them_would(
+def test_a_second_install_with_other_options_equals_a_first_install_with_them(
     another: Callable[[Row], Setup], row: Row, options: Options
 ) -> None:
     setup, fresh = another(row), another(row)
@@ -160,10 +160,10 @@ def test_other_options_leave_what_a_first_installation_with_them_would(
 
 @table("row", REFUSED)
 @table("ask", [Setup.install, Setup.uninstall])
-def test_what_does_not_parse_is_named_and_left_alone(
+def test_an_invalid_settings_file_is_an_error_and_stays_unchanged(
     another: Callable[[Row], Setup], away_from_home: Path, row: Row, ask: Callable[[Setup], object]
 ) -> None:
-    """Where a member of the wrong kind is named, in quotation marks, nothing is to be taken out."""
+    """If the error names a member of the wrong kind, uninstall has nothing to remove."""
     if ask is Setup.uninstall and row.refused.startswith("'"):
         return
     setup = another(row)
@@ -180,7 +180,7 @@ def test_what_does_not_parse_is_named_and_left_alone(
     assert sorted(away_from_home.rglob("*")) == at_home
 
 
-def test_what_a_person_wrote_for_our_hooks_is_named_when_it_goes(setup: Setup) -> None:
+def test_hook_entries_written_by_hand_are_reported_when_they_are_removed(setup: Setup) -> None:
     by_hand = {"matcher": "*", "hooks": [BY_HAND]}
     setup.put(to_json({"hooks": {"Stop": [{"hooks": [OTHER, BY_HAND]}], "SubagentStop": [by_hand]}}))
     found = [{"event": "Stop", "entry": {"hooks": [BY_HAND]}}, {"event": "SubagentStop", "entry": by_hand}]
@@ -191,7 +191,7 @@ def test_what_a_person_wrote_for_our_hooks_is_named_when_it_goes(setup: Setup) -
     assert setup.uninstall()["by_hand"] == []
 
 
-def test_the_entry_of_a_checkout_that_moved_away_is_an_installation_too(setup: Setup) -> None:
+def test_the_entry_of_a_moved_installation_does_not_count_as_written_by_hand(setup: Setup) -> None:
     setup.host = "codex"
     setup.install()
     program = setup.state()["command"][0]
@@ -200,7 +200,7 @@ def test_the_entry_of_a_checkout_that_moved_away_is_an_installation_too(setup: S
     assert b"/home/me/src" not in (setup.held() or b"")
 
 
-def test_a_rule_that_names_another_installation_gives_way_to_the_new_one(setup: Setup) -> None:
+def test_the_rule_of_another_installation_is_replaced_by_the_new_rules(setup: Setup) -> None:
     setup.put(to_json({"permissions": {"allow": ["a", RULE]}}))
     answer = setup.install(report=True)
     assert (answer["rules"], answer["withdrawn"]) == (permission_rules(), [RULE])
@@ -210,7 +210,7 @@ def test_a_rule_that_names_another_installation_gives_way_to_the_new_one(setup: 
     assert setup.uninstall()["withdrawn"] == []
 
 
-def test_what_was_added_to_the_file_since_stays_where_it_is(setup: Setup) -> None:
+def test_entries_added_after_the_install_stay_after_the_uninstall(setup: Setup) -> None:
     setup.put(to_json({"model": "opus"})).install(report=True)
     said = setup.said()
     said["hooks"]["Stop"] += [{"hooks": [OTHER]}]
@@ -223,7 +223,7 @@ def test_what_was_added_to_the_file_since_stays_where_it_is(setup: Setup) -> Non
     )
 
 
-def test_a_handler_that_somebody_put_into_a_group_of_ours_keeps_the_group(setup: Setup) -> None:
+def test_uninstall_keeps_a_group_with_a_handler_of_somebody_else(setup: Setup) -> None:
     setup.install()
     said = setup.said()
     said["hooks"]["Stop"][0]["hooks"].append(OTHER)

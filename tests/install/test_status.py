@@ -1,4 +1,4 @@
-"""How things stand: read from the files and the log alone, with nothing changed by looking."""
+"""The status of the hooks and its warnings, read from the settings files and the log."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def look_at(setup: Setup, now: datetime) -> HookStatus:
 
 
 def told(setup: Setup) -> list[Any]:
-    """The warnings but for those that say the state of a file."""
+    """The warnings except those about the state of a file."""
     return [warned for warned in look(setup)["warnings"] if warned["code"] not in OF_STATE]
 
 
@@ -72,7 +72,7 @@ def edit(setup: Setup, change: Any) -> None:
     setup.file.write_text(json.dumps(said), encoding="utf-8")
 
 
-def test_nothing_installed_is_nothing_to_warn_of(setup: Setup) -> None:
+def test_without_an_installation_the_only_warning_is_that_no_hooks_are_installed(setup: Setup) -> None:
     found = look(setup)
     assert {installed["state"] for installed in found["installed"]} == {"absent"}
     where = [(installed["host"], installed["scope"]) for installed in found["installed"]]
@@ -81,7 +81,7 @@ def test_nothing_installed_is_nothing_to_warn_of(setup: Setup) -> None:
     assert [warned["code"] for warned in found["warnings"]] == [hooks.NOT_INSTALLED]
 
 
-def test_looking_writes_nothing(setup: Setup, away_from_home: Path) -> None:
+def test_the_hook_status_writes_nothing(setup: Setup, away_from_home: Path) -> None:
     setup.install()
     before = sorted([*setup.project.rglob("*"), *away_from_home.rglob("*")])
     look(setup)
@@ -89,7 +89,7 @@ def test_looking_writes_nothing(setup: Setup, away_from_home: Path) -> None:
 
 
 @table("host", HOSTS)
-def test_what_was_just_installed_is_complete_and_never_ran(tmp_path: Path, host: str) -> None:
+def test_a_new_installation_is_complete_and_causes_no_warning(tmp_path: Path, host: str) -> None:
     setup = Setup(tmp_path, host)
     answer = setup.install()
     assert row(setup) == {
@@ -108,7 +108,7 @@ def test_what_was_just_installed_is_complete_and_never_ran(tmp_path: Path, host:
     assert codes(setup) == []
 
 
-def test_limits_that_are_held_are_reported_until_the_option_is_left_out(tmp_path: Path) -> None:
+def test_the_status_shows_enforce_until_install_runs_without_it(tmp_path: Path) -> None:
     setup = Setup(tmp_path, "claude-code")
     setup.install(enforce=True)
     assert (row(setup)["state"], row(setup)["enforce"], codes(setup)) == ("complete", True, [])
@@ -118,26 +118,26 @@ def test_limits_that_are_held_are_reported_until_the_option_is_left_out(tmp_path
     assert (row(setup)["state"], row(setup)["enforce"], row(setup)["missing"]) == ("complete", False, [])
 
 
-def test_limits_that_are_set_and_not_held_are_a_warning(setup: Setup, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_limits_that_are_set_but_not_enforced_are_a_warning(setup: Setup, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GAIA_SESSIONS_LIMITS_ROUNDS", "60")
     monkeypatch.setenv("GAIA_SESSIONS_GUARD_MODE", "block")
     setup.install()
     [found] = told(setup)
     assert found["code"] == hooks.LIMITS_NOT_HELD
     assert found["message"].startswith(
-        "limits are set that the hooks of claude-code do not hold: limits.rounds, guard.mode"
+        "the hooks of claude-code do not enforce these limits: limits.rounds, guard.mode"
     )
     setup.install(enforce=True)
     assert codes(setup) == []
 
 
 @table("host", [host for host in HOSTS if host != "claude-code"])
-def test_hosts_whose_agents_cannot_be_limited_are_not_told_to_hold_limits(tmp_path: Path, host: str) -> None:
-    with pytest.raises(UsageError, match=f"limits are not held with {host}"):
+def test_enforce_is_refused_for_hosts_whose_agents_cannot_be_limited(tmp_path: Path, host: str) -> None:
+    with pytest.raises(UsageError, match=f"--enforce does not work with {host}"):
         Setup(tmp_path, host).install(enforce=True)
 
 
-def test_events_that_are_wired_and_those_that_are_not_are_named(setup: Setup) -> None:
+def test_the_status_names_wired_and_missing_events(setup: Setup) -> None:
     setup.install()
     edit(setup, lambda said: said["hooks"].pop("Stop"))
     found = row(setup)
@@ -146,7 +146,7 @@ def test_events_that_are_wired_and_those_that_are_not_are_named(setup: Setup) ->
     assert [f"  events: {', '.join(found['wired'])}", "  missing events: Stop"] == lines[-2:]
 
 
-def test_an_entry_of_an_earlier_version_that_is_waited_for_is_reported_and_replaced(setup: Setup) -> None:
+def test_an_old_entry_without_async_is_reported_and_replaced(setup: Setup) -> None:
     event = "PermissionRequest"
     setup.install()
     complete = setup.said()
@@ -163,7 +163,7 @@ def test_an_entry_of_an_earlier_version_that_is_waited_for_is_reported_and_repla
     assert (setup.said(), row(setup)["state"]) == (complete, "complete")
 
 
-def test_the_entries_of_a_version_that_tracked_tools_are_ours_and_are_replaced(setup: Setup) -> None:
+def test_entries_written_with_track_tools_are_recognized_replaced_and_removed(setup: Setup) -> None:
     setup.install()
     now = setup.said()
     edit(setup, follow_tools)
@@ -178,7 +178,7 @@ def test_the_entries_of_a_version_that_tracked_tools_are_ours_and_are_replaced(s
 
 
 def follow_tools(said: Any) -> None:
-    """As ``--track-tools`` wrote it: most uses of tools are heard, and nobody waits for that."""
+    """Makes the entries those that ``--track-tools`` wrote: most tools call the hook, without waiting for it."""
     awaited = "Agent|Task|Workflow|SendMessage|TaskStop"
     for groups in said["hooks"].values():
         groups[0]["hooks"][0]["args"] = ["--track-tools"]
@@ -188,7 +188,7 @@ def follow_tools(said: Any) -> None:
         said["hooks"][event] = [{**group, "matcher": awaited}, {"matcher": f"^(?!({awaited})$)", "hooks": [unawaited]}]
 
 
-def test_what_was_just_installed_is_given_a_day_to_run(setup: Setup) -> None:
+def test_hooks_that_never_ran_are_a_warning_after_a_day_or_after_another_host_ran(setup: Setup) -> None:
     setup.install()
     installed = datetime.fromisoformat(row(setup)["changed_at"] or "")
     for hours, warned in ((1, []), (23, []), (25, [hooks.NEVER_FIRED])):
@@ -205,19 +205,19 @@ def codes_at(setup: Setup, now: datetime) -> list[str]:
 
 
 @table("line", [{"event": "direct"}, {"event": "PreToolUse", "decision": "not_ours"}])
-def test_a_call_of_a_script_or_of_a_host_without_support_is_not_reported(setup: Setup, line: Any) -> None:
+def test_a_direct_call_or_an_unsupported_host_is_not_in_the_status(setup: Setup, line: Any) -> None:
     setup.install()
     hook_log.append_line(setup.root, "hook", {"at": LATER, **line})
     assert look(setup)["heard_from"] == {}
     assert "last events" not in "\n".join(status_lines(look(setup), utc_now(), verbose=True))
 
 
-def test_a_call_without_an_event_leaves_none_in_the_log() -> None:
+def test_a_log_line_has_an_event_only_if_the_payload_names_one() -> None:
     assert hook_log.payload_fields({"session_id": "s"}, "hook_event_name") == {"session_id": "s"}
     assert hook_log.payload_fields({"hook_event_name": "Stop"}, "hook_event_name") == {"event": "Stop"}
 
 
-def test_a_heartbeat_for_every_event_is_the_last_of_all_logs(setup: Setup) -> None:
+def test_the_status_shows_the_last_time_of_each_event_in_all_logs(setup: Setup) -> None:
     setup.install()
     for at, event, hook in [
         (EARLIER, "Stop", "hook"),
@@ -246,18 +246,18 @@ ODD = [
 
 
 @table("at", ODD)
-def test_a_line_of_the_log_that_says_no_time_is_passed_over(setup: Setup, at: object) -> None:
+def test_a_log_line_without_a_valid_time_is_skipped(setup: Setup, at: object) -> None:
     shutil.rmtree(hook_log.log_folder(setup.root), ignore_errors=True)
     Path(setup.root).parent.mkdir(exist_ok=True)
-    log_event(setup, at, "SessionEnd")  # type: ignore[arg-type]  # a time of any kind
+    log_event(setup, at, "SessionEnd")  # type: ignore[arg-type]  # a value of any type
     log_event(setup, EARLIER)
-    log_event(setup, at)  # type: ignore[arg-type]  # see above
+    log_event(setup, at)  # type: ignore[arg-type]  # a value of any type
 
     assert look(setup)["heard_from"] == {"claude-code": {"Stop": EARLIER}}
     assert "  Stop: " in "\n".join(status_lines(look(setup), utc_now(), verbose=True))
 
 
-def test_times_in_another_form_are_ordered_as_the_times_they_are(setup: Setup) -> None:
+def test_times_with_other_offsets_are_compared_as_moments(setup: Setup) -> None:
     Path(setup.root).parent.mkdir(exist_ok=True)
     for at in ("2026-01-08T23:00:00+12:00", "2026-01-08T12:00:00Z"):
         log_event(setup, at)
@@ -265,13 +265,13 @@ def test_times_in_another_form_are_ordered_as_the_times_they_are(setup: Setup) -
     assert look(setup)["last_received"] == {"Stop": "2026-01-08T12:00:00.000000Z"}
 
 
-def test_an_event_at_any_time_shows_that_the_hooks_run(setup: Setup) -> None:
+def test_one_old_event_is_enough_to_show_that_the_hooks_run(setup: Setup) -> None:
     setup.install()
     log_event(setup, EARLIER)
     assert codes_at(setup, utc_now() + timedelta(days=9)) == []
 
 
-def test_an_event_that_is_missing_or_received_for_something_else_is_named(setup: Setup) -> None:
+def test_an_event_without_an_entry_or_with_another_matcher_is_reported_as_missing(setup: Setup) -> None:
     setup.install()
     log_event(setup)
 
@@ -283,7 +283,7 @@ def test_an_event_that_is_missing_or_received_for_something_else_is_named(setup:
     assert (row(setup)["state"], row(setup)["missing"]) == ("incomplete", ["PreToolUse", "Stop"])
 
 
-def test_another_version_or_path_is_reported_and_what_it_lacks_is_a_warning(setup: Setup) -> None:
+def test_an_entry_with_another_path_is_reported_and_its_missing_files_are_warnings(setup: Setup) -> None:
     gone = {"type": "command", "command": "/nowhere/python /opt/gaia_sessions/hooks/every_event.py"}
     setup.put(json.dumps({"hooks": {"Stop": [{"hooks": [gone]}]}}).encode())
     log_event(setup)
@@ -292,7 +292,7 @@ def test_another_version_or_path_is_reported_and_what_it_lacks_is_a_warning(setu
 
 
 @table(("own", "users", "surplus"), [(True, False, "user"), (False, True, "own")])
-def test_of_two_scopes_the_one_that_does_not_hold_limits_is_once_too_often(
+def test_hooks_without_enforce_beside_hooks_with_enforce_are_a_duplicate(
     setup: Setup, monkeypatch: pytest.MonkeyPatch, *, own: bool, users: bool, surplus: str
 ) -> None:
     monkeypatch.setenv("GAIA_SESSIONS_LIMITS_ROUNDS", "60")
@@ -308,7 +308,7 @@ def test_of_two_scopes_the_one_that_does_not_hold_limits_is_once_too_often(
     assert f"those in {files[surplus]} lack --enforce" in found["message"]
 
 
-def test_two_hosts_are_not(setup: Setup) -> None:
+def test_hooks_of_two_hosts_are_no_duplicate(setup: Setup) -> None:
     setup.install()
     setup.host = "codex"
     setup.install()
@@ -330,16 +330,16 @@ def test_the_events_of_one_host_do_not_count_for_another(setup: Setup) -> None:
 
 
 @table("folder", ["gaia_sessions", "renamed"])
-def test_every_script_that_is_gone_is_named_once_whatever_its_checkout_was_called(setup: Setup, folder: str) -> None:
+def test_a_missing_script_is_reported_once_whatever_its_checkout_was_called(setup: Setup, folder: str) -> None:
     gone = {"type": "command", "command": f"python3 /opt/{folder}/hooks/every_event.py"}
     setup.put(json.dumps({"hooks": {"Stop": [{"hooks": [gone]}], "SessionEnd": [{"hooks": [gone]}]}}).encode())
     log_event(setup)
     [warned] = told(setup)
     assert (warned["code"], row(setup)["state"]) == (hook_files.MISSING_SCRIPT, "elsewhere")
-    assert "which does not exist; Python then exits with 2, which hosts treat as a refusal" in warned["message"]
+    assert "which does not exist; Python then exits with 2, which clients treat as a refusal" in warned["message"]
 
 
-def test_what_we_wired_is_in_peace_once_its_script_is_gone_and_that_is_reported(setup: Setup) -> None:
+def test_installed_hooks_whose_program_is_gone_do_nothing_and_are_a_warning(setup: Setup) -> None:
     setup.install()
     log_event(setup)
     setup.put((setup.held() or b"").replace(PROGRAM.encode(), b"/gone/bin/gaia-sessions-hook"))
@@ -362,7 +362,7 @@ def test_a_program_whose_interpreter_is_gone_is_reported(setup: Setup, tmp_path:
 
 
 @table("name", ["\0", "\ud800"])
-def test_a_program_that_no_file_can_be_called_is_reported(setup: Setup, name: str) -> None:
+def test_a_program_name_that_no_file_can_have_is_reported_as_missing(setup: Setup, name: str) -> None:
     setup.install()
     log_event(setup)
     for words in ([f"/{name}/python", SCRIPT], [f"/{name}/gaia-sessions-hook"], [f"/{name}/hooks/every_event.py"]):
@@ -372,7 +372,7 @@ def test_a_program_that_no_file_can_be_called_is_reported(setup: Setup, name: st
         assert codes(setup) == [expected]
 
 
-def test_a_path_that_only_a_shell_can_resolve_is_not_called_gone(setup: Setup) -> None:
+def test_a_path_with_a_shell_variable_is_not_reported_as_missing(setup: Setup) -> None:
     entry = {"type": "command", "command": "python3 $CLAUDE_PROJECT_DIR/hooks/every_event.py"}
     setup.put(json.dumps({"hooks": {"Stop": [{"hooks": [entry]}]}}).encode())
     log_event(setup)
@@ -380,7 +380,7 @@ def test_a_path_that_only_a_shell_can_resolve_is_not_called_gone(setup: Setup) -
 
 
 @pytest.mark.parametrize("event", ["Stop", "PreToolUse"])
-def test_a_command_of_somebodys_own_with_the_hook_in_it_is_a_warning(setup: Setup, event: str) -> None:
+def test_a_mixed_command_that_contains_the_hook_is_a_warning(setup: Setup, event: str) -> None:
     mixed = {"type": "command", "command": f"beep && python3 {SCRIPT}"}
     setup.put(json.dumps({"hooks": {event: [{"hooks": [mixed]}]}}).encode())
     assert (row(setup)["state"], codes(setup)) == ("absent", [hook_files.MIXED_ENTRY])
@@ -389,7 +389,7 @@ def test_a_command_of_somebodys_own_with_the_hook_in_it_is_a_warning(setup: Setu
     assert codes(setup) == [hook_files.MIXED_ENTRY]
 
 
-def test_what_sub_agents_were_allowed_is_reported(setup: Setup) -> None:
+def test_the_status_says_whether_sub_agents_may_report(setup: Setup) -> None:
     setup.install(report=True)
     assert row(setup)["allow_report"] is True
     setup.install()
@@ -397,7 +397,7 @@ def test_what_sub_agents_were_allowed_is_reported(setup: Setup) -> None:
 
 
 @table("matcher", [["Agent"], {"a": [1]}])
-def test_two_entries_with_a_matcher_that_no_host_takes_are_once_too_often(setup: Setup, matcher: object) -> None:
+def test_two_equal_entries_with_any_matcher_are_a_duplicate(setup: Setup, matcher: object) -> None:
     setup.install()
     log_event(setup)
     group = {"matcher": matcher, "hooks": [{"command": PROGRAM}]}
@@ -418,15 +418,15 @@ def plugin_by_list(_: Setup) -> None:
 
 
 @pytest.mark.parametrize("enable", [plugin_by_settings, plugin_by_list])
-def test_the_plugin_beside_the_settings_is_once_too_often(setup: Setup, enable: Any) -> None:
+def test_the_plugin_beside_an_installation_is_a_duplicate(setup: Setup, enable: Any) -> None:
     setup.install()
     log_event(setup)
     enable(setup)
     assert (look(setup)["plugin"], codes(setup)) == (True, [hook_files.INSTALLED_TWICE])
 
 
-@table("found", ["3.9.18 at {}/python3", "none on the PATH", "one that does not start at {}/python3"])
-def test_the_plugin_under_a_python_that_is_too_old_records_nothing(
+@table("found", ["3.9.18 at {}/python3", "none on the PATH", "a Python at {}/python3 that does not start"])
+def test_the_plugin_with_an_old_or_missing_python_is_a_problem(
     setup: Setup, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, found: str
 ) -> None:
     setup.install()
@@ -439,7 +439,10 @@ def test_the_plugin_under_a_python_that_is_too_old_records_nothing(
         (folder / "python3").chmod(0o755)
     monkeypatch.setenv("PATH", str(folder))
     [warned] = [one for one in look(setup)["warnings"] if one["code"] == hooks.OLD_PYTHON]
-    assert f"it needs Python 3.11 as python3, found {found.format(folder)}; disable the plugin" in warned["message"]
+    assert (
+        f"it needs Python 3.11 or later as python3, found {found.format(folder)}; disable the plugin"
+        in warned["message"]
+    )
     words = f"--root {setup.root} hooks install"
     assert (warned["state"], warned["fix"]) == ("problem", f"{sys.executable} -P -m gaia_sessions {words}")
 
@@ -452,14 +455,14 @@ def test_a_plugin_that_is_switched_off_does_not_count(setup: Setup) -> None:
     assert (look(setup)["plugin"], codes(setup)) == (False, [])
 
 
-def test_a_plugin_list_that_cannot_be_read_is_none(setup: Setup) -> None:
+def test_an_unreadable_plugin_list_counts_as_no_plugin(setup: Setup) -> None:
     plugin_by_list(setup)
     (Path.home() / ".claude" / "plugins" / "installed_plugins.json").write_bytes(b"{torn")
     assert look(setup)["plugin"] is False
 
 
 @pytest.mark.parametrize("scope", ["user", "project", "local"])
-def test_hooks_that_are_all_disabled_in_any_file_are_a_warning(setup: Setup, scope: str) -> None:
+def test_disable_all_hooks_in_any_settings_file_is_a_warning(setup: Setup, scope: str) -> None:
     setup.install()
     log_event(setup)
     setup.scope = scope
@@ -510,7 +513,7 @@ def test_another_hook_on_delegations_is_a_warning(setup: Setup, matcher: object,
     setup.file.unlink()
 
 
-def test_of_many_hooks_on_delegations_the_first_are_reported(setup: Setup) -> None:
+def test_only_the_first_20_other_hooks_on_delegations_are_reported(setup: Setup) -> None:
     setup.install()
     log_event(setup)
     others = [{"type": "command", "command": f"rewrite{number}.sh"} for number in range(100)]

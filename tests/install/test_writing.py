@@ -1,4 +1,4 @@
-"""How a settings file is written: whole or not at all, by its real name, with its mode, never over somebody else."""
+"""How a settings file is written: atomically, through links, with its mode, and not over changes of others."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ DATA = b'{\n  "model": "opus"\n}\n'
 
 
 def refused(setup: Setup) -> str:
-    """Why ``install`` was refused; nothing was changed by it."""
+    """The error of ``install``; checks that nothing changed."""
     before = setup.file.read_bytes() if setup.file.is_file() else None
     with pytest.raises(SessionsError) as caught:
         setup.install()
@@ -40,7 +40,7 @@ def leftovers(folder: Path) -> list[str]:
 
 
 @table("mode", [0o600, 0o644, 0o664, 0o666])
-def test_the_mode_stays(setup: Setup, mode: int) -> None:
+def test_install_and_uninstall_keep_the_mode_of_the_file(setup: Setup, mode: int) -> None:
     setup.put(DATA).file.chmod(mode)
     setup.install()
     assert stat.S_IMODE(setup.file.stat().st_mode) == mode
@@ -49,7 +49,7 @@ def test_the_mode_stays(setup: Setup, mode: int) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, who alone may give files away")
-def test_the_owner_stays(setup: Setup) -> None:
+def test_install_keeps_the_owner_of_the_file(setup: Setup) -> None:
     nobody = pwd.getpwnam("nobody")
     os.chown(setup.put(DATA).file, nobody.pw_uid, nobody.pw_gid)
     setup.install()
@@ -57,7 +57,7 @@ def test_the_owner_stays(setup: Setup) -> None:
 
 
 @pytest.mark.usefixtures("on_disk")
-def test_attributes_of_the_file_stay(setup: Setup) -> None:
+def test_install_and_uninstall_keep_extended_attributes(setup: Setup) -> None:
     setup.put(DATA)
     try:
         os.setxattr(setup.file, "user.note", b"mine\xff")
@@ -99,7 +99,7 @@ def test_a_link_stays_a_link_and_its_target_is_changed(tmp_path: Path, chain: in
     assert (setup.file.is_symlink(), "hooks" in setup.said()) == (True, True)
 
 
-def test_a_link_to_nowhere_makes_its_target(setup: Setup, tmp_path: Path) -> None:
+def test_install_creates_the_missing_target_of_a_link(setup: Setup, tmp_path: Path) -> None:
     setup.put(None).file.symlink_to(tmp_path / "dotfiles" / "claude.json")
     setup.install()
     assert (setup.file.is_symlink(), "hooks" in setup.said()) == (True, True)
@@ -107,17 +107,17 @@ def test_a_link_to_nowhere_makes_its_target(setup: Setup, tmp_path: Path) -> Non
     assert (setup.file.is_symlink(), [*(tmp_path / "dotfiles").iterdir()]) == (True, [])
 
 
-def test_a_read_only_file_is_refused_whoever_asks(setup: Setup) -> None:
+def test_a_read_only_file_is_refused(setup: Setup) -> None:
     setup.put(DATA).file.chmod(0o444)
     assert refused(setup).endswith("cannot write: it is read-only")
 
 
-def test_a_second_name_is_refused_since_it_would_part_from_the_first(setup: Setup) -> None:
+def test_a_file_with_a_second_hard_link_is_refused(setup: Setup) -> None:
     os.link(setup.put(DATA).file, setup.project / "other")
-    assert "it has a second name" in refused(setup)
+    assert "it has a second hard link" in refused(setup)
 
 
-def test_what_is_no_file_is_refused_at_once(setup: Setup) -> None:
+def test_a_pipe_or_folder_in_place_of_the_file_is_refused(setup: Setup) -> None:
     setup.put(None)
     os.mkfifo(setup.file)
     assert "not a regular file" in refused(setup)
@@ -126,14 +126,14 @@ def test_what_is_no_file_is_refused_at_once(setup: Setup) -> None:
     assert "settings.json" in refused(setup)
 
 
-def test_a_folder_that_is_a_file_is_refused(setup: Setup) -> None:
+def test_a_file_in_place_of_the_settings_folder_is_refused(setup: Setup) -> None:
     setup.file.parent.write_bytes(b"in the way")
     with pytest.raises(StoreFailure):
         setup.install()
     assert setup.file.parent.read_bytes() == b"in the way"
 
 
-def test_what_a_killed_writer_left_long_ago_is_swept_and_nothing_else(setup: Setup) -> None:
+def test_install_removes_only_old_temporary_files_of_killed_writers(setup: Setup) -> None:
     folder = setup.put(DATA).file.parent
     name = f".{setup.file.name}"
     left, young = folder / f"{name}.{'a' * 16}.tmp", folder / f"{name}.{'b' * 16}.tmp"
@@ -152,7 +152,7 @@ def request(setup: Setup, action: str = "install") -> plan.InstallRequest:
     return plan.InstallRequest(action, setup.host, setup.scope)
 
 
-def test_what_somebody_else_writes_before_us_is_read_again_and_kept(setup: Setup) -> None:
+def test_a_change_of_the_file_just_before_the_write_is_kept(setup: Setup) -> None:
     path = setup.put(DATA).file
 
     def write(_: str) -> None:
@@ -164,7 +164,7 @@ def test_what_somebody_else_writes_before_us_is_read_again_and_kept(setup: Setup
     assert setup.held() == b'{"model": "sonnet"}'
 
 
-def test_what_cannot_be_read_any_more_is_refused_and_kept(setup: Setup) -> None:
+def test_a_file_that_becomes_invalid_before_the_write_is_refused_and_unchanged(setup: Setup) -> None:
     path = setup.put(DATA).file
 
     def tear(_: str) -> None:
@@ -185,9 +185,7 @@ plan.carry_out(Places(sys.argv[1], os.environ), request, lambda _: None)
 
 
 @pytest.mark.parametrize("pairs", [1, pytest.param(3, marks=pytest.mark.slow)])
-def test_installations_at_once_all_succeed_and_one_uninstallation_gives_the_original_back(
-    setup: Setup, pairs: int
-) -> None:
+def test_concurrent_installs_succeed_and_one_uninstall_restores_the_original(setup: Setup, pairs: int) -> None:
     setup.put(DATA)
     calls = [[sys.executable, "-c", CALL, setup.root, "install", enforce] for enforce in ("", "enforce") * pairs]
     running = [subprocess.Popen(call) for call in calls]
@@ -204,7 +202,7 @@ MOMENTS = [(RENAME, 1), *(pytest.param(SYNC, when, marks=pytest.mark.slow) for w
 @pytest.mark.skipif(shutil.which("strace") is None, reason="needs strace to stop the kernel at one call")
 @pytest.mark.parametrize(("calls", "when"), MOMENTS)
 @table("action", ["install", "uninstall"])
-def test_killed_at_any_moment_the_old_file_or_the_new_one_is_there(
+def test_a_kill_at_any_moment_leaves_the_old_file_or_the_new_one(
     setup: Setup, action: str, calls: str, when: int
 ) -> None:
     setup.put(DATA).install()

@@ -1,4 +1,4 @@
-"""Wrappers: processes of their own that start a command as the runner does, as they reap all that ends below them."""
+"""Wrappers: processes that start commands as the runner does. They are separate because they reap all descendants."""
 
 from __future__ import annotations
 
@@ -61,9 +61,9 @@ AS_USER = ("setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups")
 
 
 class Wrapper:
-    """One process that wraps commands; every process that it leads to has ``tag`` in its environment.
+    """One process that wraps commands; all its descendants have ``tag`` in their environment.
 
-    through: the command line before that of the interpreter. at: the interpreter and the package, if not our own.
+    through: words before the interpreter. at: another interpreter and package.
     """
 
     def __init__(
@@ -91,13 +91,13 @@ class Wrapper:
         return self.process.stdout.readline().strip()
 
     def result(self) -> str:
-        """What it wrote until it ended well, which it did without a word on stderr."""
+        """Its stdout after it ended with exit code 0 and an empty stderr."""
         out, err = self.process.communicate(timeout=PATIENCE)
         assert (self.process.returncode, err) == (0, "")
         return out.strip()
 
     def left(self) -> list[int]:
-        """The processes that it led to and that are alive."""
+        """Its descendants that are alive."""
         return [pid for pid in carriers(self.tag) if pid != self.process.pid]
 
     def kill(self) -> None:
@@ -106,7 +106,7 @@ class Wrapper:
 
 
 def seeds(quick: int, slow: int, thorough: int) -> list[ParameterSet]:
-    """The first seeds are quick, the next ones slow, the rest thorough and in groups of ten."""
+    """The first seeds are quick, the next are slow, the rest are thorough and in groups of ten."""
     return [
         *(pytest.param(range(seed, seed + 1), id=str(seed)) for seed in range(quick)),
         *(pytest.param(range(seed, seed + 1), id=str(seed), marks=pytest.mark.slow) for seed in range(quick, slow)),
@@ -118,7 +118,7 @@ def seeds(quick: int, slow: int, thorough: int) -> list[ParameterSet]:
 
 
 def carriers(tag: str) -> list[int]:
-    """The processes that have ``tag`` in their environment, or had it; those that wait to be reaped have none."""
+    """The processes with ``tag`` in their environment. A zombie has no environment."""
     wanted = f"{TAG}={tag}".encode()
     return [int(name) for name in os.listdir("/proc") if name.isdecimal() and wanted in environment_of(name)]
 
@@ -131,7 +131,7 @@ def environment_of(pid: str) -> bytes:
 
 
 def state_of(pid: int) -> str:
-    """How a process stands: a letter of the system."""
+    """The state of a process: one letter, as the kernel shows it."""
     with contextlib.suppress(OSError):
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
     return "-"
@@ -148,14 +148,14 @@ def becomes(condition: Callable[[], bool], seconds: float = 5) -> bool:
 
 
 @pytest.fixture
-def wrap_as_user(wrap: Callable[..., Wrapper], machine: Machine) -> Callable[..., Wrapper]:  # noqa: F811  # see there
-    """As ``wrap``, for a user who is not root."""
+def wrap_as_user(wrap: Callable[..., Wrapper], machine: Machine) -> Callable[..., Wrapper]:  # noqa: F811  # a fixture
+    """Like ``wrap``, for a user who is not root."""
     return lambda source, *words, before=(): wrap(source, *words, through=(*AS_USER, *before), at=machine)
 
 
 @pytest.fixture
 def wrap() -> Iterator[Callable[..., Wrapper]]:
-    """Starts a wrapper, which is killed after the test, with all that it led to."""
+    """Starts a wrapper; it and its descendants are killed after the test."""
     started: list[Wrapper] = []
 
     def begin(source: str, *words: str, **options: Any) -> Wrapper:

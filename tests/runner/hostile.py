@@ -1,6 +1,6 @@
-"""A command that does all it can to outlive its run: ``hostile.py SEED``. One seed makes one tree of processes.
+"""A command whose processes try to outlive it: ``hostile.py SEED``. Each seed makes one tree of processes.
 
-Whatever is not stopped ends by itself after a while, so that a test that fails leaves no storm behind.
+Every process ends after 25 seconds, so a failed test leaves nothing behind.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ PR_SET_CHILD_SUBREAPER, PTRACE_TRACEME, SYS_CLONE, CLONE_PARENT = 36, 0, 56, 0x8
 LIBC = ctypes.CDLL(None)
 
 OWN_ENDS = {"exit 0": 0, "exit 3": 3, "a signal": 128 + signal.SIGTERM, "another": 128 + signal.SIGUSR1}
-"""How the command itself may end, and the exit code of that."""
+"""The ways in which the command itself ends, with their exit codes."""
 
 
 def own_end(seed: int) -> str | None:
@@ -38,7 +38,7 @@ def live() -> None:
     os._exit(0)
 
 
-# What a process does to itself.
+# What a process changes about itself.
 
 
 def ignore_signals() -> None:
@@ -93,7 +93,7 @@ TRAITS = [
 ]
 
 
-# How a process goes on for ever.
+# How a process stays alive.
 
 
 def be_stopped() -> None:
@@ -106,7 +106,7 @@ def flood() -> None:
 
 
 def fork_on() -> None:
-    """Starts one more again and again, each in a session of its own."""
+    """Starts one process after another, each in its own session."""
     for _ in range(400):
         if not os.fork():
             os.setsid()
@@ -115,7 +115,7 @@ def fork_on() -> None:
 
 
 def flee() -> None:
-    """Is another process at every moment: the one that is killed has just ended."""
+    """Forks and ends all the time, so that a kill hits a process that has just ended."""
     while time.time() < END:
         if os.fork():
             os._exit(0)
@@ -128,19 +128,19 @@ def exec_from_thread() -> None:
 
 
 def end_first_thread() -> None:
-    """The process looks like one that has ended, but for its other thread."""
+    """Ends the first thread, so that the process looks like a zombie but another thread lives."""
     threading.Thread(target=live, daemon=True).start()
-    LIBC.syscall(60, 0)  # exit of this thread alone
+    LIBC.syscall(60, 0)  # exit of this thread only
 
 
 def become_sleep() -> None:
-    os.execvp("sleep", ["sleep", str(int(LIFE))])  # noqa: S606  # it is what is tested
+    os.execvp("sleep", ["sleep", str(int(LIFE))])  # noqa: S606  # the test needs it
 
 
 LIVES = [live, live, be_stopped, flood, fork_on, flee, exec_from_thread, end_first_thread, become_sleep]
 
 
-# How a process starts another one, which does what it is given.
+# How a process starts another process, which runs the given body.
 
 
 def fork(body: Callable[[], None]) -> None:
@@ -155,7 +155,7 @@ def fork_twice(body: Callable[[], None]) -> None:
 
 
 def clone_beside(body: Callable[[], None]) -> None:
-    """The new one is a child of this one's parent."""
+    """Makes the new process a child of the parent of this one."""
     if os.uname().machine == "x86_64" and LIBC.syscall(SYS_CLONE, CLONE_PARENT | signal.SIGCHLD, 0, 0, 0, 0) == 0:
         body()
 
@@ -167,19 +167,19 @@ def spawn(_body: Callable[[], None]) -> None:
 
 def shell_out(_body: Callable[[], None]) -> None:
     command = "trap '' TERM HUP; sleep 25 & setsid sh -c 'sleep 25 & sleep 25' & (sleep 25 &) ; wait"
-    subprocess.Popen(["sh", "-c", command], start_new_session=random.random() < 0.5)  # half of them
+    subprocess.Popen(["sh", "-c", command], start_new_session=random.random() < 0.5)  # in half of the cases
 
 
 WAYS = [fork, fork, fork, fork_twice, fork_twice, clone_beside, spawn, shell_out]
 
 
 def grow(depth: int, lives: list[Callable[[], None]]) -> None:
-    """One process of the tree, with those below it."""
+    """Makes this process a node of the tree and starts the processes below it."""
     for trait in random.sample(TRAITS, random.randrange(4)):
         trait()
     for _ in range(random.randrange(1, 5) if depth else 0):
         below = random.randrange(2**30)
-        random.choice(WAYS)(lambda below=below: branch(below, depth - 1))  # type: ignore[misc]  # one for each
+        random.choice(WAYS)(lambda below=below: branch(below, depth - 1))  # type: ignore[misc]  # bound per iteration
     random.choice(lives)()
     live()
 
@@ -187,7 +187,7 @@ def grow(depth: int, lives: list[Callable[[], None]]) -> None:
 def branch(seed: int, depth: int) -> None:
     random.seed(seed)
     try:
-        if random.random() < 0.1:  # a tenth dies at once
+        if random.random() < 0.1:  # one of ten ends at once
             os._exit(random.randrange(256))
         grow(depth, LIVES)
     finally:

@@ -1,4 +1,4 @@
-"""What a command writes: the end of it as text, and readers that are slow, closed or gone."""
+"""The output of a command: its end as the message, and readers that are slow or closed."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def pipe() -> Iterator[tuple[int, int]]:
 
 @table("piece", [1, 7, 65536, 1 << 20])
 @table("length", [0, 1, MESSAGE_BYTES - 1, MESSAGE_BYTES, MESSAGE_BYTES + 1, 3 * MESSAGE_BYTES + 5])
-def test_the_message_is_the_last_64_kib_however_they_came(length: int, piece: int) -> None:
+def test_the_message_is_the_last_64_kib_of_the_output(length: int, piece: int) -> None:
     text = "".join(map(str, range(length)))[:length]
     assert tail_of(text.encode(), piece) == text[-MESSAGE_BYTES:]
 
@@ -69,11 +69,11 @@ def test_a_message_that_is_cut_begins_with_a_whole_character(character: str, shi
         (b"\x1b[31mred\x1b[0m\r\n", "\x1b[31mred\x1b[0m\r\n"),
     ],
 )
-def test_what_is_not_utf_8_is_replaced_and_all_else_stays(data: bytes, text: str) -> None:
+def test_bytes_that_are_not_utf_8_are_replaced_and_all_others_stay(data: bytes, text: str) -> None:
     assert tail_of(data, 3) == text
 
 
-def test_no_message_has_a_nul_and_all_that_is_no_text_is_still_a_message() -> None:
+def test_binary_output_becomes_a_message_without_nul() -> None:
     assert tail_of(b"a\0b", 1) == "ab"
     for data in (bytes(range(256)) * 1024, b"\x80" * (3 * MESSAGE_BYTES), b"\xf0\x9f" * MESSAGE_BYTES):
         text = tail_of(data, 4096)
@@ -82,10 +82,10 @@ def test_no_message_has_a_nul_and_all_that_is_no_text_is_still_a_message() -> No
         text.encode()
 
 
-def test_a_reader_gets_all_in_order_however_slow_it_is(pipe: tuple[int, int]) -> None:
+def test_a_slow_reader_gets_all_output_in_order(pipe: tuple[int, int]) -> None:
     reads, writes = pipe
     live = Live(writes, nothing)
-    written = b"".join(b"%07d\n" % number for number in range(60_000))  # more than a pipe takes and what may wait
+    written = b"".join(b"%07d\n" % number for number in range(60_000))  # more than the pipe and the buffer hold
     for start in range(0, len(written), 1000):
         live.write(written[start : start + 1000])
     assert live.is_full
@@ -99,7 +99,7 @@ def test_a_reader_gets_all_in_order_however_slow_it_is(pipe: tuple[int, int]) ->
     assert not live.is_full
 
 
-def test_a_stream_that_does_not_block_gets_all_too(pipe: tuple[int, int]) -> None:
+def test_a_non_blocking_stream_gets_all_output(pipe: tuple[int, int]) -> None:
     reads, writes = pipe
     os.set_blocking(writes, False)
     live = Live(writes, nothing)
@@ -113,7 +113,7 @@ def test_a_stream_that_does_not_block_gets_all_too(pipe: tuple[int, int]) -> Non
     assert got == MIB
 
 
-def test_whoever_waits_for_room_is_told_once_there_is_some(pipe: tuple[int, int]) -> None:
+def test_the_callback_is_called_once_the_stream_has_room_again(pipe: tuple[int, int]) -> None:
     reads, writes = pipe
     has_room = threading.Event()
     live = Live(writes, has_room.set)
@@ -138,7 +138,7 @@ GIVEN = [
 
 
 @table("given", GIVEN)
-def test_whole_lines_are_shown_and_at_the_end_what_is_left(pipe: tuple[int, int], given: list[bytes]) -> None:
+def test_only_whole_lines_are_shown_before_the_end(pipe: tuple[int, int], given: list[bytes]) -> None:
     live = Live(pipe[1], nothing)
     for data in given:
         live.write(data)
@@ -152,17 +152,17 @@ def test_whole_lines_are_shown_and_at_the_end_what_is_left(pipe: tuple[int, int]
     assert not rest or os.read(pipe[0], 1 << 16) == rest
 
 
-def test_a_line_that_is_too_long_to_wait_for_is_shown_before_it_ends(pipe: tuple[int, int]) -> None:
+def test_a_very_long_line_is_shown_before_it_ends(pipe: tuple[int, int]) -> None:
     live = Live(pipe[1], nothing)
     for _ in range(3):
         live.write(b"x" * 30_000)
-    assert os.read(pipe[0], 9) == b"x" * 9  # which would never come
+    assert os.read(pipe[0], 9) == b"x" * 9  # blocks if nothing is shown
     os.close(pipe[0])
     live.finish()
 
 
 @table("length", [1, 7, PIPE_BUF - 1, PIPE_BUF, PIPE_BUF + 1, 3 * PIPE_BUF])
-def test_a_pipe_is_given_lines_in_pieces_that_it_takes_whole(length: int) -> None:
+def test_whole_lines_are_split_into_pieces_that_a_pipe_takes_at_once(length: int) -> None:
     lines = (b"x" * (length - 1) + b"\n") * (4 * PIPE_BUF // length + 3) + b"rest"
     pieces = [*_pieces(lines)]
     assert b"".join(pieces) == lines
@@ -171,7 +171,7 @@ def test_a_pipe_is_given_lines_in_pieces_that_it_takes_whole(length: int) -> Non
 
 
 @pytest.mark.parametrize("closed", ["before", "while it is full"])
-def test_a_reader_that_is_gone_holds_up_nothing(pipe: tuple[int, int], closed: str) -> None:
+def test_a_closed_reader_blocks_nothing(pipe: tuple[int, int], closed: str) -> None:
     reads, writes = pipe
     has_room = threading.Event()
     if closed == "before":
@@ -187,7 +187,7 @@ def test_a_reader_that_is_gone_holds_up_nothing(pipe: tuple[int, int], closed: s
     assert not live.is_full
 
 
-def test_the_log_has_both_streams_as_they_came_and_the_message_is_of_stdout(
+def test_the_log_has_both_streams_in_order_and_the_message_only_stdout(
     pipe: tuple[int, int], drained: Callable[[int], bytes]
 ) -> None:
     log = Kept()

@@ -1,4 +1,4 @@
-"""A contained command: real namespaces, as root and as a user who is not. Skipped where the machine refuses them."""
+"""Contained commands in real namespaces, as root and as another user. Skipped if the machine refuses namespaces."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ pytestmark = [linux, pytest.mark.skipif(REFUSED is not None, reason=f"cannot con
 
 @pytest.fixture(params=["ourselves", "another user"])
 def wrap_as(request: pytest.FixtureRequest) -> Wrap:
-    """Wrappers of whoever runs the tests, and of a user, where the machine lets one have namespaces."""
+    """Wrappers of the user who runs the tests, and of another user if the machine gives that user namespaces."""
     if request.param == "ourselves":
         wrap: Wrap = request.getfixturevalue("wrap")
         return wrap
@@ -40,18 +40,18 @@ def wrap_as(request: pytest.FixtureRequest) -> Wrap:
     return wrap
 
 
-def test_exit_codes_and_signals_pass_through(wrap_as: Wrap) -> None:
+def test_the_exit_code_or_signal_of_a_contained_command_is_reported(wrap_as: Wrap) -> None:
     source = "print([ended(contain('sh', '-c', command)) for command in sys.argv[1:]])"
     commands = ("exit 0", "exit 3", "exit 255", "kill -9 $$", "kill $$")
     assert wrap_as(source, *commands).result() == "[0, 3, 255, 137, 143]"
 
 
-def test_what_does_not_exist_is_127_as_in_a_shell_and_no_builtin_takes_its_place(wrap: Wrap) -> None:
+def test_a_missing_command_exits_with_127_even_if_a_shell_builtin_has_its_name(wrap: Wrap) -> None:
     source = "print([ended(contain(name, stderr=os.open(os.devnull, 1))) for name in ('no-such', 'set')])"
     assert wrap(source).result() == "[127, 127]"
 
 
-def test_it_sees_itself_alone_in_a_namespace_that_can_be_named_and_runs_as_the_same_user(wrap_as: Wrap) -> None:
+def test_a_contained_command_has_its_own_pid_namespace_and_the_same_user(wrap_as: Wrap) -> None:
     source = """
 reader, writer = os.pipe()
 look = "readlink /proc/self/ns/pid; ls /proc | grep -c '^[0-9]'; id -u; exec sleep 60"
@@ -77,7 +77,7 @@ time.sleep(60)
 """
 
 
-def test_a_signal_reaches_the_command_which_may_take_its_time(wrap_as: Wrap) -> None:
+def test_a_contained_command_receives_a_signal_and_may_handle_it(wrap_as: Wrap) -> None:
     source = """
 for name in sys.argv[2:]:
     reader, writer = os.pipe()
@@ -92,13 +92,13 @@ for name in sys.argv[2:]:
     assert heard == [word for name in names for word in ("ready", name, "7")]
 
 
-def test_what_it_leaves_behind_ends_with_it(wrap_as: Wrap) -> None:
+def test_background_processes_end_with_the_contained_command(wrap_as: Wrap) -> None:
     wrapper = wrap_as("print(ended(contain('sh', '-c', 'setsid sleep 60 & sleep 0.1; exit 5')))")
     assert wrapper.result() == "5"
     assert becomes(lambda: wrapper.left() == [])
 
 
-def test_it_is_stopped_and_goes_on(wrap_as: Wrap) -> None:
+def test_a_contained_command_stops_and_runs_again(wrap_as: Wrap) -> None:
     source = """
 child = contain("sleep", "0.4")
 until(lambda: len(process_tree.descendants()) == 3)
@@ -122,7 +122,7 @@ time.sleep(60)
 
 @pytest.fixture
 def readable_hostile(tmp_path: Path) -> str:
-    """The hostile command, where every user may read it."""
+    """A copy of the hostile command that every user may read."""
     for folder in [tmp_path, *tmp_path.parents]:
         folder.chmod(folder.stat().st_mode | 0o055)
     return shutil.copy(hostile, str(tmp_path))
@@ -131,7 +131,7 @@ def readable_hostile(tmp_path: Path) -> str:
 def dies_with_its_wrapper(wrap: Wrap, command: str, seed: int) -> None:
     wrapper = wrap(KILLED, command, str(seed))
     assert wrapper.line() == "begun"
-    time.sleep(seed % 10 / 30 if seed % 2 else seed / 5000)  # half of them while the namespace is being made
+    time.sleep(seed % 10 / 30 if seed % 2 else seed / 5000)  # half of them while the namespace is created
 
     os.kill(wrapper.process.pid, signal.SIGKILL)
 
@@ -139,30 +139,32 @@ def dies_with_its_wrapper(wrap: Wrap, command: str, seed: int) -> None:
 
 
 @pytest.mark.parametrize("seeds", seeds(2, 5, 53))
-def test_nothing_in_it_survives_a_kill_of_the_wrapper(wrap_as: Wrap, readable_hostile: str, seeds: range) -> None:
+def test_no_contained_process_survives_a_kill_of_the_wrapper(
+    wrap_as: Wrap, readable_hostile: str, seeds: range
+) -> None:
     for seed in seeds:
         dies_with_its_wrapper(wrap_as, readable_hostile, seed)
 
 
-def test_why_it_is_impossible_without_the_program_that_makes_namespaces(wrap: Wrap, tmp_path: Path) -> None:
+def test_without_unshare_the_reason_names_the_package_to_install(wrap: Wrap, tmp_path: Path) -> None:
     source = "os.environ['PATH'] = sys.argv[1]; print(why_impossible())"
     assert wrap(source, str(tmp_path)).result() == "the command unshare is missing: install util-linux"
 
 
 @needs_user
-def test_why_it_is_impossible_for_root_in_a_container_without_the_capability(wrap: Wrap) -> None:
+def test_for_root_in_a_container_the_reason_names_the_missing_capability(wrap: Wrap) -> None:
     through = ("setpriv", "--bounding-set=-sys_admin", "--inh-caps=-sys_admin")
     assert wrap("print(why_impossible())", through=through).result() == (
         "the system refuses it (unshare: unshare failed: Operation not permitted):"
-        " a container needs the capability SYS_ADMIN for it"
+        " in a container, it needs the capability SYS_ADMIN"
     )
 
 
 @needs_user
-def test_why_it_is_impossible_for_a_user_whom_the_system_gives_no_user_namespace(wrap_as_user: Wrap) -> None:
+def test_for_a_user_without_user_namespaces_the_reason_says_what_is_needed(wrap_as_user: Wrap) -> None:
     limit = 'echo 0 > /proc/sys/user/max_user_namespaces && exec "$@"'
     before = ("unshare", "--user", "--map-current-user", "--keep-caps", "sh", "-c", limit, "sh")
     assert wrap_as_user("print(why_impossible())", before=before).result() == (
         "the system refuses it (unshare: unshare failed: No space left on device):"
-        " it needs user namespaces, which an administrator may allow, or root"
+        " it needs root, or user namespaces, which an administrator can allow"
     )

@@ -1,4 +1,4 @@
-"""The processes of a command: real ones, each test in a wrapper of its own."""
+"""The processes of a command. They are real, and each test has its own wrapper."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 pytestmark = linux
 
 
-def test_the_exit_code_is_as_shells_say_it(wrap: Wrap) -> None:
+def test_the_exit_code_is_the_one_that_a_shell_reports(wrap: Wrap) -> None:
     source = "print([ended(begin('sh', '-c', command)) for command in sys.argv[1:]])"
     commands = ("exit 0", "exit 3", "exit 255", "kill -9 $$", "kill -TERM $$", "kill -ABRT $$")
     assert wrap(source, *commands).result() == "[0, 3, 255, 137, 143, 134]"
 
 
-def test_the_exit_code_is_right_when_many_others_are_reaped_with_it(wrap: Wrap) -> None:
+def test_the_exit_code_is_right_if_many_other_children_are_reaped(wrap: Wrap) -> None:
     source = """
 child = begin("sh", "-c", "for i in 1 2 3 4 5 6 7 8; do (exit $i) & (sleep 0.05; exit 9) & done; exit 3")
 until(lambda: not process_tree.descendants())
@@ -46,7 +46,7 @@ except ChildProcessError:
 
 
 @table("ignored", [False, True])
-def test_the_exit_code_is_right_where_the_caller_ignores_the_end_of_children(wrap: Wrap, *, ignored: bool) -> None:
+def test_the_exit_code_is_right_if_the_caller_ignores_sigchld(wrap: Wrap, *, ignored: bool) -> None:
     through = (
         sys.executable,
         "-c",
@@ -63,7 +63,7 @@ CANNOT_BE_STARTED = [
 ]
 
 
-def test_what_cannot_be_started_is_an_error_and_leaves_no_process(wrap: Wrap, tmp_path: Path) -> None:
+def test_a_command_that_cannot_be_started_raises_and_leaves_no_process(wrap: Wrap, tmp_path: Path) -> None:
     (tmp_path / "text").write_text("not a program", encoding="utf-8")
     (tmp_path / "text").chmod(0o755)
     source = """
@@ -95,7 +95,7 @@ print(json.dumps({
 
 
 @table("hup", ["SIG_DFL", "SIG_IGN"])
-def test_a_command_has_a_session_of_its_own_three_descriptors_and_the_signals_of_a_shell(wrap: Wrap, hup: str) -> None:
+def test_a_command_has_its_own_terminal_session_three_descriptors_and_usual_signals(wrap: Wrap, hup: str) -> None:
     source = """
 os.dup2(0, 7)  # inheritable
 for number in signal.SIGTERM, signal.SIGUSR1, signal.SIGQUIT:
@@ -119,7 +119,7 @@ print(sorted(signal.pthread_sigmask(signal.SIG_BLOCK, ())) == [signal.SIGINT])
     }
 
 
-def test_its_descriptors_are_those_it_is_given_in_any_order(wrap: Wrap) -> None:
+def test_a_command_gets_the_given_descriptors_in_any_order(wrap: Wrap) -> None:
     source = """
 (reader, out), (faults, err) = os.pipe(), os.pipe()
 nothing = os.open("/dev/null", os.O_RDONLY)
@@ -129,7 +129,7 @@ print(os.read(reader, 99), os.read(faults, 99))
     assert wrap(source).result().splitlines() == ["0", r"b'out\n' b'err\n'"]
 
 
-# Starts two that only sleep: one in its own session whose parent has ended, and one that belongs to nobody's group.
+# Starts two sleeping processes: one in its own session whose parent has ended, and one in its own group.
 FLEEING = """
 import os, subprocess, sys, time
 if not os.fork():
@@ -143,7 +143,7 @@ print("fled", flush=True)
 """
 
 
-def test_what_has_fled_is_found_and_killed(wrap: Wrap) -> None:
+def test_processes_that_left_the_session_or_the_group_are_killed(wrap: Wrap) -> None:
     source = """
 child = begin(*python(sys.argv[1]))
 ended(child)
@@ -156,8 +156,8 @@ print(process_tree.kill_all(child, 5), child.exit_code, process_tree.descendants
     assert wrapper.left() == []
 
 
-# A child in our session, a daemon in its own, and one that is begun during the run by a child that ends then; that one
-# may have a limit of its own.
+# Starts a child in the session of the caller, a daemon, and a child that starts a daemon during the run and then ends.
+# The last child may have its own limit.
 BEFORE = """
 {
     sleep 61 &
@@ -167,7 +167,7 @@ BEFORE = """
 shift
 exec "$@"
 """
-OWN_LIMITS = ["", "ulimit -w 100 || ulimit -x 100"]  # as dash and bash have it
+OWN_LIMITS = ["", "ulimit -w 100 || ulimit -x 100"]  # for dash and for bash
 CHILDREN = """
 def children():
     found = open(f"/proc/self/task/{os.getpid()}/children").read().split()
@@ -186,16 +186,14 @@ print(process_tree.kill_all(child, 5), process_tree.descendants(), [one for one 
 
 
 @pytest.mark.parametrize("own_limit", OWN_LIMITS)
-def test_what_the_caller_had_before_and_all_that_this_starts_is_left_alone(
-    wrap: Wrap, tmp_path: Path, own_limit: str
-) -> None:
+def test_children_of_the_caller_and_their_processes_are_not_killed(wrap: Wrap, tmp_path: Path, own_limit: str) -> None:
     go = str(tmp_path / "go")
     wrapper = wrap(CHILDREN + ENDS_ALL, go, through=("sh", "-c", BEFORE, go, own_limit))
     assert wrapper.result() == "[] [] ['sleep 61', 'sleep 62', 'sleep 63']"
     assert len(wrapper.left()) == 3
 
 
-# Begins a wrapper that has a child to spare, and ends during the run.
+# Starts another wrapper that has a child of its own and ends during the run.
 BESIDE = """
 (sleep 61 & exec "$1" -c "$2" "$0") > /dev/null 2>&1 &
 shift 2
@@ -207,7 +205,7 @@ until(lambda: os.path.exists(sys.argv[1]))
 """
 
 
-def test_what_another_wrapper_of_the_caller_has_kept_is_left_alone(wrap: Wrap, tmp_path: Path) -> None:
+def test_a_background_process_of_another_wrapper_is_not_killed(wrap: Wrap, tmp_path: Path) -> None:
     source = """
 child = begin("sh", "-c", "setsid sleep 60 > /dev/null 2>&1 &")
 ended(child)
@@ -225,7 +223,7 @@ print(process_tree.kill_all(child, 5), process_tree.descendants(), [one for one 
     ("limit", "most"),
     [(1 << 62, 4), (5 << 42, 3), (3 << 22, 2), (5 << 2, 1), (1000, 1), (2, 1), (999, 0), (1, 0), (0, 0)],
 )
-def test_runs_within_each_other_take_limits_of_their_own_as_long_as_there_is_room(limit: int, most: int) -> None:
+def test_nested_runs_take_distinct_limits_while_there_is_room(limit: int, most: int) -> None:
     room, found = range(limit - (limit & -limit) + 1, limit), []
     while (taken := process_tree._lower_limits(limit)) is not None:
         found.append(taken)
@@ -234,7 +232,7 @@ def test_runs_within_each_other_take_limits_of_their_own_as_long_as_there_is_roo
     assert len(found) == most
 
 
-def test_what_the_caller_had_before_is_left_alone_where_the_kernel_lists_no_children(wrap: Wrap) -> None:
+def test_without_proc_children_of_the_caller_are_not_killed(wrap: Wrap) -> None:
     source = """
 process_tree._PROC = "/nowhere"
 process_tree.become_subreaper()
@@ -248,7 +246,7 @@ print(process_tree.kill_all(child, 5), child.exit_code, process_tree.descendants
     assert len(wrapper.left()) == 3
 
 
-def test_what_a_wrapper_below_has_started_is_ours_though_it_had_others_to_spare(wrap: Wrap) -> None:
+def test_a_process_that_a_nested_wrapper_started_is_killed(wrap: Wrap) -> None:
     inner = f"{PRELUDE}\nbegin('setsid', 'sleep', '60', stdout=2)\nos.kill(os.getpid(), 9)"
     source = """
 child = begin("sh", "-c", 'exec 2> /dev/null; sleep 60 >&2 & exec "$@"', "sh", sys.executable, "-c", sys.argv[1])
@@ -260,7 +258,7 @@ print(process_tree.kill_all(child, 5), child.exit_code)
     assert len(wrapper.left()) == 1
 
 
-def test_everything_is_found_and_killed_where_the_kernel_lists_no_children(wrap: Wrap) -> None:
+def test_without_proc_all_processes_of_a_command_are_killed(wrap: Wrap) -> None:
     source = """
 process_tree._PROC = "/nowhere"
 child = begin("sh", "-c", "exec 2>/dev/null; sleep 60 & setsid sleep 60 & sleep 60")
@@ -272,12 +270,12 @@ print(process_tree.kill_all(child, 5), child.exit_code, process_tree.descendants
     assert wrapper.left() == []
 
 
-def test_psutil_is_loaded_only_where_there_is_no_proc(wrap: Wrap) -> None:
+def test_psutil_is_not_loaded_if_there_is_proc(wrap: Wrap) -> None:
     source = "print(process_tree.kill_all(begin('sleep', '60'), 5), 'psutil' in sys.modules)"
     assert wrap(source).result() == "[] False"
 
 
-# Says which signal it gets, and ends. It may come while the first line is still being written, so nothing is buffered.
+# Prints the signal that it gets, and ends. The signal may come during the first write, so nothing is buffered.
 LISTENS = """
 import os, signal, sys, time
 def got(number, _):
@@ -289,7 +287,7 @@ time.sleep(60)
 """
 
 
-def test_a_signal_reaches_the_group_and_nobody_who_left_it(wrap: Wrap) -> None:
+def test_a_signal_reaches_only_the_process_group_of_the_command(wrap: Wrap) -> None:
     source = """
 reader, writer = os.pipe()
 in_group, left = (shlex.join(python(sys.argv[1], name)) for name in ("group", "left"))
@@ -305,7 +303,7 @@ print(process_tree.kill_all(child, 5))
     assert (sorted(ready), ended, left) == (["group ready", "left ready"], "143 group SIGTERM", "[]")
 
 
-def test_a_signal_reaches_what_is_left_of_the_group_when_its_leader_has_ended(wrap: Wrap) -> None:
+def test_a_signal_reaches_the_group_after_its_leader_has_ended(wrap: Wrap) -> None:
     source = """
 reader, writer = os.pipe()
 child = begin("sh", "-c", '"$@" & exit 5', "sh", *python(sys.argv[1], "left"), stdout=writer)
@@ -317,7 +315,7 @@ print(heard.readline(), end="")
     assert wrap(source, LISTENS).result().splitlines() == ["5 left ready", "left SIGTERM"]
 
 
-def test_all_is_stopped_and_goes_on(wrap: Wrap, tmp_path: Path) -> None:
+def test_all_processes_of_a_command_stop_and_run_again(wrap: Wrap, tmp_path: Path) -> None:
     source = """
 os.chdir(sys.argv[1])
 count = 'while :; do echo >> $1; sleep 0.01; done'
@@ -361,7 +359,7 @@ def test_the_command_dies_with_its_wrapper(wrap: Wrap) -> None:
 
 
 @needs_user
-def test_what_may_not_be_killed_is_returned_and_not_waited_for(wrap_as_user: Wrap, tmp_path: Path) -> None:
+def test_kill_all_returns_and_does_not_await_a_process_that_it_may_not_kill(wrap_as_user: Wrap, tmp_path: Path) -> None:
     source = """
 def is_wholly_root(pid):
     with open(f"/proc/{pid}/status") as file:
@@ -374,7 +372,7 @@ left = process_tree.kill_all(child, 0.5)
 took = time.monotonic() - begun
 print(left == [child.pid], child.exit_code, process_tree.descendants() == left, 0.5 < took < 30, len(left), flush=True)
 """
-    program = tmp_path / "setpriv"  # makes itself wholly root, whoever starts it, as sudo does
+    program = tmp_path / "setpriv"  # becomes root for every user, as sudo does
     shutil.copy(shutil.which("setpriv") or "", program)
     program.chmod(0o4755)
     for folder in [tmp_path, *tmp_path.parents]:

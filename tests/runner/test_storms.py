@@ -1,4 +1,4 @@
-"""Storms: of a tree of hostile processes none is left, and the command's exit code is right. Each seed is one tree."""
+"""Trees of hostile processes: none survives, and the exit code of the command is right. Each seed is one tree."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ pytestmark = linux
 HOSTILE = str(Path(__file__).parent / "hostile.py")
 SECONDS = 10
 
-# Kills the tree of a seed in the midst of it, or when the command has ended by itself.
+# Kills the tree of a seed while it grows, or after the command has ended.
 KILLS = """
 import random
 from tests.runner.conftest import TAG, carriers
@@ -68,18 +68,18 @@ def weather(wrap: Wrap, seed: int) -> float:
 
 
 @pytest.mark.parametrize("seeds", seeds(2, 12, 50))
-def test_nothing_is_left_of_a_hostile_tree(wrap: Wrap, seeds: range) -> None:
+def test_no_process_of_a_hostile_tree_survives(wrap: Wrap, seeds: range) -> None:
     for seed in seeds:
         assert weather(wrap, seed) < SECONDS
 
 
 LIMITS = ("--timeout", "0.5", "--grace", "0.5")
 NO_LIMITS = ("--timeout", "60", "--grace", "1")
-"""For a command that ends by itself: on a machine that weathers a storm its start may take more than a second."""
+"""For a command that ends by itself: its start may take more than a second on a busy machine."""
 
 
 def run(root: str, tag: str, *words: str) -> subprocess.Popen[str]:
-    """The whole command, whose processes have ``tag`` in their environment."""
+    """Starts ``gaia-sessions run``; its processes have ``tag`` in their environment."""
     environment = {**os.environ, TAG: tag, "PYTHONPATH": str(CHECKOUT), "GAIA_SESSIONS_ROOT": root}
     return subprocess.Popen(
         [sys.executable, "-m", "gaia_sessions", "run", "--json", *words],
@@ -97,13 +97,15 @@ def weather_with_the_command(root: str, seed: int) -> None:
     command = [sys.executable, "-I", "-S", HOSTILE, str(seed)] if seed % 7 else ["./no-such-command"]
     limits = LIMITS if end is None else NO_LIMITS
 
-    with FileLock(Path(tempfile.gettempdir(), "gaia-sessions-storm.lock")):  # two would be one without limits
+    with FileLock(
+        Path(tempfile.gettempdir(), "gaia-sessions-storm.lock")
+    ):  # two trees at once would be too much for the machine
         running = run(root, tag, *limits, *contain, "--", *command)
         out, _ = running.communicate(timeout=PATIENCE)
 
     left, report = carriers(tag), json.loads(out)
     told = (running.returncode, report["status"])
-    for pid in left:  # those that have stopped themselves would never end
+    for pid in left:  # a process that stopped itself would never end
         with contextlib.suppress(OSError):
             os.kill(pid, signal.SIGKILL)
     if not seed % 7:
@@ -118,14 +120,14 @@ def weather_with_the_command(root: str, seed: int) -> None:
 
 
 @pytest.mark.parametrize("seeds", seeds(2, 12, 206))
-def test_the_whole_command_reports_once_and_leaves_nothing(root: str, seeds: range) -> None:
+def test_the_run_command_reports_the_right_end_and_leaves_no_process(root: str, seeds: range) -> None:
     for seed in seeds:
         weather_with_the_command(root, seed)
 
 
 @pytest.mark.skipif(why_impossible() is not None, reason="needs a machine on which a command can be contained")
 @pytest.mark.parametrize("seeds", seeds(0, 6, 50))
-def test_nothing_contained_survives_a_kill_of_the_whole_command(root: str, seeds: range) -> None:
+def test_no_contained_process_survives_a_kill_of_the_run_command(root: str, seeds: range) -> None:
     for seed in seeds:
         kill_with_the_command(root, seed)
 
@@ -133,7 +135,7 @@ def test_nothing_contained_survives_a_kill_of_the_whole_command(root: str, seeds
 def kill_with_the_command(root: str, seed: int) -> None:
     tag = uuid.uuid4().hex
     running = run(root, tag, "--contain", "--", sys.executable, "-I", "-S", HOSTILE, str(seed))
-    time.sleep(random.Random(seed).random())  # from before it has begun until all of it is there
+    time.sleep(random.Random(seed).random())  # before the start, or until the whole tree is there
 
     running.kill()
     running.communicate()

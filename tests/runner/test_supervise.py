@@ -1,7 +1,6 @@
-"""A command from its start to the end of all it has started: limits, signals, background, and who reads what it writes.
+"""A supervised command: limits, signals, background processes, and readers of its output.
 
-Each test has a wrapper of its own, whose clock it sets forward. Nothing is expected to be quick: what is to happen at
-once is told from what comes after some seconds by making these many.
+Each test sets the clock of its own wrapper forward. Tests do not measure speed: "at once" means long before a limit.
 """
 
 from __future__ import annotations
@@ -32,9 +31,9 @@ pytestmark = [linux, pytest.mark.usefixtures("interruptible")]
 
 MIB = 1 << 20
 SLACK = 15.0
-"""Seconds that a slow machine may add to a limit before it does not hold."""
+"""Seconds that a slow machine may add to a limit."""
 LOOKS = 3
-"""So many looks of a wrapper later it has done what it had to do before."""
+"""After so many looks the wrapper has done everything that was due."""
 
 SUPERVISOR = """
 from gaia_sessions.api.command import Command
@@ -67,7 +66,7 @@ def look():
             return file.read() or None
 
 def peak_memory():
-    # Of this program alone: ru_maxrss is that of whoever has started it, if that is more.
+    # Only of this program: ru_maxrss may be that of the parent.
     with open("/proc/self/status") as file:
         return next(int(line.split()[1]) * 1024 for line in file if line.startswith("VmHWM:"))
 
@@ -100,7 +99,7 @@ write("", json.dumps({**json.load(open(path)), "events": events}))
 
 
 class Supervised:
-    """A wrapper with its command, and how that ended."""
+    """A wrapper with its command, and the end of the command."""
 
     def __init__(self, wrapper: Wrapper, path: Path) -> None:
         self.wrapper = wrapper
@@ -115,18 +114,18 @@ class Supervised:
         self.wrapper.process.send_signal(number)
 
     def answer(self, cause: str) -> None:
-        """Lets the wrapper find that it is to end the command."""
+        """Makes the next look of the wrapper return ``cause``."""
         self.path.with_suffix(".look").write_text(cause)
         assert self.goes_on()
 
     def passes(self, seconds: float) -> None:
-        """The clock of the wrapper is set forward, once its limits count: it takes the time after the start."""
+        """Sets the clock of the wrapper forward, after the wrapper has read the start time."""
         assert becomes(self.path.with_suffix(".looks").exists, PATIENCE)
         self._passed += seconds
         pass_time(self.path, self._passed)
 
     def goes_on(self) -> bool:
-        """Whether the command goes on, some looks later."""
+        """Whether the command still runs after some looks."""
         looks = self.path.with_suffix(".looks")
         assert becomes(looks.exists, PATIENCE)
         enough = int(looks.read_text()) + LOOKS
@@ -134,12 +133,12 @@ class Supervised:
         return not self.path.exists()
 
     def ended(self) -> dict[str, Any]:
-        """How it ended, as soon as that is known; its readers may not have all by then."""
+        """How it ended, once that is known; readers may not have all output yet."""
         assert becomes(self.path.exists, PATIENCE), self.wrapper.process.poll()
         return json.loads(self.path.read_text())  # type: ignore[no-any-return]  # as the wrapper writes it
 
     def result(self) -> dict[str, Any]:
-        """How it ended, and that nothing of it is left; what it showed is in ``shown``."""
+        """How it ended, with its output in ``shown``; checks that no process is left."""
         shown, err = self.wrapper.process.communicate(timeout=PATIENCE)
         assert self.wrapper.process.returncode == 0, err
         assert self.wrapper.left() == []
@@ -147,7 +146,7 @@ class Supervised:
 
 
 def pass_time(path: Path, seconds: float) -> None:
-    """So many seconds more than have passed, in all, passed for the wrapper that says at ``path`` how it ended."""
+    """Sets the clock of the wrapper at ``path`` to ``seconds`` more than real time."""
     new = path.with_suffix(".passed-new")
     new.write_text(str(seconds))
     new.replace(path.with_suffix(".passed"))
@@ -180,7 +179,7 @@ print("ready", flush=True)
 while True:
     time.sleep(0.1)
 """)
-"""Takes no notice of any signal, but says so."""
+"""Prints each signal and ignores it."""
 
 OBEDIENT = python("""
 def obey(number, _):
@@ -198,7 +197,7 @@ def essence(ended: dict[str, Any]) -> tuple[Any, ...]:
     return ended["cause"], ended["exit_code"], ended["message"], ended["events"], ended["left"]
 
 
-# Its own end.
+# Commands that end by themselves.
 
 
 @table(
@@ -226,7 +225,7 @@ def test_a_command_that_cannot_be_started_ends_at_once_and_says_why(
     assert ended["detail"] == detail
 
 
-def test_without_live_streams_nothing_is_shown_and_all_is_kept(supervise: Supervise) -> None:
+def test_without_live_streams_nothing_is_shown_and_all_output_is_logged(supervise: Supervise) -> None:
     ended = supervise(*shell("echo said; echo more >&2"), live=False).result()
     assert (ended["shown"], ended["err"], ended["message"], ended["log"]) == ("", "", "said\n", 10)
 
@@ -239,7 +238,7 @@ def test_a_command_that_closes_its_streams_is_waited_for(supervise: Supervise) -
 # Limits.
 
 
-def test_at_the_soft_limit_a_command_is_asked_to_end_and_may_finish_in_its_grace(supervise: Supervise) -> None:
+def test_at_the_soft_limit_the_command_gets_sigterm_and_may_finish_in_its_grace(supervise: Supervise) -> None:
     script = 'trap "sleep 0.2; echo done; exit 0" TERM; echo ready; while :; do sleep 0.1; done'
     running = supervise(*shell(script), timeout=60)
     running.line()
@@ -251,7 +250,7 @@ def test_at_the_soft_limit_a_command_is_asked_to_end_and_may_finish_in_its_grace
     assert 60 <= ended["seconds"] < 60 + SLACK
 
 
-def test_when_the_grace_is_over_everything_dies(supervise: Supervise) -> None:
+def test_all_processes_are_killed_after_the_grace(supervise: Supervise) -> None:
     running = supervise(*STUBBORN, timeout=60, grace=60)
     running.line()
     running.passes(60)
@@ -264,7 +263,7 @@ def test_when_the_grace_is_over_everything_dies(supervise: Supervise) -> None:
     assert 120 <= ended["seconds"] < 120 + SLACK
 
 
-def test_without_a_grace_everything_dies_at_the_limit(supervise: Supervise) -> None:
+def test_without_a_grace_all_processes_are_killed_at_the_limit(supervise: Supervise) -> None:
     running = supervise(*STUBBORN, timeout=60, grace=0)
     running.line()
     running.passes(60)
@@ -273,20 +272,20 @@ def test_without_a_grace_everything_dies_at_the_limit(supervise: Supervise) -> N
     assert 60 <= ended["seconds"] < 60 + SLACK
 
 
-def test_time_that_nobody_sets_forward_ends_a_command_too(supervise: Supervise) -> None:
+def test_a_limit_by_the_real_clock_ends_a_command(supervise: Supervise) -> None:
     ended = supervise("sleep", "300", timeout=0.5, grace=60).result()
     assert essence(ended) == ("timeout", 143, "", ["started", "soft_limit"], 0)
     assert 0.5 <= ended["seconds"] < 0.5 + SLACK
 
 
-def test_a_command_that_has_stopped_itself_is_asked_to_end_too(supervise: Supervise) -> None:
+def test_a_command_that_stopped_itself_is_also_asked_to_end(supervise: Supervise) -> None:
     running = supervise(*shell('trap "exit 6" TERM; kill -STOP $$; sleep 60'), timeout=60, grace=60)
     assert becomes(lambda: [*map(state_of, running.wrapper.left())] == ["T"], PATIENCE)
     running.passes(60)
     assert essence(running.result()) == ("timeout", 6, "", ["started", "soft_limit"], 0)
 
 
-def test_what_a_command_has_started_dies_with_it_at_the_limit(supervise: Supervise) -> None:
+def test_processes_of_a_command_are_killed_with_it_at_the_limit(supervise: Supervise) -> None:
     script = "trap '' TERM; (trap '' TERM; setsid sleep 300) & sleep 300 & echo ready; wait; wait"
     running = supervise(*shell(script), timeout=60, grace=60)
     running.line()
@@ -297,11 +296,11 @@ def test_what_a_command_has_started_dies_with_it_at_the_limit(supervise: Supervi
     assert (ended["cause"], ended["exit_code"], ended["left"]) == ("timeout", 137, 0)
 
 
-# Signals to the wrapper.
+# Signals that the wrapper receives.
 
 
 @table("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT])
-def test_a_signal_is_passed_on_and_the_command_may_end_as_it_likes(supervise: Supervise, number: int) -> None:
+def test_a_signal_is_passed_on_and_the_command_chooses_its_exit_code(supervise: Supervise, number: int) -> None:
     running = supervise(*OBEDIENT)
     assert running.line() == "ready"
     running.send(number)
@@ -309,7 +308,7 @@ def test_a_signal_is_passed_on_and_the_command_may_end_as_it_likes(supervise: Su
     assert essence(running.result()) == ("signalled", 5, message, ["started", "signal_passed"], 0)
 
 
-def test_a_command_that_takes_no_notice_of_a_signal_has_five_seconds(supervise: Supervise) -> None:
+def test_a_command_that_ignores_a_signal_is_killed_after_five_seconds(supervise: Supervise) -> None:
     running = supervise(*STUBBORN, after_signal=60)
     running.line()
     running.send(signal.SIGTERM)
@@ -323,7 +322,7 @@ def test_a_command_that_takes_no_notice_of_a_signal_has_five_seconds(supervise: 
 
 
 @table("second", [signal.SIGINT, signal.SIGTERM])
-def test_a_second_signal_kills_at_once(supervise: Supervise, second: int) -> None:
+def test_a_second_signal_kills_the_command_at_once(supervise: Supervise, second: int) -> None:
     running = supervise(*STUBBORN, after_signal=PATIENCE)
     running.line()
     running.send(signal.SIGINT)
@@ -334,8 +333,8 @@ def test_a_second_signal_kills_at_once(supervise: Supervise, second: int) -> Non
     assert ended["seconds"] < PATIENCE / 2
 
 
-def test_a_second_hangup_is_that_of_the_same_terminal_and_takes_no_time(supervise: Supervise) -> None:
-    """Of a window that is closed tell the shell, when it hears of it, and the system, when the shell has ended."""
+def test_a_second_hangup_does_not_kill_the_command_at_once(supervise: Supervise) -> None:
+    """A closed window causes two hangups: from the shell, and from the kernel when the shell has ended."""
     running = supervise(*STUBBORN, after_signal=60)
     running.line()
     running.send(signal.SIGHUP)
@@ -347,7 +346,7 @@ def test_a_second_hangup_is_that_of_the_same_terminal_and_takes_no_time(supervis
     assert essence(running.result())[:3] == ("signalled", 137, "ready\ngot 1\n")
 
 
-def test_a_signal_after_the_soft_limit_shortens_the_grace_and_leaves_the_cause(supervise: Supervise) -> None:
+def test_a_signal_after_the_soft_limit_shortens_the_grace_and_keeps_the_cause(supervise: Supervise) -> None:
     running = supervise(*STUBBORN, timeout=60, grace=300)
     running.line()
     running.passes(60)
@@ -358,9 +357,7 @@ def test_a_signal_after_the_soft_limit_shortens_the_grace_and_leaves_the_cause(s
     assert essence(running.result())[:3] == ("timeout", 137, "ready\ngot 15\ngot 15\n")
 
 
-def test_a_hangup_that_was_ignored_stays_so_for_the_wrapper_and_the_command(
-    supervise: Supervise, tmp_path: Path
-) -> None:
+def test_an_ignored_hangup_stays_ignored_in_the_wrapper_and_the_command(supervise: Supervise, tmp_path: Path) -> None:
     go = tmp_path / "go"
     script = f"echo ready; kill -HUP $$; while [ ! -e {go} ]; do sleep 0.05; done; exit 4"
     running = supervise(*shell(script), through=("sh", "-c", "trap '' HUP; exec \"$@\"", "sh"))
@@ -371,10 +368,10 @@ def test_a_hangup_that_was_ignored_stays_so_for_the_wrapper_and_the_command(
     assert essence(running.result()) == ("exited", 4, "ready\n", ["started"], 0)
 
 
-# What the wrapper sees when it looks.
+# Causes that a look of the wrapper finds.
 
 
-def test_a_cancelled_command_is_asked_to_end_and_has_five_seconds(supervise: Supervise) -> None:
+def test_a_cancelled_command_is_asked_to_end_and_killed_after_five_seconds(supervise: Supervise) -> None:
     running = supervise(*STUBBORN, after_signal=60)
     running.line()
     running.answer("cancelled")
@@ -386,7 +383,7 @@ def test_a_cancelled_command_is_asked_to_end_and_has_five_seconds(supervise: Sup
     assert SECONDS_AFTER_SIGNAL == 5
 
 
-def test_a_command_without_tokens_has_its_grace(supervise: Supervise) -> None:
+def test_a_command_that_used_all_tokens_has_its_grace(supervise: Supervise) -> None:
     running = supervise(*STUBBORN, grace=60)
     running.line()
     running.answer("max_tokens")
@@ -407,15 +404,15 @@ def test_a_cancellation_shortens_the_grace_of_a_limit(supervise: Supervise) -> N
     assert essence(running.result())[:2] == ("timeout", 137)
 
 
-# What a command leaves behind.
+# Background processes.
 
 
-def test_what_ends_by_itself_soon_after_the_command_is_waited_for_and_heard(supervise: Supervise) -> None:
+def test_output_of_a_background_process_that_ends_soon_is_in_the_message(supervise: Supervise) -> None:
     ended = supervise(*shell("(sleep 0.2; echo late) & echo early"), for_background=PATIENCE).result()
     assert essence(ended) == ("exited", 0, "early\nlate\n", ["started"], 0)
 
 
-def test_what_stays_in_the_background_with_our_pipes_is_told_to_end(supervise: Supervise) -> None:
+def test_a_background_process_that_holds_the_pipes_is_asked_to_end(supervise: Supervise) -> None:
     source = """
 signal.signal(signal.SIGTERM, lambda *_: (os.write(1, b"told\\n"), os._exit(0)))
 if os.fork():
@@ -428,13 +425,13 @@ time.sleep(300)
     assert SECONDS_FOR_BACKGROUND == 2
 
 
-def test_what_has_stopped_itself_in_the_background_is_told_to_end_too(supervise: Supervise) -> None:
+def test_a_background_process_that_stopped_itself_is_also_asked_to_end(supervise: Supervise) -> None:
     script = "(trap 'echo told; exit' TERM; echo ready; kill -STOP $(exec sh -c 'echo $PPID'); sleep 60) & exit 0"
     ended = supervise(*shell(script), for_background=1).result()
     assert essence(ended) == ("exited", 0, "ready\ntold\n", ["started", "background_ended"], 0)
 
 
-def test_a_signal_ends_the_wait_for_what_is_left(supervise: Supervise) -> None:
+def test_a_signal_ends_the_wait_for_background_processes(supervise: Supervise) -> None:
     running = supervise(*shell("(trap '' TERM INT; echo ready; exec sleep 300) & exit 0"), for_background=PATIENCE)
     assert running.line() == "ready"
     assert becomes(lambda: len(running.wrapper.left()) == 1)
@@ -446,14 +443,14 @@ def test_a_signal_ends_the_wait_for_what_is_left(supervise: Supervise) -> None:
 
 
 @table("leaves", ["", "setsid "])
-def test_what_does_not_want_to_end_in_the_background_dies(supervise: Supervise, leaves: str) -> None:
+def test_a_background_process_that_ignores_sigterm_is_killed(supervise: Supervise, leaves: str) -> None:
     ended = supervise(*shell(f"trap '' TERM; exec {leaves}sleep 300 & exit 0"), for_background=0.3).result()
     assert essence(ended) == ("exited", 0, "", ["started", "background_ended"], 0)
     assert 0.6 <= ended["seconds"] < 0.6 + SLACK
 
 
 @table(("streams", "pipes"), [("", 2), ("exec 2> /dev/null;", 1), ("exec > /dev/null 2>&1;", 0)])
-def test_what_should_stay_in_the_background_stays_and_holds_up_nothing(
+def test_with_keeps_background_a_background_process_stays_and_delays_nothing(
     supervise: Supervise, streams: str, pipes: int
 ) -> None:
     running = supervise(
@@ -466,18 +463,18 @@ def test_what_should_stay_in_the_background_stays_and_holds_up_nothing(
     assert len(running.wrapper.left()) == 1
 
 
-def test_a_command_that_is_ended_leaves_nothing_even_where_background_stays(supervise: Supervise) -> None:
+def test_a_command_ended_by_a_signal_leaves_no_process_even_with_keeps_background(supervise: Supervise) -> None:
     running = supervise(*shell("sleep 300 & echo ready; wait"), keeps_background=True)
     running.line()
     running.send(signal.SIGTERM)
     assert essence(running.result())[:2] == ("signalled", 143)
 
 
-# Who reads, and what is read.
+# Readers, input and memory.
 
 
 @table("reader", ["never reads", "is gone"])
-def test_a_reader_of_our_output_delays_no_limit(supervise: Supervise, reader: str) -> None:
+def test_a_slow_or_closed_reader_delays_no_limit(supervise: Supervise, reader: str) -> None:
     running = supervise(*python("while True: os.write(1, b'x' * 65536)"), timeout=0.5, grace=2)
     assert running.wrapper.process.stdout is not None
     if reader == "is gone":
@@ -488,7 +485,7 @@ def test_a_reader_of_our_output_delays_no_limit(supervise: Supervise, reader: st
     assert 0.5 <= ended["seconds"] < 2.5 + SLACK
 
 
-def test_a_reader_that_reads_late_gets_all_of_it(supervise: Supervise) -> None:
+def test_a_late_reader_gets_all_output(supervise: Supervise) -> None:
     running = supervise(*python("os.write(1, b'x' * 65536 * 40) and os.write(1, b'end')"))
     time.sleep(0.3)
     ended = running.result()
@@ -496,7 +493,7 @@ def test_a_reader_that_reads_late_gets_all_of_it(supervise: Supervise) -> None:
     assert essence(ended)[:2] == ("exited", 0)
 
 
-def test_a_reader_that_is_gone_costs_nothing_but_what_it_would_have_read(supervise: Supervise) -> None:
+def test_a_closed_reader_changes_neither_the_message_nor_the_exit_code(supervise: Supervise) -> None:
     running = supervise(*python("print(end='x' * 5_000_000 + 'end', flush=True)"))
     assert running.wrapper.process.stdout is not None
     running.wrapper.process.stdout.close()
@@ -505,22 +502,22 @@ def test_a_reader_that_is_gone_costs_nothing_but_what_it_would_have_read(supervi
     assert (ended["cause"], ended["exit_code"], ended["message"][-4:]) == ("exited", 0, "xend")
 
 
-def test_a_command_that_never_reads_what_it_is_told_ends_as_it_likes(supervise: Supervise) -> None:
+def test_a_command_that_never_reads_stdin_ends_with_its_own_exit_code(supervise: Supervise) -> None:
     for script in ("sleep 0.2; exit 3", "exec 0<&-; sleep 0.2; exit 3", "exit 3"):
         assert essence(supervise(*shell(script), stdin=MIB).result()) == ("exited", 3, "", ["started"], 0)
 
 
-def test_a_command_that_never_reads_what_it_is_told_meets_its_limits(supervise: Supervise) -> None:
+def test_a_command_that_never_reads_stdin_is_ended_at_its_limit(supervise: Supervise) -> None:
     ended = supervise("sleep", "300", stdin=MIB, timeout=0.3).result()
     assert essence(ended) == ("timeout", 143, "", ["started", "soft_limit"], 0)
 
 
 @table("size", [0, 1, MIB])
-def test_a_command_is_told_all_and_then_that_there_is_no_more(supervise: Supervise, size: int) -> None:
+def test_a_command_reads_all_input_and_then_end_of_file(supervise: Supervise, size: int) -> None:
     assert supervise(*python("print(len(sys.stdin.read()))"), stdin=size).result()["message"] == f"{size}\n"
 
 
-def test_a_command_that_is_told_nothing_reads_what_the_wrapper_would(supervise: Supervise) -> None:
+def test_a_command_without_input_reads_the_stdin_of_the_wrapper(supervise: Supervise) -> None:
     running = supervise("cat")
     shown, _ = running.wrapper.process.communicate("hello\n", timeout=PATIENCE)
     assert (shown, running.ended()["message"]) == ("hello\n", "hello\n")
@@ -528,7 +525,7 @@ def test_a_command_that_is_told_nothing_reads_what_the_wrapper_would(supervise: 
 
 @pytest.mark.parametrize("mebibytes", [64, pytest.param(1024, marks=pytest.mark.slow)])
 @table("live", [False, True])
-def test_memory_does_not_follow_how_much_a_command_writes(supervise: Supervise, mebibytes: int, *, live: bool) -> None:
+def test_memory_does_not_grow_with_the_output_of_a_command(supervise: Supervise, mebibytes: int, *, live: bool) -> None:
     source = f"for _ in range({mebibytes * 16}): os.write(1, b'x' * 65536)\nprint('end', flush=True)"
     running = supervise(*python(source), live=live, stdout=subprocess.DEVNULL)
     running.wrapper.process.wait(600)
@@ -539,6 +536,6 @@ def test_memory_does_not_follow_how_much_a_command_writes(supervise: Supervise, 
     assert ended["log"] < 2 * MIB + 100
 
 
-def test_memory_does_not_follow_what_nobody_reads(supervise: Supervise) -> None:
+def test_memory_does_not_grow_with_output_that_nobody_reads(supervise: Supervise) -> None:
     running = supervise(*python("while True: os.write(1, b'x' * 65536)"), timeout=1, grace=0)
     assert running.ended()["memory"] < 64 * MIB

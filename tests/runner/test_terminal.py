@@ -1,4 +1,4 @@
-"""A command in a real terminal, started by a real shell: Ctrl-C, Ctrl-Z and ``fg``, and a window that is closed."""
+"""A command that a real shell starts in a real terminal: Ctrl-C, Ctrl-Z, ``fg``, and a closed window."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ pytestmark = [linux, pytest.mark.usefixtures("interruptible")]
 
 
 class Terminal:
-    """A terminal with a shell, in which one command runs under a wrapper; what is shown is in ``shown``."""
+    """A terminal with a shell that runs one command under a wrapper; ``shown`` has the output."""
 
     def __init__(self, folder: Path, argv: tuple[str, ...], **options: Any) -> None:
         self.tag = uuid.uuid4().hex
@@ -40,14 +40,14 @@ class Terminal:
         self.pid, self._fd = pty.fork()
         if not self.pid:
             environment = {TAG: self.tag, "PYTHONPATH": str(CHECKOUT), "PATH": os.environ["PATH"], "PS1": "", "ENV": ""}
-            os.execve("/bin/sh", ["sh", "-i"], environment)  # noqa: S606  # it is the shell
+            os.execve("/bin/sh", ["sh", "-i"], environment)  # noqa: S606  # the shell
         self.type(f"{sys.executable} {starter}\n")
 
     def type(self, text: str) -> None:
         os.write(self._fd, text.encode())
 
     def until(self, wanted: bytes) -> None:
-        """Reads what is shown until ``wanted`` was shown, from now on."""
+        """Reads output until ``wanted`` appears in the new output."""
         begin = len(self.shown)
         while wanted not in self.shown[begin:]:
             self.shown += os.read(self._fd, 1 << 12)
@@ -58,12 +58,12 @@ class Terminal:
         return int(path.read_text())
 
     def state(self) -> str:
-        """How the wrapper and all below it stand: a letter of the system for each."""
+        """The states of the wrapper and its descendants: one letter each, as the kernel shows them."""
         below = [pid for pid in carriers(self.tag) if pid not in (self.pid, self.wrapper())]
         return "".join(state_of(pid) for pid in (self.wrapper(), *sorted(below)))
 
     def ended(self) -> dict[str, Any]:
-        """How the command ended; what is shown is read meanwhile."""
+        """How the command ended; reads the output meanwhile."""
         until = time.monotonic() + PATIENCE
         os.set_blocking(self._fd, False)
         while not self.path.exists() and time.monotonic() < until:
@@ -101,7 +101,7 @@ def terminal(tmp_path: Path) -> Iterator[Typing]:
         one.kill()
 
 
-def test_an_interrupt_is_passed_on_once_and_the_command_may_end_as_it_likes(terminal: Typing) -> None:
+def test_ctrl_c_is_passed_on_once_and_the_command_chooses_its_exit_code(terminal: Typing) -> None:
     shell = terminal(*OBEDIENT)
     shell.until(b"ready")
     shell.type("\x03")
@@ -109,7 +109,7 @@ def test_an_interrupt_is_passed_on_once_and_the_command_may_end_as_it_likes(term
     assert (ended["cause"], ended["exit_code"], ended["message"]) == ("signalled", 5, "ready\ngot 2\n")
 
 
-def test_a_second_interrupt_kills_at_once(terminal: Typing) -> None:
+def test_a_second_ctrl_c_kills_the_command_at_once(terminal: Typing) -> None:
     shell = terminal(*STUBBORN, after_signal=PATIENCE)
     shell.until(b"ready")
     shell.type("\x03")
@@ -120,7 +120,7 @@ def test_a_second_interrupt_kills_at_once(terminal: Typing) -> None:
     assert (ended["seconds"] < PATIENCE / 2, ended["left"]) == (True, 0)
 
 
-def test_a_command_that_is_suspended_stands_still_with_its_clock_until_fg(terminal: Typing) -> None:
+def test_a_suspended_command_and_its_time_limit_are_paused_until_fg(terminal: Typing) -> None:
     source = """
 if not os.fork():
     os.setsid()
@@ -144,7 +144,7 @@ sys.exit(int(sys.stdin.readline()))
     assert ended["seconds"] > 100
 
 
-def test_the_limit_holds_after_fg_for_what_was_left_of_it(terminal: Typing) -> None:
+def test_after_fg_the_command_has_the_rest_of_its_time_limit(terminal: Typing) -> None:
     shell = terminal("sleep", "300", timeout=60, grace=0)
     shell.wrapper()
     assert becomes(lambda: "S" in shell.state()[1:], PATIENCE)
@@ -160,7 +160,7 @@ def test_the_limit_holds_after_fg_for_what_was_left_of_it(terminal: Typing) -> N
 
 
 @pytest.mark.parametrize("command", [OBEDIENT, STUBBORN], ids=["obeys", "does not"])
-def test_a_terminal_that_is_closed_ends_the_command_and_the_end_is_known(
+def test_closing_the_terminal_ends_the_command_and_its_end_is_recorded(
     terminal: Typing, command: tuple[str, ...]
 ) -> None:
     shell = terminal(*command, after_signal=0.5)
