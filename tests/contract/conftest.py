@@ -1,6 +1,6 @@
-"""Every store there is, made in one place: a new one joins by one line in ``STORES``.
+"""All stores and plans that the contract tests run on. To test a new store, add one line to ``STORES``.
 
-Random use of files, of a store in memory and of a plan above it is in ``test_machine``.
+``test_machine`` uses the stores and a plan at random.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ BEGAN = datetime(2026, 1, 8, 18, 5, 30, 123456, tzinfo=UTC)
 
 
 class ReadThroughPlan:
-    """Of a store the promises of ``Reader`` are kept by what is foreseen of it."""
+    """A store that answers the methods of ``Reader`` through a plan."""
 
     def read(self, agent_id: str) -> Record:
         return self._foreseen().read(agent_id)
@@ -84,7 +84,7 @@ class MemoryReadThroughPlan(ReadThroughPlan, MemoryStore): ...
 
 
 class PlanOverNewSessions(Plan):
-    """Has every new session below, and what is done to it later above."""
+    """A plan that creates new sessions in the store below and plans every later change."""
 
     _store: Store
 
@@ -97,7 +97,7 @@ class PlanOverNewSessions(Plan):
 
 
 def plan_over_removed(below: Store) -> Plan:
-    """A plan by which all goes that is below: the ids and keys that the tests use."""
+    """Returns a plan that deletes all sessions below, which have the IDs and keys of the tests."""
     runs: list[Run] = [{"run": 1, "host_session_id": "host", "tool_use_id": "tool", "host_agent_id": "child"}]
     for agent_id in ("agent-1", "agent-2", "agent-12"):
         below.create({**new_record(agent_id, "Explore", "below", {}, BEGAN), "runs": runs}, {"below": True})
@@ -122,9 +122,9 @@ PLANS: dict[str, Callable[[Path], Any]] = {
     "a plan over nothing": lambda _folder: Plan(MemoryStore()),
     "a plan over new sessions in memory": lambda _folder: PlanOverNewSessions(MemoryStore()),
     "a plan over new sessions in files": lambda folder: PlanOverNewSessions(FileStore(f"{folder}/root")),
-    "a plan over what it removes": lambda folder: plan_over_removed(FileStore(f"{folder}/root", durable=False)),
+    "a plan over deleted sessions": lambda folder: plan_over_removed(FileStore(f"{folder}/root", durable=False)),
 }
-"""What is planned and not written: these promise what ingest, reconcile and cleanup call, and what is read."""
+"""Plans write nothing. They have all that ingest, reconcile and cleanup call, and all reads."""
 
 
 @pytest.fixture(params=[*STORES, *PLANS])
@@ -133,24 +133,24 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
 
 
 not_planned = pytest.mark.parametrize("store", STORES, indirect=True)
-"""For what no plan has, and for callers that change a record in place: a plan hands out those that it keeps."""
+"""For what plans do not have, and for tests that change a record in place: a plan returns the records that it holds."""
 
 
 def in_every_state(store: Store) -> Iterator[None]:
-    """Brings ``store`` into each state in which its answers are asked for: none of it may change them."""
+    """Brings ``store`` into each state of its index in turn. The answers must be the same."""
     for state in STATES:
         bring_into(store, state)
         yield
 
 
-STATES = ("with its hints", "without hints", "with hints made anew")
+STATES = ("with its index", "without index", "with a new index")
 
 
 def bring_into(store: Store, state: str) -> None:
-    if isinstance(store, FileStore) and state != "with its hints":
+    if isinstance(store, FileStore) and state != "with its index":
         shutil.rmtree(f"{store.root}/.index", ignore_errors=True)
-        store.close()  # the next call finds it gone
-    if state == "with hints made anew":
+        store.close()  # so the next call sees that the index is gone
+    if state == "with a new index":
         store.ensure_index()
 
 
@@ -171,7 +171,7 @@ def agree(_found: object) -> bool:
 
 
 def never(_found: object) -> Any:
-    raise AssertionError("somebody was asked about what must not be seen")
+    raise AssertionError("this must not be called")
 
 
 def everything(store: Store) -> dict[str, object]:
@@ -179,7 +179,7 @@ def everything(store: Store) -> dict[str, object]:
 
 
 def check_missing(store: Store, agent_id: str) -> None:
-    """No method finds a session of that id."""
+    """Checks that no method finds a session with that ID."""
     asked: list[Callable[[], object]] = [
         lambda: store.read(agent_id),
         lambda: store.change(agent_id, never),
@@ -194,24 +194,24 @@ def check_missing(store: Store, agent_id: str) -> None:
 
 @pytest.fixture
 def began() -> datetime:
-    """When every record of these tests was created."""
+    """The time when every record of these tests was created."""
     return BEGAN
 
 
 @pytest.fixture
 def new() -> New:
-    """Makes a record as a session begins, with ``changes`` laid over it."""
+    """Makes the record of a new session, with ``changes``."""
 
     def make(agent_id: str = "agent-1", metadata: dict[str, Json] | None = None, **changes: object) -> Record:
         record = new_record(agent_id, "Explore", "look around", metadata or {}, BEGAN)
-        return {**record, **changes}  # type: ignore[typeddict-item]  # a test may lay anything over it
+        return {**record, **changes}  # type: ignore[typeddict-item]  # a test may change any key
 
     return make
 
 
 @pytest.fixture
 def new_with_run(new: New) -> New:
-    """Makes a record whose only run has the host's ``keys``: host_session_id, tool_use_id, host_agent_id."""
+    """Makes a record with one run that has these keys of the host, such as ``tool_use_id``."""
 
     def make(agent_id: str, **keys: str) -> Record:
         return new(agent_id, runs=[{"run": 1, **keys}])

@@ -1,4 +1,4 @@
-"""Conversations of an app in every store: whose they are, an event and its state in one commit, who is told of what."""
+"""Sessions of an app in every store: their owners, events with shared state in one commit, and stale events."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_the_open_sessions_of_one_user_of_an_app_are_found(store: Store, now: da
     assert [*store.open_of_app("kb", "u1")] == [*store.open_of_app("kb", "nobody")] == []
 
 
-def test_an_event_is_a_message_of_its_turn_and_committed_with_its_state(store: Store, now: datetime) -> None:
+def test_an_event_is_stored_as_a_message_of_its_turn_with_its_state(store: Store, now: datetime) -> None:
     store.create(of_app("one"))
     after = append(store, now, seen(store), "question", n=1, app__n=1)
     after = append(store, now, after, "answer", "agent", n=2, user__n=1)
@@ -73,14 +73,14 @@ def test_an_event_is_a_message_of_its_turn_and_committed_with_its_state(store: S
     assert app_sessions.values_of(store, record)[0] == {"n": 3, "app:n": 1, "user:n": 1}
 
 
-def test_what_was_not_seen_is_not_overwritten_and_nothing_of_the_event_is_kept(store: Store, now: datetime) -> None:
+def test_an_event_that_missed_a_message_or_a_key_change_is_refused_whole(store: Store, now: datetime) -> None:
     store.create(of_app("one"))
     first = second = seen(store)
     shared = append(store, now, first, n=1, app__n=1)
     with pytest.raises(StateChanged, match="another message was added"):
         append(store, now, second, n=2)
     other = Seen(shared.seq, shared.own, [0, 0])
-    with pytest.raises(StateChanged, match="what app: keys share was changed"):
+    with pytest.raises(StateChanged, match="a shared app: key was changed"):
         append(store, now, other, app__n=2, user__n=2)
     append(store, now, other, user__n=3)
     assert app_sessions.values_of(store, store.read("one"))[0] == {"n": 1, "app:n": 1, "user:n": 3}
@@ -98,7 +98,7 @@ def test_an_event_that_is_refused_changes_nothing(store: Store, now: datetime) -
     assert (store.document(("kb",)), [*store.messages("one")]) == (None, [])
 
 
-def test_what_people_add_is_no_event_and_is_seen_all_the_same(store: Store, now: datetime) -> None:
+def test_a_message_that_a_person_adds_is_not_an_event_but_makes_older_events_stale(store: Store, now: datetime) -> None:
     store.create(of_app("one"))
     before = append(store, now, seen(store), "question")
     add_messages(store, "one", [new_message("user", "by a person", now)], dict)  # type: ignore[arg-type]  # a copy
@@ -108,24 +108,22 @@ def test_what_people_add_is_no_event_and_is_seen_all_the_same(store: Store, now:
     assert [one["content"] for one in app_sessions.messages_of(store, store.read("one"), 5)] == ["question", "answer"]
 
 
-def test_a_session_that_was_begun_anew_under_its_id_or_in_its_transcript_is_another(
-    store: Store, now: datetime
-) -> None:
+def test_an_event_for_an_emptied_or_recreated_session_is_refused(store: Store, now: datetime) -> None:
     store.create(of_app("one"))
     before = append(store, now, seen(store), "question")
     begin_anew(store, "one")
-    with pytest.raises(StateChanged, match="begun anew"):
+    with pytest.raises(StateChanged, match="begun again"):
         append(store, now, before, "answer")
     deleted(store, "one", lambda _: True)
     store.create(of_app("one"))
     first = seen(store)
     deleted(store, "one", lambda _: True)
     store.create(of_app("one", created_at="2026-01-09T18:00:00.000000Z"))
-    with pytest.raises(StateChanged, match="begun anew"):
+    with pytest.raises(StateChanged, match="begun again"):
         append(store, now, first, "answer")
 
 
-def test_what_was_seen_is_kept_as_a_text(store: Store, now: datetime) -> None:
+def test_a_seen_state_is_written_as_text_and_read_back(store: Store, now: datetime) -> None:
     store.create(of_app("one", session_state={"k": 1}))
     after = append(store, now, seen(store), app__n=1)
     read = Seen.from_text(after.text())

@@ -1,4 +1,4 @@
-"""What every store promises of the sessions below others: children."""
+"""Contract of ``children``: the sessions below other sessions."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def children(store: Store, *parent_ids: str) -> list[str]:
     return sorted(record["agent_id"] for record in store.children(parent_ids))
 
 
-def test_nobody_is_below_a_session_that_started_none(store: Store, new: New) -> None:
+def test_a_session_that_started_no_other_has_no_children(store: Store, new: New) -> None:
     assert store.children(["nobody"]) == []
     store.create(new("agent-1"))
     for _ in in_every_state(store):
@@ -38,7 +38,7 @@ def test_nobody_is_below_a_session_that_started_none(store: Store, new: New) -> 
         assert store.children([]) == []
 
 
-def test_the_children_are_whole_records_open_and_final(store: Store, new: New) -> None:
+def test_children_are_whole_records_of_open_and_final_sessions(store: Store, new: New) -> None:
     store.create(new("agent-1"))
     open_one, final = below(new, "agent-2", "agent-1"), below(new, "agent-12", "agent-1", phase="failed")
     store.create(open_one)
@@ -49,14 +49,14 @@ def test_the_children_are_whole_records_open_and_final(store: Store, new: New) -
         assert sorted(found, key=lambda record: record["agent_id"]) == [final, open_one]
 
 
-def test_those_of_several_sessions_come_together_each_once(store: Store, new: New) -> None:
+def test_the_children_of_several_sessions_are_each_returned_once(store: Store, new: New) -> None:
     for agent_id, parent_id in [("a", "agent-1"), ("b", "agent-1"), ("c", "agent-2"), ("d", "c"), ("e", "other")]:
         store.create(below(new, agent_id, parent_id))
     for _ in in_every_state(store):
         assert children(store, "agent-1", "agent-2", "c", "agent-1") == ["a", "b", "c", "d"]
 
 
-def test_the_children_of_a_session_that_is_gone_are_found(store: Store, new: New) -> None:
+def test_the_children_of_a_deleted_session_are_found(store: Store, new: New) -> None:
     store.create(new("agent-1"))
     store.create(below(new, "agent-2", "agent-1"))
     deleted(store, "agent-1", lambda _found: True)
@@ -72,7 +72,7 @@ def test_a_deleted_child_is_not_found(store: Store, new: New) -> None:
         assert children(store, "agent-1") == ["agent-3"]
 
 
-def test_a_session_is_found_by_the_parent_that_it_got_later(store: Store, new: New) -> None:
+def test_a_session_is_found_only_below_its_latest_parent(store: Store, new: New) -> None:
     for number, state in enumerate(STATES):
         child, first, second = (f"{name}-{number}" for name in ("child", "first", "second"))
         store.create(new(child))
@@ -91,7 +91,7 @@ def test_a_session_that_ends_stays_below_its_parent(store: Store, new: New) -> N
         assert children(store, "agent-1") == ["agent-2"]
 
 
-def test_only_those_that_are_open_are_found_if_only_they_are_asked_for(store: Store, new: New) -> None:
+def test_with_open_only_no_final_children_are_found(store: Store, new: New) -> None:
     for number in (1, 2, 3):
         store.create(below(new, f"child-{number}", "agent-1"))
     store.create(below(new, "final", "agent-1", phase="failed"))
@@ -116,20 +116,20 @@ def test_ids_that_differ_only_in_case_are_different_parents(store: Store, new: N
         assert (children(store, "agent-1"), children(store, "Agent-1")) == ([], ["agent-2"])
 
 
-def test_a_later_version_may_say_what_it_wants_of_a_parent(store: Store, new: New) -> None:
+def test_a_record_with_a_newer_schema_may_have_any_parent_id(store: Store, new: New) -> None:
     store.create(new("agent-2", schema=2, parent_id=["agent-1"]))
     store.create(new("agent-3", schema=2, parent_id="agent-1"))
     for _ in in_every_state(store):
         assert children(store, "agent-1") == ["agent-3"]
 
 
-def test_an_impossible_id_has_no_children(store: Store) -> None:
+def test_children_of_an_invalid_id_are_refused(store: Store) -> None:
     with pytest.raises(InvalidId):
         store.children(["agent-1", "../agent-2"])
 
 
 @not_planned
-def test_what_is_handed_out_is_a_copy(store: Store, new: New) -> None:
+def test_changing_a_returned_child_does_not_change_the_store(store: Store, new: New) -> None:
     store.create(below(new, "agent-2", "agent-1", metadata={"a": {}}))
     store.children(["agent-1"])[0]["metadata"]["a"] = "changed"
 

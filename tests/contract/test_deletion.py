@@ -1,4 +1,4 @@
-"""What every store promises of removing: delete_each, sweep."""
+"""Contract of deletion: delete_each, sweep."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def object_to(_found: RecordOrError) -> bool:
     return False
 
 
-def test_a_deleted_session_is_gone_for_every_method(store: Store, new: New) -> None:
+def test_no_method_finds_a_deleted_session(store: Store, new: New) -> None:
     store.create(new())
     store.append("agent-1", "events.jsonl", [{"number": 1}])
     store.create(new("agent-2"))
@@ -33,7 +33,7 @@ def test_a_deleted_session_is_gone_for_every_method(store: Store, new: New) -> N
     assert everything(store) == {"agent-2": new("agent-2")}
 
 
-def test_the_judge_sees_the_record_as_it_stands(store: Store, new: New) -> None:
+def test_the_judge_sees_the_current_record(store: Store, new: New) -> None:
     store.create(new())
     changed = store.change("agent-1", lambda record: {**record, "purpose": "changed"})
     seen: list[RecordOrError] = []
@@ -46,7 +46,7 @@ def test_the_judge_sees_the_record_as_it_stands(store: Store, new: New) -> None:
     assert seen == [changed]
 
 
-def test_a_judge_who_objects_keeps_the_session_as_it_is(store: Store, new: New) -> None:
+def test_a_judge_that_objects_leaves_the_session_unchanged(store: Store, new: New) -> None:
     store.create(new())
     store.append("agent-1", "events.jsonl", [{"number": 1}])
 
@@ -56,7 +56,7 @@ def test_a_judge_who_objects_keeps_the_session_as_it_is(store: Store, new: New) 
     assert list(store.entries("agent-1", "events.jsonl")) == [{"number": 1}]
 
 
-def test_sessions_whose_ids_differ_in_case_alone_go_in_one_step(store: Store, new: New) -> None:
+def test_sessions_with_ids_that_differ_only_in_case_are_deleted_in_one_call(store: Store, new: New) -> None:
     for agent_id in ("A", "a", "b"):
         store.create(new(agent_id))
 
@@ -65,7 +65,7 @@ def test_sessions_whose_ids_differ_in_case_alone_go_in_one_step(store: Store, ne
     assert everything(store) == {"b": new("b")}
 
 
-def test_a_judge_who_fails_keeps_the_session_and_frees_it(store: Store, new: New) -> None:
+def test_a_judge_that_raises_leaves_the_session_unchanged_and_unlocked(store: Store, new: New) -> None:
     store.create(new())
 
     def fail(_found: RecordOrError) -> bool:
@@ -78,7 +78,7 @@ def test_a_judge_who_fails_keeps_the_session_and_frees_it(store: Store, new: New
     assert deleted(store, "agent-1", agree) is True
 
 
-def test_a_deleted_id_can_be_created_anew_and_nothing_of_the_old_returns(store: Store, new: New) -> None:
+def test_a_deleted_id_can_be_created_again_without_anything_of_the_old_session(store: Store, new: New) -> None:
     store.create(new(purpose="old", metadata={"old": True}))
     store.append("agent-1", "events.jsonl", [{"old": True}])
     deleted(store, "agent-1", agree)
@@ -102,7 +102,7 @@ def test_sweeping_changes_no_session(store: Store, new: New, began: datetime) ->
     assert list(store.entries("agent-1", "events.jsonl")) == [{"number": 1}]
 
 
-def test_of_each_that_is_to_be_deleted_it_is_said_what_became_of_it(store: Store, new: New) -> None:
+def test_delete_each_reports_the_outcome_for_every_session(store: Store, new: New) -> None:
     for agent_id in ("agent-1", "agent-2", "agent-3"):
         store.create(new(agent_id))
     seen: list[tuple[str, RecordOrError]] = []
@@ -126,5 +126,5 @@ def test_of_each_that_is_to_be_deleted_it_is_said_what_became_of_it(store: Store
     assert everything(store) == {"agent-2": new("agent-2"), "agent-3": new("agent-3")}
 
 
-def test_a_store_never_written_to_can_be_swept(store: Store, began: datetime) -> None:
+def test_a_store_that_was_never_written_to_can_be_swept(store: Store, began: datetime) -> None:
     assert store.sweep(began) == []

@@ -1,4 +1,4 @@
-"""What sessions share is kept in one document for each scope, changed in one commit with a session."""
+"""Contract of shared documents: one for each scope, changed in one commit with a session."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def shared(store: Store) -> list[Document | None]:
     return [store.document(APP), store.document(USER)]
 
 
-def test_there_is_none_at_first_and_then_the_one_that_came_with_a_new_session(store: Store, new: New) -> None:
+def test_documents_exist_only_after_a_session_is_created_with_them(store: Store, new: New) -> None:
     assert shared(store) == [None, None]
 
     documents = {APP: document(APP, x=None), USER: document(USER, y=["é"])}
@@ -45,7 +45,7 @@ def test_there_is_none_at_first_and_then_the_one_that_came_with_a_new_session(st
     assert store.document(("kb", "x")) is None
 
 
-def test_the_record_its_entries_messages_and_documents_are_one_commit(store: Store, new: New) -> None:
+def test_one_commit_writes_the_record_entries_messages_and_documents(store: Store, new: New) -> None:
     store.create(new(), documents={APP: document(APP, x=1)})
     said = new_message("user", "hello", NOW)
 
@@ -85,7 +85,7 @@ LONG = "x" * LINE_LIMIT
         ({}, "hello", {USER: {}, APP: {"x": 2 * LONG}}, TooLarge),
     ],
 )
-def test_what_is_refused_changes_nothing_of_all_that_came_with_it(
+def test_a_refused_commit_changes_no_record_message_or_document(
     store: Store, new: New, record: dict[str, object], said: str, documents: dict[Scope, dict[str, object]], error: type
 ) -> None:
     agent_id = f"agent-{error.__name__}-{len(documents)}-{len(said)}-{len(record)}"
@@ -102,7 +102,7 @@ def test_what_is_refused_changes_nothing_of_all_that_came_with_it(
     assert (store.read(agent_id), list(store.messages(agent_id))) == (new(agent_id), [])
 
 
-def test_a_session_that_is_there_already_gets_no_documents(store: Store, new: New) -> None:
+def test_a_refused_creation_writes_no_documents(store: Store, new: New) -> None:
     store.create(new())
 
     with pytest.raises(SessionExists):
@@ -113,18 +113,18 @@ def test_a_session_that_is_there_already_gets_no_documents(store: Store, new: Ne
     assert (shared(store), store.has("agent-2")) == ([None, None], False)
 
 
-def test_a_document_is_added_where_there_is_none(store: Store) -> None:
+def test_add_document_writes_only_if_there_is_no_document(store: Store) -> None:
     for value in (1, 2):
         store.add_document(document(APP, x=value))
 
     assert shared(store) == [document(APP, x=1), None]
 
 
-def test_documents_follow_a_commit_whose_durability_is_unknown(
+def test_documents_are_written_even_if_the_durability_of_the_record_is_unknown(
     store: Store, new: New, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not isinstance(store, FileStore):
-        pytest.skip("nothing in it is durable")
+        pytest.skip("this store has nothing durable")
     store.create(new())
     replace = atomic.replace
 

@@ -1,4 +1,4 @@
-"""What every store promises of the line that its journal gets with a write: create, change."""
+"""Contract of journal entries that create and change write with a record."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def numbered(number: int, revision: int = 1) -> Entry:
 
 
 def noted_as(number: int, rule: Callable[[Record], Record] = noted) -> Callable[[Record], Change]:
-    """``rule`` with an entry that has this ``number`` and the revision of the record it makes."""
+    """Returns ``rule`` with an entry that has ``number`` and the new revision."""
     return lambda record: Change(rule(record), [numbered(number, record["revision"] + 1)])
 
 
@@ -56,7 +56,7 @@ def test_a_session_created_with_an_entry_has_a_journal_that_begins_with_it(store
     assert store.read("agent-1") == new()
 
 
-def test_the_entry_of_a_change_is_what_the_rule_returned_beside_the_record(store: Store, new: New) -> None:
+def test_a_change_appends_the_entry_that_its_rule_returned(store: Store, new: New) -> None:
     store.create(new())
 
     changed = store.change("agent-1", lambda record: Change(noted(record), [whole(record)]))
@@ -66,7 +66,7 @@ def test_the_entry_of_a_change_is_what_the_rule_returned_beside_the_record(store
     assert store.read("agent-1") == changed
 
 
-def test_every_changed_record_has_exactly_one_line_in_their_order(store: Store, new: New) -> None:
+def test_each_change_with_an_entry_adds_exactly_one_line_in_order(store: Store, new: New) -> None:
     store.create(new(), entry=numbered(0))
     for number in range(1, 4):
         store.change("agent-1", noted_as(number))
@@ -77,7 +77,7 @@ def test_every_changed_record_has_exactly_one_line_in_their_order(store: Store, 
     assert store.read("agent-1")["revision"] == 5
 
 
-def test_a_record_that_was_given_is_not_noted_and_one_that_equals_it_is(store: Store, new: New) -> None:
+def test_an_unchanged_record_adds_no_entry_and_an_equal_copy_adds_one(store: Store, new: New) -> None:
     store.create(new())
 
     assert store.change("agent-1", untouched) == new()
@@ -88,7 +88,7 @@ def test_a_record_that_was_given_is_not_noted_and_one_that_equals_it_is(store: S
     assert journal(store) == [{"number": 1, "revision": 2}]
 
 
-def test_entries_stand_after_what_was_appended_before_and_before_what_comes_after(store: Store, new: New) -> None:
+def test_entries_of_changes_keep_their_order_among_appended_entries(store: Store, new: New) -> None:
     store.create(new())
     store.append("agent-1", EVENTS, ["before"])
     store.change("agent-1", noted_as(1))
@@ -97,7 +97,7 @@ def test_entries_stand_after_what_was_appended_before_and_before_what_comes_afte
     assert journal(store) == ["before", {"number": 1, "revision": 2}, "after"]
 
 
-def test_entries_go_to_their_own_session_and_to_this_one_journal(store: Store, new: New) -> None:
+def test_entries_of_a_change_go_only_to_the_event_journal_of_their_session(store: Store, new: New) -> None:
     store.create(new(), entry=numbered(1))
     store.create(new("agent-2"), entry=numbered(2))
 
@@ -108,7 +108,7 @@ def test_entries_go_to_their_own_session_and_to_this_one_journal(store: Store, n
     assert list(store.entries("agent-2", "transcript.jsonl")) == []
 
 
-def test_without_an_entry_nothing_is_noted(store: Store, new: New) -> None:
+def test_a_write_without_an_entry_leaves_the_journal_empty(store: Store, new: New) -> None:
     store.create(new())
     store.create(new("agent-2"), entry=None)
     store.change("agent-1", noted)
@@ -118,7 +118,7 @@ def test_without_an_entry_nothing_is_noted(store: Store, new: New) -> None:
     assert (journal(store), journal(store, "agent-2")) == ([], [])
 
 
-def test_a_session_that_is_there_already_gets_no_entry(store: Store, new: New) -> None:
+def test_a_refused_creation_adds_no_entry_to_the_existing_session(store: Store, new: New) -> None:
     store.create(new(), entry=numbered(1))
 
     with pytest.raises(SessionExists):
@@ -127,7 +127,7 @@ def test_a_session_that_is_there_already_gets_no_entry(store: Store, new: New) -
     assert (journal(store), store.read("agent-1")) == ([{"number": 1, "revision": 1}], new())
 
 
-def test_what_is_refused_is_not_noted(store: Store, new: New) -> None:
+def test_a_refused_write_adds_no_entry(store: Store, new: New) -> None:
     store.create(new())
     store.create(new("agent-2", schema=2))
 
@@ -154,7 +154,7 @@ def test_what_is_refused_is_not_noted(store: Store, new: New) -> None:
     assert {agent_id for agent_id, _ in store.scan()} == {"agent-1", "agent-2"}
 
 
-def test_a_deleted_session_takes_its_entries_with_it(store: Store, new: New) -> None:
+def test_deleting_a_session_deletes_its_entries(store: Store, new: New) -> None:
     store.create(new(), entry=numbered(1))
     assert deleted(store, "agent-1", lambda _found: True)
 
@@ -163,7 +163,7 @@ def test_a_deleted_session_takes_its_entries_with_it(store: Store, new: New) -> 
     assert journal(store) == [{"number": 2, "revision": 1}]
 
 
-def test_a_session_is_found_by_its_keys_with_an_entry_as_without(store: Store, new_with_run: New) -> None:
+def test_a_session_written_with_entries_is_found_by_its_keys(store: Store, new_with_run: New) -> None:
     delegation, agent = delegation_alias("host", "tool"), agent_alias("host", "child")
     store.create(new_with_run("agent-1", host_session_id="host", tool_use_id="tool"), entry=numbered(1))
 
@@ -179,7 +179,7 @@ def test_a_session_is_found_by_its_keys_with_an_entry_as_without(store: Store, n
 UNREADABLE: list[Json] = [float("nan"), 1 << 63, "half of a pair \ud800", "a NUL \0", {"text": "x" * DOCUMENT_LIMIT}]
 
 
-def test_a_write_whose_entry_could_not_be_read_back_is_refused_and_changes_nothing(store: Store, new: New) -> None:
+def test_a_write_with_an_unreadable_entry_is_refused_and_changes_nothing(store: Store, new: New) -> None:
     store.create(new())
     for entry in UNREADABLE:
         with pytest.raises(InvalidInput):

@@ -1,4 +1,4 @@
-"""What removed sessions leave: objects in the order in which they were added, beside whatever others wrote there."""
+"""The figures of removed sessions: they are read in order, despite foreign lines and files."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ SECOND: dict[str, Json] = {"agent_id": "agent-2"}
 
 
 @not_planned
-def test_there_are_none_at_first_and_then_those_that_were_added_in_their_order(store: Store) -> None:
+def test_a_store_has_no_figures_at_first_and_returns_added_ones_in_order(store: Store) -> None:
     assert list(store.figures()) == []
     store.add_figures([FIRST, SECOND])
     store.add_figures([FIRST])
     assert list(store.figures()) == [FIRST, SECOND, FIRST]
 
 
-def test_asking_a_store_that_is_not_there_makes_none(tmp_path: Path) -> None:
+def test_reading_figures_of_a_missing_root_does_not_create_the_root(tmp_path: Path) -> None:
     assert list(FileStore(f"{tmp_path}/root").figures()) == []
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_store_that_is_to_keep_none_writes_none_and_reads_what_is_there(tmp_path: Path) -> None:
+def test_a_store_with_keep_figures_off_writes_no_figures_but_reads_existing_ones(tmp_path: Path) -> None:
     root = f"{tmp_path}/root"
     keeping_none = open_store(root, Config({"keep_figures": False}))
     keeping_none.add_figures([FIRST])
@@ -58,16 +58,16 @@ def test_a_store_that_is_to_keep_none_writes_none_and_reads_what_is_there(tmp_pa
         ("empty lines", b"\n\n\n", []),
         ("a torn line", b'{"agent_id": "agent', [None]),
         ("an object without its newline", b'{"n": 1}', [{"n": 1}]),
-        ("what is no JSON", b'hello\n{"n": 1}\n\xff\xfe\n', [None, {"n": 1}, None]),
+        ("text that is not JSON", b'hello\n{"n": 1}\n\xff\xfe\n', [None, {"n": 1}, None]),
         ("JSON of another kind", b'[1]\n1\nnull\n{"n": 1}\n', [None, None, None, {"n": 1}]),
         ("the same key twice", b'{"n": 1, "n": 2}\n', [None]),
         ("nested too deeply", b'{"n": ' + b"[" * 100_000 + b"]" * 100_000 + b"}\n", [None]),
         ("as long as a line may be", b'{"n": "%s"}\n' % (b"x" * 65_526), [{"n": "x" * 65_526}]),
-        ("one longer than that", b'{"n": "%s"}\n{"n": 1}\n' % (b"x" * 65_527), [None, {"n": 1}]),
-        ("one much longer", b"x" * 1_000_000 + b'\n{"n": 1}\n', [None, {"n": 1}]),
+        ("a line that is too long", b'{"n": "%s"}\n{"n": 1}\n' % (b"x" * 65_527), [None, {"n": 1}]),
+        ("a line that is much too long", b"x" * 1_000_000 + b'\n{"n": 1}\n', [None, {"n": 1}]),
     ],
 )
-def test_lines_of_others_are_passed_over_and_told_and_those_behind_them_are_found(
+def test_lines_that_are_not_figures_are_reported_and_later_figures_are_read(
     tmp_path: Path, name: str, found: bytes, read: list[object]
 ) -> None:
     path = tmp_path / name / FILE
@@ -80,7 +80,7 @@ def test_lines_of_others_are_passed_over_and_told_and_those_behind_them_are_foun
     assert path.read_bytes().startswith(found)
 
 
-def test_a_file_of_nothing_that_is_nearly_as_large_as_one_may_be_is_one_line_that_is_none(tmp_path: Path) -> None:
+def test_a_large_sparse_file_within_the_limit_is_one_bad_line(tmp_path: Path) -> None:
     store = FileStore(str(tmp_path))
     with Path(tmp_path, FILE).open("wb") as file:
         file.truncate(200 << 20)
@@ -88,7 +88,7 @@ def test_a_file_of_nothing_that_is_nearly_as_large_as_one_may_be_is_one_line_tha
     assert list(store.figures()) == [None, SECOND]
 
 
-def test_a_file_of_a_gigabyte_is_refused_with_what_to_do(tmp_path: Path) -> None:
+def test_a_figures_file_over_the_limit_is_refused_with_a_hint(tmp_path: Path) -> None:
     path = Path(tmp_path, FILE)
     with path.open("wb") as file:
         file.truncate(1 << 30)
@@ -97,7 +97,7 @@ def test_a_file_of_a_gigabyte_is_refused_with_what_to_do(tmp_path: Path) -> None
     assert raised.value.hint == f"move {path} away, or delete it"
 
 
-def test_nothing_is_added_to_a_file_that_nobody_could_read_then(tmp_path: Path) -> None:
+def test_an_addition_that_would_make_the_file_too_large_to_read_is_refused(tmp_path: Path) -> None:
     store, path, line = FileStore(str(tmp_path)), tmp_path / FILE, len(dump_line(SECOND))
     with path.open("wb") as file:
         file.truncate((256 << 20) - line - 1)
@@ -122,7 +122,7 @@ def _link(path: Path, elsewhere: Path) -> None:
         ("a folder", lambda path, _: path.mkdir()),
     ],
 )
-def test_what_is_no_file_is_neither_read_nor_written(
+def test_a_link_pipe_or_folder_in_place_of_the_file_is_neither_read_nor_written(
     tmp_path: Path, name: str, make: Callable[[Path, Path], object]
 ) -> None:
     root, elsewhere = tmp_path / name / "root", tmp_path / name / "elsewhere"
@@ -138,7 +138,7 @@ def test_what_is_no_file_is_neither_read_nor_written(
     assert (elsewhere.read_bytes() if elsewhere.exists() else None) == before
 
 
-def test_the_file_is_private_and_a_second_name_of_it_keeps_what_there_was(tmp_path: Path) -> None:
+def test_the_figures_file_is_private_and_a_hard_link_to_it_keeps_its_old_lines(tmp_path: Path) -> None:
     store, path, snapshot = FileStore(str(tmp_path)), tmp_path / FILE, tmp_path / "snapshot"
     umask = os.umask(0)
     try:
@@ -153,14 +153,14 @@ def test_the_file_is_private_and_a_second_name_of_it_keeps_what_there_was(tmp_pa
     assert path.stat().st_mode & 0o777 == 0o600
 
 
-def test_whoever_adds_waits_for_another_one_who_does(tmp_path: Path) -> None:
+def test_adding_figures_waits_for_the_lock_of_another_writer(tmp_path: Path) -> None:
     store = FileStore(str(tmp_path), lock_timeout=0)
     with store.lock_key(KEY), pytest.raises(LockTimeout):
         store.add_figures([FIRST])
     assert list(store.figures()) == []
 
 
-def test_no_session_can_have_the_name_of_the_file(tmp_path: Path) -> None:
+def test_the_figures_file_is_not_a_session(tmp_path: Path) -> None:
     store = FileStore(str(tmp_path))
     store.add_figures([FIRST])
     assert (store.ids(), list(store.scan()), store.find(("tool_use_id", "x"))) == ([], [], None)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""What every store promises of many records: scan, find."""
+"""Contract of searches: scan, find, having."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_a_scan_yields_every_session_once_with_its_record(store: Store, new: New
     assert dict(found) == records
 
 
-def test_a_scan_of_the_active_leaves_out_none_that_is_not_final(store: Store, new: New) -> None:
+def test_a_scan_for_active_sessions_omits_no_open_session(store: Store, new: New) -> None:
     everything = {}
     phases = ["initializing", "investigating", "planning", "approval", "executing", "validating", "failed"]
     for number, phase in enumerate(phases):
@@ -53,7 +53,7 @@ def test_a_scan_of_the_active_leaves_out_none_that_is_not_final(store: Store, ne
     assert found == {agent_id: everything[agent_id] for agent_id in found}
 
 
-def test_a_scan_for_a_name_leaves_out_no_active_session_of_that_name(store: Store, new: New) -> None:
+def test_a_scan_for_an_agent_name_omits_no_active_session_of_that_agent(store: Store, new: New) -> None:
     for number, name in enumerate([*STRANGE, "Explore", "explore"]):
         store.create(new(f"agent-{number}", agent_name=name))
 
@@ -62,7 +62,7 @@ def test_a_scan_for_a_name_leaves_out_no_active_session_of_that_name(store: Stor
         assert found[f"agent-{number}"] == new(f"agent-{number}", agent_name=name)
 
 
-def test_a_session_reopened_is_active_again(store: Store, new: New) -> None:
+def test_a_reopened_session_is_active_again(store: Store, new: New) -> None:
     store.create(new())
     store.change("agent-1", finished)
 
@@ -72,7 +72,7 @@ def test_a_session_reopened_is_active_again(store: Store, new: New) -> None:
     assert dict(store.scan(active_only=True, agent_name="Explore")) == {"agent-1": reopened}
 
 
-def test_sessions_may_come_and_go_during_a_scan(store: Store, new: New) -> None:
+def test_sessions_may_be_created_and_deleted_during_a_scan(store: Store, new: New) -> None:
     before = {f"agent-{number}": new(f"agent-{number}") for number in range(10)}
     for record in before.values():
         store.create(record)
@@ -88,7 +88,7 @@ def test_sessions_may_come_and_go_during_a_scan(store: Store, new: New) -> None:
     assert before.keys() - set(gone) <= found <= {*before, "later"}
 
 
-def test_whoever_scans_may_write_each_session_that_is_found(store: Store, new: New) -> None:
+def test_each_session_may_be_written_during_a_scan(store: Store, new: New) -> None:
     for number in range(5):
         store.create(new(f"agent-{number}"))
 
@@ -98,8 +98,8 @@ def test_whoever_scans_may_write_each_session_that_is_found(store: Store, new: N
     assert (len(scanned), dict(scanned), dict(store.scan())) == (5, changed, changed)
 
 
-def test_a_scan_holds_one_record_at_a_time(store: Store, new: New) -> None:
-    """Twelve records of half a megabyte each pass through memory that would not hold them together."""
+def test_a_scan_does_not_hold_all_records_in_memory(store: Store, new: New) -> None:
+    """The scan of twelve records of half a mebibyte uses less memory than eight of them."""
     size = 1 << 19
     for number in range(12):
         store.create(new(f"agent-{number}", purpose="x" * size))
@@ -115,7 +115,7 @@ def test_a_scan_holds_one_record_at_a_time(store: Store, new: New) -> None:
     assert peak < 8 * size
 
 
-def test_nothing_is_found_by_a_key_nobody_has(store: Store, new_with_run: New) -> None:
+def test_a_key_that_no_session_has_finds_nothing(store: Store, new_with_run: New) -> None:
     assert id_found(store, delegation_alias("host", "tool")) is None
 
     store.create(new_with_run("agent-1", host_session_id="host", tool_use_id="tool"))
@@ -126,9 +126,7 @@ def test_nothing_is_found_by_a_key_nobody_has(store: Store, new_with_run: New) -
     assert id_found(store, agent_alias("host", "tool")) is None
 
 
-def test_a_session_is_found_by_each_key_it_was_given_final_or_not_until_it_is_deleted(
-    store: Store, new_with_run: New
-) -> None:
+def test_an_open_or_final_session_is_found_by_each_of_its_keys_until_deletion(store: Store, new_with_run: New) -> None:
     delegation, agent = delegation_alias("host", "tool"), agent_alias("host", "child")
 
     def join(record: Record) -> Record:
@@ -145,7 +143,7 @@ def test_a_session_is_found_by_each_key_it_was_given_final_or_not_until_it_is_de
     assert [id_found(store, alias) for alias in (delegation, agent)] == [None, None]
 
 
-def test_all_sessions_that_have_a_key_are_had(store: Store, new_with_run: New, new: New) -> None:
+def test_having_returns_all_sessions_with_a_key(store: Store, new_with_run: New, new: New) -> None:
     key = delegation_alias("s", "t")
     assert store.having(key) == []
     for number in range(3):
@@ -155,7 +153,7 @@ def test_all_sessions_that_have_a_key_are_had(store: Store, new_with_run: New, n
         assert sorted(record["agent_id"] for record in store.having(key)) == ["agent-0", "agent-1", "agent-2"]
 
 
-def test_a_session_is_found_no_more_by_the_keys_of_runs_that_were_dropped(store: Store, new: New) -> None:
+def test_a_session_is_not_found_by_the_keys_of_dropped_runs(store: Store, new: New) -> None:
     ended = {"ended_at": "2026-01-08T18:05:30.123456Z", "end": "stopped", "host_session_id": "h"}
     runs = [{"run": number, "tool_use_id": f"t{number}", "host_agent_id": "a", **ended} for number in range(1, 51)]
     store.create(new(runs=runs))
@@ -173,8 +171,8 @@ def test_a_session_is_found_no_more_by_the_keys_of_runs_that_were_dropped(store:
     assert id_found(store, agent_alias("h", "a")) == "agent-1"
 
 
-def test_keys_are_distinguished_exactly_whatever_is_in_them(store: Store, new_with_run: New) -> None:
-    """By case, by where one part ends and the next begins, by length: no two of them meet."""
+def test_keys_with_strange_characters_are_distinguished_exactly(store: Store, new_with_run: New) -> None:
+    """Keys that differ in case, length or the border between their parts are different."""
     keys = [(one, other) for one in STRANGE for other in STRANGE[:5]]
     for number, (one, other) in enumerate(keys):
         record = new_with_run(f"agent-{number}", host_session_id=one, tool_use_id=other)
@@ -185,10 +183,10 @@ def test_keys_are_distinguished_exactly_whatever_is_in_them(store: Store, new_wi
     assert found == [f"agent-{number}" for number in range(len(keys))]
 
 
-def test_of_several_sessions_with_one_key_the_newest_is_found_whichever_was_written_last(
+def test_a_key_of_several_sessions_finds_the_newest_even_if_an_older_was_written_last(
     store: Store, new_with_run: New
 ) -> None:
-    """An agent that was woken after its work was finished: events of either reach the session that it works on."""
+    """An agent that is woken after its work has ended gets a new session. Its events belong to that session."""
     alias = agent_alias("host", "child")
     older = new_with_run("older", host_session_id="host", host_agent_id="child")
     newer = {**older, "agent_id": "newer", "created_at": "2026-01-08T19:00:00.000000Z"}
@@ -205,7 +203,7 @@ def test_of_several_sessions_with_one_key_the_newest_is_found_whichever_was_writ
         assert id_found(store, alias) is None
 
 
-def test_of_sessions_with_one_key_made_in_one_moment_the_same_one_is_found_always(
+def test_a_key_of_sessions_created_at_the_same_time_always_finds_the_same_session(
     store: Store, new_with_run: New
 ) -> None:
     alias = agent_alias("host", "child")
@@ -215,7 +213,7 @@ def test_of_sessions_with_one_key_made_in_one_moment_the_same_one_is_found_alway
         assert id_found(store, alias) == "c"
 
 
-def test_a_key_that_was_given_to_another_session_is_found_there(store: Store, new_with_run: New) -> None:
+def test_a_key_that_the_newest_session_loses_finds_the_older_session(store: Store, new_with_run: New) -> None:
     alias = agent_alias("host", "child")
     for agent_id, created in (("first", "2026-01-08T18:00:00.000000Z"), ("later", "2026-01-08T19:00:00.000000Z")):
         record = new_with_run(agent_id, host_session_id="host", host_agent_id="child")
@@ -226,7 +224,7 @@ def test_a_key_that_was_given_to_another_session_is_found_there(store: Store, ne
         assert id_found(store, alias) == "first"
 
 
-def test_a_scan_for_a_conversation_leaves_out_no_open_session_that_its_end_concerns(store: Store, new: New) -> None:
+def test_a_scan_for_a_conversation_omits_no_open_session_that_its_end_concerns(store: Store, new: New) -> None:
     ended = {"ended_at": "2026-01-08T18:30:00.000000Z", "end": "stopped"}
     here: dict[str, object] = {"host_session_id": "here"}
     elsewhere: dict[str, object] = {"host_session_id": "elsewhere"}
@@ -251,18 +249,18 @@ def test_a_scan_for_a_conversation_leaves_out_no_open_session_that_its_end_conce
         assert found == {agent_id: store.read(agent_id) for agent_id in found}
 
 
-def test_a_session_is_counted_to_the_conversations_that_its_last_write_says(store: Store, new: New) -> None:
+def test_a_session_belongs_to_the_conversations_of_its_last_write(store: Store, new: New) -> None:
     def concerned(host_session_id: str) -> list[str]:
         return [agent_id for agent_id, _ in store.scan(active_only=True, host_session_id=host_session_id)]
 
-    def taken_up(record: Record) -> Record:
+    def with_another_run(record: Record) -> Record:
         ended: Run = {**record["runs"][0], "ended_at": "2026-01-08T18:30:00.000000Z", "end": "stopped"}
         return {**record, "runs": [ended, {"run": 2, "host_session_id": "second"}]}
 
     store.create(new(runs=[{"run": 1, "host_session_id": "first"}]))
     assert (concerned("first"), concerned("second")) == (["agent-1"], [])
 
-    store.change("agent-1", taken_up)
+    store.change("agent-1", with_another_run)
     assert (concerned("first"), concerned("second")) == ([], ["agent-1"])
 
     store.change("agent-1", finished)
@@ -275,7 +273,7 @@ def test_a_session_is_counted_to_the_conversations_that_its_last_write_says(stor
     assert (concerned("first"), concerned("second")) == ([], [])
 
 
-def test_conversations_are_distinguished_exactly_whatever_is_in_their_ids(store: Store, new: New) -> None:
+def test_conversations_with_strange_ids_are_distinguished_exactly(store: Store, new: New) -> None:
     for number, host_session_id in enumerate(STRANGE):
         store.create(new(f"agent-{number}", runs=[{"run": 1, "host_session_id": host_session_id}]))
 

@@ -1,4 +1,4 @@
-"""What every store promises of events that must wait: defer, deferred, dismiss."""
+"""Contract of waiting events: defer, waiting, deferred, dismiss."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def event(number: int, at: datetime) -> Event:
 
 
 KEYS = {1: "05979d02", 2: "05979d03"}
-"""The keys of ``event`` by its number, which stand in names of files: other versions must make the same."""
+"""The keys of ``event`` by its number. They are in file names, so every version must make the same keys."""
 
 
 pytestmark = not_planned
@@ -33,7 +33,7 @@ def waiting(store: Store) -> list[object]:
     return [found for _, found in store.deferred()]
 
 
-def test_from_an_inbox_nobody_used_nothing_comes_and_nothing_can_be_dismissed(store: Store) -> None:
+def test_an_unused_inbox_is_empty_and_dismissing_from_it_changes_nothing(store: Store) -> None:
     assert (store.waiting(), waiting(store)) == ([], [])
 
     store.dismiss("gone already")
@@ -41,7 +41,7 @@ def test_from_an_inbox_nobody_used_nothing_comes_and_nothing_can_be_dismissed(st
     assert (store.waiting(), waiting(store)) == ([], [])
 
 
-def test_events_wait_the_oldest_first(store: Store, began: datetime) -> None:
+def test_waiting_events_come_oldest_first(store: Store, began: datetime) -> None:
     times = [began + timedelta(microseconds=1 + number * 900_000) for number in range(12)]
     events = [event(number, at) for number, at in enumerate(times)]
 
@@ -51,7 +51,7 @@ def test_events_wait_the_oldest_first(store: Store, began: datetime) -> None:
     assert waiting(store) == events
 
 
-def test_events_of_one_moment_are_all_kept_the_same_one_twice_too(store: Store, began: datetime) -> None:
+def test_events_with_the_same_time_are_all_stored_even_equal_ones(store: Store, began: datetime) -> None:
     events = [event(number, began) for number in range(10)]
 
     for one in events:
@@ -66,7 +66,7 @@ def test_events_of_one_moment_are_all_kept_the_same_one_twice_too(store: Store, 
     assert (waiting(store).count(event(1, began)), len(waiting(store))) == (2, len(events) + 1)
 
 
-def test_what_is_dismissed_once_or_twice_is_out_and_the_others_stay(store: Store, began: datetime) -> None:
+def test_dismissing_an_event_once_or_twice_removes_only_that_event(store: Store, began: datetime) -> None:
     for number in range(3):
         store.defer(event(number, began), began + timedelta(seconds=number))
     names = [name for name, _ in store.deferred()]
@@ -78,7 +78,7 @@ def test_what_is_dismissed_once_or_twice_is_out_and_the_others_stay(store: Store
         assert [name for name, _ in store.deferred()] == [names[0], names[2]]
 
 
-def test_events_may_be_dismissed_while_they_are_gone_through(store: Store, began: datetime) -> None:
+def test_events_may_be_dismissed_during_iteration(store: Store, began: datetime) -> None:
     for number in range(5):
         store.defer(event(number, began), began + timedelta(seconds=number))
 
@@ -91,22 +91,20 @@ def test_events_may_be_dismissed_while_they_are_gone_through(store: Store, began
     assert waiting(store) == []
 
 
-def test_an_event_that_is_too_large_is_refused_and_nothing_waits(store: Store, began: datetime) -> None:
+def test_an_event_that_is_too_large_is_refused_and_not_stored(store: Store, began: datetime) -> None:
     with pytest.raises(TooLarge):
         store.defer({**event(1, began), "summary": "x" * (1 << 20)}, began)
 
     assert waiting(store) == []
 
 
-def test_the_inbox_is_no_session(store: Store, began: datetime) -> None:
+def test_the_inbox_is_not_a_session(store: Store, began: datetime) -> None:
     store.defer(event(1, began), began)
 
     assert list(store.scan()) == []
 
 
-def test_what_waits_is_named_with_its_keys_the_oldest_first_and_none_of_it_is_read(
-    store: Store, began: datetime
-) -> None:
+def test_waiting_lists_the_names_and_keys_of_events_oldest_first(store: Store, began: datetime) -> None:
     for number in (2, 1):
         store.defer(event(number, began), began + timedelta(seconds=3 - number))
 
@@ -114,7 +112,7 @@ def test_what_waits_is_named_with_its_keys_the_oldest_first_and_none_of_it_is_re
     assert [keys for _, keys in store.waiting()] == [KEYS[2], KEYS[1]]
 
 
-def test_events_can_be_asked_for_by_name_and_those_that_are_gone_are_left_out(store: Store, began: datetime) -> None:
+def test_events_can_be_read_by_name_and_missing_events_are_skipped(store: Store, began: datetime) -> None:
     for number in range(4):
         store.defer(event(number, began), began + timedelta(seconds=number))
     names = [name for name, _ in store.waiting()]

@@ -1,4 +1,4 @@
-"""What every store promises of journals: append, entries."""
+"""Contract of journals: append, entries."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_entries_come_back_in_the_order_they_were_added(store: Store, new: New) 
 LONG: list[Json] = [{"text": "x" * 60_000, "number": number} for number in range(20)]
 
 
-def test_any_json_is_an_entry_and_a_long_one_comes_back_whole(store: Store, new: New) -> None:
+def test_any_json_value_can_be_an_entry_and_long_entries_come_back_whole(store: Store, new: New) -> None:
     store.create(new())
     entries: list[Json] = [
         None,
@@ -51,7 +51,7 @@ def test_any_json_is_an_entry_and_a_long_one_comes_back_whole(store: Store, new:
     assert list(store.entries("agent-1", EVENTS)) == entries
 
 
-def test_a_journal_is_empty_before_anything_is_added_and_adding_nothing_adds_nothing(store: Store, new: New) -> None:
+def test_a_new_journal_is_empty_and_appending_no_entries_adds_none(store: Store, new: New) -> None:
     store.create(new())
     assert list(store.entries("agent-1", EVENTS)) == []
 
@@ -60,7 +60,7 @@ def test_a_journal_is_empty_before_anything_is_added_and_adding_nothing_adds_not
     assert list(store.entries("agent-1", EVENTS)) == []
 
 
-def test_journals_and_sessions_are_kept_apart(store: Store, new: New) -> None:
+def test_journals_of_different_names_and_sessions_are_separate(store: Store, new: New) -> None:
     store.create(new())
     store.create(new("agent-2"))
 
@@ -74,7 +74,7 @@ def test_journals_and_sessions_are_kept_apart(store: Store, new: New) -> None:
     assert list(store.entries("agent-2", "notes.jsonl")) == []
 
 
-def test_a_journal_moves_no_revision_and_outlives_changes(store: Store, new: New) -> None:
+def test_an_append_keeps_the_revision_and_a_change_keeps_the_journal(store: Store, new: New) -> None:
     store.create(new())
     store.append("agent-1", EVENTS, [1])
     assert store.read("agent-1") == new()
@@ -87,7 +87,7 @@ def test_a_journal_moves_no_revision_and_outlives_changes(store: Store, new: New
 UNREADABLE: list[Json] = [float("nan"), 1 << 63, "half of a pair \ud800", "a NUL \0", {"text": "x" * (1 << 20)}]
 
 
-def test_an_entry_that_could_not_be_read_back_is_refused_with_all_that_came_with_it(store: Store, new: New) -> None:
+def test_an_append_with_one_unreadable_entry_is_refused_whole(store: Store, new: New) -> None:
     store.create(new())
     store.append("agent-1", EVENTS, [1])
 

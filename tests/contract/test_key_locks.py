@@ -1,4 +1,4 @@
-"""What every store promises of blocks that exclude each other."""
+"""Contract of ``lock_key``: two blocks with the same key exclude each other."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def can_enter(store: Store, key: tuple[str, ...]) -> bool:
 
 
 @table("seconds", [0, 0.05])
-def test_nobody_enters_a_block_whose_key_is_taken(store: Store, seconds: float) -> None:
+def test_a_block_with_a_locked_key_cannot_be_entered(store: Store, seconds: float) -> None:
     with store.lock_key(KEY, 1), pytest.raises(LockTimeout) as refused, store.lock_key(KEY, seconds):
         raise AssertionError("two are in the block")
 
@@ -50,7 +50,7 @@ def test_a_refused_block_does_not_free_the_key(store: Store) -> None:
     assert can_enter(store, KEY)
 
 
-def test_a_lock_says_whether_it_is_held_and_names_this_process(store: Store, new: New) -> None:
+def test_a_lock_tells_whether_it_is_held_and_names_this_process_as_holder(store: Store, new: New) -> None:
     store.create(new())
     lock = store.lock_key(KEY, 1)
     assert not lock.is_held
@@ -81,7 +81,7 @@ def test_a_block_that_fails_frees_its_key(store: Store) -> None:
         ("Delegation", "host", "tool"),
     ],
 )
-def test_other_keys_are_free(store: Store, other: tuple[str, ...]) -> None:
+def test_locking_one_key_leaves_similar_keys_free(store: Store, other: tuple[str, ...]) -> None:
     with store.lock_key(KEY, 1):
         assert can_enter(store, other)
 

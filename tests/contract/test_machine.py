@@ -1,11 +1,9 @@
-"""Random use of the files, of the reference model and of a plan, side by side: nothing tells them apart.
+"""Random operations on the file store, the store in memory and a plan: all three must give the same results.
 
-Every operation goes to all of them with the same ``now`` and the same chance. Results and errors must be equal, and
-after every step so must all records, all journals, all inboxes, and the bytes on the disk. What no plan has is done
-below, and a new plan is made above that. What a dry run foresees, of the files and in memory, is what is done then.
+Each operation gets the same ``now`` and the same random bytes. An operation that a plan does not have goes to the
+stores, and then a new plan is made. A dry run must report what the operation then does.
 
-All stores call ``fit_record``, ``aliases_of`` and ``check_writable``, so a mistake in one of these shows no difference
-here: their own tests state what they must do.
+All stores share ``fit_record``, ``aliases_of`` and ``check_writable``, so this test finds no mistake in them.
 """
 
 from __future__ import annotations
@@ -83,13 +81,13 @@ CONFIG = Config({})
 
 
 def random_bytes_of(seed: int) -> Callable[[int], bytes]:
-    """Random bytes that are the same for every store."""
+    """Returns a source of random bytes that is the same for every store."""
     numbers = count()
     return lambda size: sha256(f"{seed} {next(numbers)}".encode()).digest()[:size]
 
 
 def outcome(act: Act, store: Store) -> tuple[str, object]:
-    """What became of it; of an error everything it tells but where the files are."""
+    """Returns the result of ``act``, or its error with all fields except the path."""
     try:
         return "done", act(store)
     except SessionsError as error:
@@ -98,19 +96,19 @@ def outcome(act: Act, store: Store) -> tuple[str, object]:
 
 
 def by_id(records: list[Record]) -> dict[str, Record]:
-    """``records``, each once, by the id of its session."""
+    """Returns ``records`` by their IDs, and checks that each occurs once."""
     found = {record["agent_id"]: record for record in records}
     assert len(found) == len(records)
     return found
 
 
 def entry_of(record: Record) -> dict[str, Json]:
-    """All that a line of the journal can tell of a record."""
+    """Returns a journal entry with the whole record."""
     return {"record": record}  # type: ignore[dict-item]  # a record is JSON
 
 
 def written(record: object) -> bytes:
-    """The documented form of a file: plain JSON, with the characters escaped that steer a terminal."""
+    """Returns the documented form of a file: plain JSON in which characters that steer a terminal are escaped."""
     text = json.dumps(record, indent=2, ensure_ascii=False)
     return (re.sub(STEERING, lambda found: f"\\u{ord(found[0]):04x}", text) + "\n").encode()
 
@@ -139,7 +137,7 @@ class Twins(RuleBasedStateMachine):
         assert outcome(act, self.plan) == in_memory
 
     def each_store(self, act: Act) -> None:
-        """For what no plan has."""
+        """Runs an act that plans do not have."""
         assert outcome(act, self.files) == outcome(act, self.memory)
         self.plan_above_memory()
 
@@ -148,7 +146,7 @@ class Twins(RuleBasedStateMachine):
         return sorted(agent_id for agent_id, _ in self.memory.scan())
 
     def any_id(self, chosen: str, number: int) -> str:
-        """Mostly one that exists; generated ids are reached in this way only."""
+        """Returns an existing ID in most cases: only in this way do operations use generated IDs."""
         known = self.ids
         return known[number % len(known)] if known and number else chosen
 
@@ -247,7 +245,7 @@ class Twins(RuleBasedStateMachine):
         self.foresee_and_do(close)
 
     def foresee_and_do(self, act: Act) -> None:
-        """What a dry run reports and leaves is what is reported and left by the act, once what waits is applied."""
+        """Checks that a dry run reports and leaves the same as the act does after waiting events are applied."""
         done = []
         for store in (self.files, self.memory):
             plan: Any = foreseen(store, self.now, CONFIG)
@@ -286,13 +284,13 @@ class Twins(RuleBasedStateMachine):
     @rule(agent_id=IDS, summary=ANY_TEXT)
     def defer(self, agent_id: str, summary: str) -> None:
         self.now += timedelta(microseconds=1)
-        # The inbox is in order of time, which here never stands still between two events.
+        # The inbox sorts events by time, so no two events here have the same time.
         at = self.now = max(self.now, getattr(self, "deferred_at", self.now) + timedelta(microseconds=1))
         self.deferred_at = at
         event: Event = {"kind": "finalize", "at": format_time(at), "agent_id": agent_id, "summary": summary}
 
         def defer(store: Store) -> None:
-            store.defer(event, at)  # each store names it in its own way
+            store.defer(event, at)  # each store gives the event its own name
 
         self.each_store(defer)
 
@@ -320,15 +318,15 @@ class Twins(RuleBasedStateMachine):
             self.each(lambda store: store.change(agent_id, join))
 
     @rule(chosen=IDS, number=st.integers(0, 20), host=st.sampled_from(HOSTS), ended=st.booleans())
-    def take_up(self, chosen: str, number: int, host: str, ended: bool) -> None:  # noqa: FBT001  # drawn by name
+    def add_a_run(self, chosen: str, number: int, host: str, ended: bool) -> None:  # noqa: FBT001  # drawn by name
         agent_id, at = self.any_id(chosen, number), format_time(self.now)
 
-        def taken_up(record: Record) -> Record:
+        def with_another_run(record: Record) -> Record:
             ended_keys: Run = {"ended_at": at, "end": "stopped"} if ended else {}
             runs: list[Run] = [{**run, **ended_keys} for run in record.get("runs", [])]
             return {**record, "runs": [*runs, {"run": len(runs) + 1, "host_session_id": host}]}
 
-        self.each(lambda store: store.change(agent_id, taken_up))
+        self.each(lambda store: store.change(agent_id, with_another_run))
 
     @rule(chosen=IDS, number=st.integers(0, 20), parent_id=IDS)
     def put_below(self, chosen: str, number: int, parent_id: str) -> None:
@@ -336,7 +334,7 @@ class Twins(RuleBasedStateMachine):
         self.each(lambda store: store.change(agent_id, lambda record: {**record, "parent_id": parent_id}))
 
     @rule()
-    def lose_the_hints_and_make_them_anew(self) -> None:
+    def lose_and_rebuild_the_index(self) -> None:
         shutil.rmtree(f"{self.files.root}/.index", ignore_errors=True)
         self.files.close()
         self.files.ensure_index()

@@ -1,4 +1,4 @@
-"""What every store promises of the marks of sessions that were cancelled."""
+"""Contract of the marks that cancel sessions."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ def below(parent_id: str) -> dict[str, Any]:
     return {"parent_id": parent_id}
 
 
-def test_nothing_is_marked_at_first_and_no_id_is_refused(store: Store, new: New) -> None:
+def test_a_new_session_has_no_mark_and_marks_accepts_any_id(store: Store, new: New) -> None:
     assert store.marks(["agent-1", "nobody", "../etc", ""]) == []
     store.create(new())
     assert store.marks(["agent-1", "nobody", "../etc", ""]) == []
 
 
-def test_marks_come_in_the_order_in_which_they_are_asked_for(store: Store, new: New) -> None:
+def test_marks_are_returned_in_the_requested_order(store: Store, new: New) -> None:
     for agent_id in ("agent-1", "agent-2", "agent-12"):
         store.create(new(agent_id))
     assert store.mark("agent-12", lambda _: ALONE) == ALONE
@@ -57,7 +57,7 @@ def test_marks_come_in_the_order_in_which_they_are_asked_for(store: Store, new: 
     assert store.marks(["agent-12", "agent-1"]) == [("agent-12", ALONE), ("agent-1", MARK)]
 
 
-def test_a_rule_is_given_the_mark_that_stands(store: Store, new: New) -> None:
+def test_the_rule_of_a_mark_receives_the_existing_mark(store: Store, new: New) -> None:
     store.create(new())
     given: list[Mark | None] = []
 
@@ -76,7 +76,7 @@ def test_a_session_that_does_not_exist_cannot_be_marked(store: Store) -> None:
     assert store.marks(["agent-1"]) == []
 
 
-def test_a_mark_leaves_the_record_alone_and_goes_with_its_session(store: Store, new: New) -> None:
+def test_a_mark_does_not_change_the_record_and_is_deleted_with_its_session(store: Store, new: New) -> None:
     store.create(new())
     store.mark("agent-1", lambda _: MARK)
     assert store.read("agent-1") == new()
@@ -86,7 +86,7 @@ def test_a_mark_leaves_the_record_alone_and_goes_with_its_session(store: Store, 
     assert store.marks(["agent-1"]) == []
 
 
-def test_the_next_write_of_a_marked_session_is_applied_and_abandons_it(store: Store, new: New) -> None:
+def test_the_next_write_to_a_marked_session_is_applied_and_abandons_it(store: Store, new: New) -> None:
     store.create(new())
     store.mark("agent-1", lambda _: ALONE)
 
@@ -103,7 +103,7 @@ def test_a_rule_that_changes_nothing_writes_nothing_to_a_marked_session(store: S
     assert store.change("agent-1", lambda record: record) == new()
 
 
-def test_a_mark_counts_for_what_is_below_if_it_says_so(store: Store, new: New) -> None:
+def test_a_mark_cancels_the_sessions_below_only_if_it_says_so(store: Store, new: New) -> None:
     store.create(new())
     store.create(new("agent-2", **below("agent-1")))
     store.create(new("agent-12", **below("agent-2")))
@@ -114,7 +114,7 @@ def test_a_mark_counts_for_what_is_below_if_it_says_so(store: Store, new: New) -
         assert store.change("agent-12", planned)["phase"] == phase
 
 
-def test_a_mark_counts_for_what_was_below_one_that_got_its_parent_later(store: Store, new: New) -> None:
+def test_a_mark_cancels_sessions_below_a_child_that_got_its_parent_later(store: Store, new: New) -> None:
     for agent_id, above in [("agent-1", {}), ("agent-2", {}), ("agent-12", below("agent-2"))]:
         store.create(new(agent_id, **above))
     store.change("agent-2", lambda record: {**record, "parent_id": "agent-1"})
@@ -123,7 +123,7 @@ def test_a_mark_counts_for_what_was_below_one_that_got_its_parent_later(store: S
     assert store.change("agent-12", planned)["phase"] == "abandoned"
 
 
-def test_a_session_with_a_run_stays_open_until_that_ends(store: Store, new: New) -> None:
+def test_a_marked_session_with_a_run_stays_open_until_the_run_ends(store: Store, new: New) -> None:
     store.create(new(runs=[STARTED]))
     store.mark("agent-1", lambda _: MARK)
     assert store.change("agent-1", planned)["phase"] == "planning"
@@ -131,8 +131,8 @@ def test_a_session_with_a_run_stays_open_until_that_ends(store: Store, new: New)
     assert store.change("agent-1", lambda record: {**record, "runs": [ended]})["phase"] == "abandoned"
 
 
-def test_a_circle_of_parents_is_followed_to_its_end(store: Store, new: New) -> None:
-    """E16: no hang, and a mark in the circle counts."""
+def test_a_circle_of_parents_stops_no_write_and_a_mark_in_it_counts(store: Store, new: New) -> None:
+    """Case E16."""
     store.create(new("agent-1", **below("agent-2")))
     store.create(new("agent-2", **below("agent-1")))
     assert store.change("agent-1", planned)["phase"] == "planning"
@@ -140,13 +140,15 @@ def test_a_circle_of_parents_is_followed_to_its_end(store: Store, new: New) -> N
     assert store.change("agent-1", planned)["phase"] == "abandoned"
 
 
-def test_below_more_than_a_hundred_sessions_nothing_is_written_until_one_has_no_parent(store: Store, new: New) -> None:
-    for number in reversed(range(102)):  # from below: whoever is begun looks at all above
+def test_a_write_below_more_than_a_hundred_sessions_is_refused_until_the_chain_is_shorter(
+    store: Store, new: New
+) -> None:
+    for number in reversed(range(102)):  # children first: a new session reads all sessions above it
         store.create(new(f"agent-{number}", **(below(f"agent-{number - 1}") if number else {})))
     assert store.change("agent-100", planned)["phase"] == "planning"
     with pytest.raises(StoreFailure, match="agent-101: cannot read all sessions above it: there are more") as raised:
         store.change("agent-101", planned)
-    assert raised.value.hint.startswith("take parent_id out of agent-1/state.json: ")
+    assert raised.value.hint.startswith("remove parent_id from agent-1/state.json: ")
 
     def without_parent(record: Any) -> Any:
         return {key: record[key] for key in record if key != "parent_id"}
@@ -200,10 +202,10 @@ def store_in(request: pytest.FixtureRequest) -> Callable[[Path], Store]:
     [(agent_id, damage) for agent_id in ("agent-1", "agent-2") for damage in UNREADABLE]
     + [("agent-1", behind_a_link), ("agent-1", in_a_circle_of_links)],
 )
-def test_a_mark_that_cannot_be_read_cancels_for_readers_and_every_write_is_refused(
+def test_an_unreadable_mark_cancels_the_session_for_readers_and_stops_every_write(
     store_in: Callable[[Path], Store], new: New, tmp_path: Path, marked_id: str, damage: Callable[[Path], None]
 ) -> None:
-    """agent-2 below agent-1; even a mark that was for agent-1 alone may be any other by now."""
+    """agent-2 is below agent-1. A mark that cannot be read may cancel the sessions below too."""
     folder = tmp_path / f"{marked_id}-{damage.__name__}"
     store = store_in(folder)
     store.create(new())
@@ -238,9 +240,7 @@ def test_a_mark_that_cannot_be_read_cancels_for_readers_and_every_write_is_refus
 
 
 @pytest.mark.parametrize("store", IN_FILES, indirect=True)
-def test_where_no_folder_stands_in_place_of_a_session_above_there_is_no_mark(
-    store: Store, new: New, tmp_path: Path
-) -> None:
+def test_a_parent_that_is_missing_a_file_or_a_link_has_no_mark(store: Store, new: New, tmp_path: Path) -> None:
     for agent_id in ("agent-a-file", "agent-a-link", "agent-unknown"):
         store.create(new(f"below-{agent_id}", **below(agent_id)))
     (tmp_path / "root" / "agent-a-file").write_text("{}")
@@ -250,7 +250,7 @@ def test_where_no_folder_stands_in_place_of_a_session_above_there_is_no_mark(
         assert store.change(f"below-{agent_id}", planned)["phase"] == "planning"
 
 
-def test_a_reason_that_is_no_text_is_refused_before_anything_is_marked(store: Store, new: New) -> None:
+def test_an_invalid_reason_is_refused_before_any_session_is_marked(store: Store, new: New) -> None:
     reasons: list[Any] = [5, b"x", "half of a pair \ud800", "NUL \0", "x" * (1 << 20)]
     store.create(new())
     store.create(new("agent-2"))

@@ -1,4 +1,4 @@
-"""What every store promises of a session that is open for a change: what is read, decided and told is of one moment."""
+"""Contract of ``open``: the record, the cancellation and the commit belong to one moment."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ AT = "2026-01-09T00:00:00.000000Z"
 BELOW: Mark = {"at": AT, "reason": "enough", "below": True}
 
 
-def test_what_is_committed_is_what_stands_there_then(store: Store, new: New) -> None:
+def test_a_commit_writes_the_record_and_its_journal_entries(store: Store, new: New) -> None:
     store.create(new())
 
     with store.open("agent-1") as session:
@@ -32,7 +32,7 @@ def test_what_is_committed_is_what_stands_there_then(store: Store, new: New) -> 
     assert list(store.entries("agent-1", "events.jsonl")) == [{"entry": 1}, {"entry": 2}]
 
 
-def test_whoever_commits_nothing_changes_nothing(store: Store, new: New) -> None:
+def test_committing_the_unchanged_record_writes_nothing(store: Store, new: New) -> None:
     store.create(new())
 
     with store.open("agent-1") as session:
@@ -40,7 +40,7 @@ def test_whoever_commits_nothing_changes_nothing(store: Store, new: New) -> None
     assert (store.read("agent-1"), list(store.entries("agent-1", "events.jsonl"))) == (new(), [])
 
 
-def test_why_it_is_cancelled_is_known_before_and_after_a_commit(store: Store, new: New) -> None:
+def test_an_open_session_knows_its_cancellation_before_and_after_a_commit(store: Store, new: New) -> None:
     store.create(new("above"))
     store.create(new("agent-1", parent_id="above"))
     store.create(new("agent-2"))
@@ -57,9 +57,7 @@ def test_why_it_is_cancelled_is_known_before_and_after_a_commit(store: Store, ne
     assert (before, phase, after) == ({"at": AT, "reason": "enough", "by": "above"}, "abandoned", before)
 
 
-def test_a_mark_on_a_session_above_that_comes_between_the_question_and_the_commit_counts(
-    store: Store, new: New
-) -> None:
+def test_a_mark_on_a_parent_written_just_before_the_commit_cancels_the_session(store: Store, new: New) -> None:
     store.create(new("above"))
     store.create(new("agent-1", parent_id="above"))
 
@@ -71,7 +69,7 @@ def test_a_mark_on_a_session_above_that_comes_between_the_question_and_the_commi
     assert (kept["phase"], session.cancellation()) == ("abandoned", {"at": AT, "reason": "enough", "by": "above"})
 
 
-def test_what_is_missing_or_newer_cannot_be_changed(store: Store, new: New) -> None:
+def test_a_missing_session_or_one_with_a_newer_schema_cannot_be_changed(store: Store, new: New) -> None:
     store.create(new("newer", schema=2))
 
     for agent_id, error in (("missing", SessionNotFound), ("newer", NewerSchema)):

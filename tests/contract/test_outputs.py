@@ -1,4 +1,4 @@
-"""What every store promises of the output of runs: open_output, output, output_path."""
+"""Contract of the output of runs: open_output, output, output_path."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SIZES = [0, 1, MIB - 1, MIB, MIB + 1, 2 * MIB - 1, 2 * MIB, 2 * MIB + 1, 3 * MIB
 
 
 def numbered(size: int) -> bytes:
-    """Bytes of which no two pieces are the same."""
+    """Returns ``size`` bytes without repeated pieces."""
     return _numbered()[:size]
 
 
@@ -43,7 +43,7 @@ def kept(written: bytes) -> bytes:
 
 @table("piece", [99_983, 16 * MIB])
 @table("size", SIZES)
-def test_the_first_and_the_last_mebibyte_are_kept_and_a_line_says_what_is_left_out(
+def test_the_first_and_last_mebibyte_are_stored_with_the_number_of_bytes_left_out(
     store: Store, new: New, size: int, piece: int
 ) -> None:
     agent_id = f"agent-{size}-{piece}"
@@ -60,7 +60,7 @@ def test_the_first_and_the_last_mebibyte_are_kept_and_a_line_says_what_is_left_o
     deleted(store, agent_id, lambda _: True)
 
 
-def test_what_was_written_can_be_read_at_once_and_each_run_has_its_own(store: Store, new: New) -> None:
+def test_each_run_has_its_own_output_and_it_can_be_read_at_once(store: Store, new: New) -> None:
     for agent_id in ("agent-1", "agent-2"):
         store.create(new(agent_id))
     outputs = {
@@ -80,7 +80,7 @@ def test_what_was_written_can_be_read_at_once_and_each_run_has_its_own(store: St
         output.close()
 
 
-def test_a_session_without_output_has_an_empty_one_and_the_output_changes_nothing_else(store: Store, new: New) -> None:
+def test_output_is_empty_at_first_and_writing_it_changes_nothing_else(store: Store, new: New) -> None:
     store.create(new())
     assert store.output(store.read("agent-1"), 1) == b""
 
@@ -93,7 +93,7 @@ def test_a_session_without_output_has_an_empty_one_and_the_output_changes_nothin
     assert list(store.messages("agent-1")) == list(store.entries("agent-1", "events.jsonl")) == []
 
 
-def test_an_output_that_is_begun_again_has_nothing_of_the_earlier_one(store: Store, new: New) -> None:
+def test_an_output_that_is_opened_again_begins_empty(store: Store, new: New) -> None:
     store.create(new())
     first = store.open_output(store.read("agent-1"), 1)
     first.write(b"longer than the second")
@@ -105,7 +105,7 @@ def test_an_output_that_is_begun_again_has_nothing_of_the_earlier_one(store: Sto
 
 
 @table("size", [0, 5, 4 * MIB])
-def test_an_output_that_is_handed_over_keeps_what_was_written(store: Store, new: New, size: int) -> None:
+def test_an_output_that_is_handed_over_keeps_its_bytes(store: Store, new: New, size: int) -> None:
     agent_id = f"agent-{size}"
     store.create(new(agent_id))
     output = store.open_output(store.read(agent_id), 1)
@@ -118,7 +118,7 @@ def test_an_output_that_is_handed_over_keeps_what_was_written(store: Store, new:
     assert (stored, store.output(store.read(agent_id), 1)) == (kept(numbered(size)),) * 2
 
 
-def test_output_goes_with_its_session_and_who_still_writes_it_does_no_harm(store: Store, new: New) -> None:
+def test_output_of_a_deleted_session_does_not_appear_in_a_new_session_with_that_id(store: Store, new: New) -> None:
     first, second = new(), new(created_at=LATER)
     store.create(first)
     output = store.open_output(first, 1)
@@ -132,7 +132,7 @@ def test_output_goes_with_its_session_and_who_still_writes_it_does_no_harm(store
     assert store.output(second, 1) == b""
 
 
-def test_another_session_with_the_same_id_is_neither_read_nor_written_as_this_one(store: Store, new: New) -> None:
+def test_the_record_of_another_session_with_the_same_id_gives_no_access_to_output(store: Store, new: New) -> None:
     first, second = new(), new(created_at=LATER)
     store.create(second)
     store.open_output(second, 1).write(b"of the second")
@@ -151,7 +151,7 @@ def test_a_session_that_does_not_exist_has_no_output(store: Store, new: New) -> 
 
 
 @table("agent_id", ["../etc", "", "a/b"])
-def test_an_impossible_id_is_refused(store: Store, new: New, agent_id: str) -> None:
+def test_an_invalid_id_is_refused(store: Store, new: New, agent_id: str) -> None:
     for ask in (store.open_output, store.output):
         with pytest.raises(InvalidId):
             ask(new(agent_id), 1)
@@ -159,7 +159,7 @@ def test_an_impossible_id_is_refused(store: Store, new: New, agent_id: str) -> N
         store.output_path(agent_id, 1)
 
 
-def test_the_path_of_an_output_if_it_has_one_tells_run_and_session(store: Store) -> None:
+def test_the_path_of_an_output_contains_the_session_and_the_run(store: Store) -> None:
     paths = {store.output_path(agent_id, run) for agent_id in ("agent-1", "agent-2") for run in (1, 12)}
     ends = {f"{agent_id}/output-{run}.log" for agent_id in ("agent-1", "agent-2") for run in (1, 12)}
     assert paths == {None} or {"/".join(path.rsplit("/")[-2:]) for path in filter(None, paths)} == ends

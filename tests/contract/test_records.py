@@ -1,4 +1,4 @@
-"""What every store promises of single records: create, read, change."""
+"""Contract of single records: create, read, change, ids, has."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
 
 def filled_to(size: int, record: Record) -> Record:
-    """The record whose document is exactly ``size`` bytes long."""
+    """Returns the record with a purpose that makes its document exactly ``size`` bytes long."""
     rest = size - len(encode({**record, "purpose": ""}))
     return {**record, "purpose": "x" * rest}
 
 
-def test_a_created_record_reads_back_the_same_in_the_same_order(store: Store, new: New) -> None:
+def test_a_created_record_is_read_back_with_the_same_keys_in_the_same_order(store: Store, new: New) -> None:
     record = new(
         metadata={"ticket": "T-1", "nested": {"list": [1, 2.5, None, True, "ünïcode \n line"]}},
         purpose="bell \x07 escape \x1b[2J delete \x7f csi \x9b2J",
@@ -40,7 +40,7 @@ def test_a_created_record_reads_back_the_same_in_the_same_order(store: Store, ne
     assert list(store.read("agent-1")) == list(record)
 
 
-def test_keys_nobody_knows_yet_survive_creation_and_change(store: Store, new: New) -> None:
+def test_unknown_keys_survive_creation_and_change(store: Store, new: New) -> None:
     store.create(new(hats=["a", {"b": None}]))
 
     store.change("agent-1", noted)
@@ -48,7 +48,7 @@ def test_keys_nobody_knows_yet_survive_creation_and_change(store: Store, new: Ne
     assert store.read("agent-1") == new(metadata={"noted": True}, hats=["a", {"b": None}], revision=2)
 
 
-def test_an_id_is_created_once_and_the_first_record_stays_open_or_final(store: Store, new: New) -> None:
+def test_an_existing_id_cannot_be_created_again_and_its_record_stays(store: Store, new: New) -> None:
     records = {"agent-1": new(purpose="first"), "agent-2": new("agent-2", phase="completed")}
     for agent_id, record in records.items():
         store.create(record)
@@ -61,7 +61,7 @@ def test_an_id_is_created_once_and_the_first_record_stays_open_or_final(store: S
 
 
 @not_planned
-def test_a_kept_record_is_not_tied_to_a_value_handed_in_or_out(store: Store, new: New) -> None:
+def test_changing_a_record_in_memory_does_not_change_the_stored_record(store: Store, new: New) -> None:
     record = new(metadata={"list": [1]})
     store.create(record)
     record["metadata"]["list"] = "changed by the caller"
@@ -79,7 +79,7 @@ def test_a_kept_record_is_not_tied_to_a_value_handed_in_or_out(store: Store, new
     assert store.read("agent-1") == new(metadata={"list": [1], "noted": True}, revision=2)
 
 
-def test_an_id_is_there_from_creation_to_deletion_and_no_part_of_it_ever(store: Store, new: New) -> None:
+def test_an_id_exists_from_creation_to_deletion_and_a_part_of_it_never_does(store: Store, new: New) -> None:
     for agent_id in ("agent-1", "agent-12", "Agent-1"):
         store.create(new(agent_id))
     there = sorted(store.ids())
@@ -95,7 +95,7 @@ def test_an_id_is_there_from_creation_to_deletion_and_no_part_of_it_ever(store: 
     assert missing.value.agent_id == "agent-12"
 
 
-def test_nothing_is_found_in_a_store_never_written_to(store: Store) -> None:
+def test_a_store_that_was_never_written_to_has_no_sessions(store: Store) -> None:
     assert (store.ids(), store.has("agent-1")) == ([], False)
     check_missing(store, "agent-1")
     assert everything(store) == {}
@@ -105,7 +105,7 @@ BAD_IDS = ["", ".", "..", "../agent-1", "/etc/passwd", "a/b", ".locks", "con", "
 
 
 @table("bad", BAD_IDS)
-def test_an_impossible_id_is_refused_by_every_method(store: Store, new: New, bad: str) -> None:
+def test_every_method_refuses_an_invalid_id(store: Store, new: New, bad: str) -> None:
     if not store.has("agent-1"):
         store.create(new())
     asked: list[Callable[[], object]] = [
@@ -125,9 +125,7 @@ def test_an_impossible_id_is_refused_by_every_method(store: Store, new: New, bad
     assert everything(store) == {"agent-1": new()}
 
 
-def test_a_record_of_exactly_the_limit_is_kept_and_one_byte_more_refused_and_leaves_the_id_free(
-    store: Store, new: New
-) -> None:
+def test_a_record_at_the_limit_is_stored_and_a_larger_one_leaves_its_id_free(store: Store, new: New) -> None:
     largest = filled_to(strict.DOCUMENT_LIMIT, new())
     store.create(largest)
 
@@ -139,7 +137,7 @@ def test_a_record_of_exactly_the_limit_is_kept_and_one_byte_more_refused_and_lea
     assert everything(store) == {"agent-1": largest, "agent-2": new("agent-2", purpose="small")}
 
 
-def test_a_change_is_returned_and_kept_one_revision_on(store: Store, new: New) -> None:
+def test_a_change_is_returned_and_stored_with_the_next_revision(store: Store, new: New) -> None:
     store.create(new())
 
     returned = store.change("agent-1", noted)
@@ -148,7 +146,7 @@ def test_a_change_is_returned_and_kept_one_revision_on(store: Store, new: New) -
     assert store.read("agent-1") == returned
 
 
-def test_every_change_sees_the_one_before(store: Store, new: New) -> None:
+def test_every_change_sees_the_result_of_the_change_before(store: Store, new: New) -> None:
     store.create(new(metadata={"seen": []}))
 
     def see(record: Record) -> Record:
@@ -172,7 +170,7 @@ def test_a_change_touches_no_other_session(store: Store, new: New) -> None:
     assert everything(store) == {"agent-1": new("agent-1"), "agent-2": changed, "agent-3": new("agent-3")}
 
 
-def test_a_record_that_was_given_is_not_written_and_one_that_equals_it_is(store: Store, new: New) -> None:
+def test_a_rule_that_returns_its_record_writes_nothing_and_an_equal_copy_is_written(store: Store, new: New) -> None:
     store.create(new())
 
     assert store.change("agent-1", untouched) == new()
@@ -184,7 +182,7 @@ def test_a_record_that_was_given_is_not_written_and_one_that_equals_it_is(store:
 
 
 @not_planned
-def test_what_a_rule_raises_passes_through_and_nothing_is_written(store: Store, new: New) -> None:
+def test_an_error_raised_by_a_rule_passes_through_and_nothing_is_written(store: Store, new: New) -> None:
     store.create(new())
     errors = [LookupError("why"), SessionFinal("agent-1", "failed"), InvalidInput("why"), KeyboardInterrupt()]
 
@@ -201,7 +199,7 @@ def test_what_a_rule_raises_passes_through_and_nothing_is_written(store: Store, 
     assert store.change("agent-1", noted) == new(metadata={"noted": True}, revision=2)
 
 
-def test_a_record_of_a_newer_schema_is_shown_and_never_rewritten(store: Store, new: New) -> None:
+def test_a_record_with_a_newer_schema_is_read_and_never_rewritten(store: Store, new: New) -> None:
     newer = new(schema=2, phase={"what": "only later versions know"})
     store.create(newer)
 
@@ -213,9 +211,7 @@ def test_a_record_of_a_newer_schema_is_shown_and_never_rewritten(store: Store, n
     assert everything(store) == {"agent-1": newer}
 
 
-def test_a_change_that_is_too_large_or_could_not_be_read_back_is_refused_and_the_old_record_stays(
-    store: Store, new: New
-) -> None:
+def test_a_change_that_is_too_large_or_unreadable_is_refused_and_the_record_stays(store: Store, new: New) -> None:
     store.create(new())
 
     for purpose in ("half of a pair \ud800", "a NUL \0"):

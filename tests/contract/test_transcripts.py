@@ -1,4 +1,4 @@
-"""What every store promises of transcripts: add_messages, empty_transcript, and all ways to read messages."""
+"""Contract of transcripts: adding messages, emptying a transcript, and all ways to read messages."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_messages_are_numbered_and_come_back_in_their_order_from_both_ends(store
     assert list(store.messages_backwards("agent-1")) == [*first, *second][::-1]
 
 
-def test_the_messages_from_a_turn_on_begin_with_its_first(store: Store, new: New) -> None:
+def test_messages_from_a_turn_on_begin_with_the_first_message_of_that_turn(store: Store, new: New) -> None:
     store.create(new())
     stored = []
     for number in range(1, 41):
@@ -73,7 +73,7 @@ def test_the_messages_from_a_turn_on_begin_with_its_first(store: Store, new: New
         assert list(store.messages_from_turn("agent-1", number)) == wanted, number
 
 
-def test_a_commit_changes_the_record_by_the_rule_and_by_the_size_in_one_revision(store: Store, new: New) -> None:
+def test_a_commit_applies_the_rule_and_the_new_size_in_one_revision(store: Store, new: New) -> None:
     store.create(new())
     messages = said("one", "two")
 
@@ -83,7 +83,7 @@ def test_a_commit_changes_the_record_by_the_rule_and_by_the_size_in_one_revision
     assert store.read("agent-1") == record
 
 
-def test_an_entry_of_the_rule_comes_into_the_journal(store: Store, new: New) -> None:
+def test_a_commit_with_messages_adds_the_entry_of_its_rule_to_the_journal(store: Store, new: New) -> None:
     store.create(new())
 
     add_messages(store, "agent-1", said("one"), lambda record: Change(record, [{"number": 1}]))
@@ -92,7 +92,7 @@ def test_an_entry_of_the_rule_comes_into_the_journal(store: Store, new: New) -> 
     assert contents(store) == ["one"]
 
 
-def test_a_message_is_of_the_turn_that_was_under_way_before_the_rule(store: Store, new: New) -> None:
+def test_a_message_belongs_to_the_turn_before_the_rule_is_applied(store: Store, new: New) -> None:
     store.create(new())
 
     for rule in (untouched, turned, untouched, turned):
@@ -102,7 +102,7 @@ def test_a_message_is_of_the_turn_that_was_under_way_before_the_rule(store: Stor
     assert (turns, store.read("agent-1")["turns"]) == ([1, 1, 2, 2], 2)
 
 
-def test_every_key_of_a_message_comes_back(store: Store, new: New) -> None:
+def test_every_key_of_a_message_is_read_back(store: Store, new: New) -> None:
     store.create(new())
     called = new_message("tool", "\u2028\n\x1b[31m ünïcode", NOW, tool_name="Bash", tool_call_id="toolu_1", tokens=12)
 
@@ -111,16 +111,14 @@ def test_every_key_of_a_message_comes_back(store: Store, new: New) -> None:
     assert list(store.messages("agent-1")) == [{"seq": 1, "turn": 1, **called}]
 
 
-def test_without_messages_it_is_a_change(store: Store, new: New) -> None:
+def test_a_commit_without_messages_only_applies_the_rule(store: Store, new: New) -> None:
     store.create(new())
 
     assert add_messages(store, "agent-1", []) == (new(), [])
     assert add_messages(store, "agent-1", [], turned) == (new(turns=1, revision=2), [])
 
 
-def test_messages_after_a_number_are_those_behind_it_and_the_newest_come_without_the_others(
-    store: Store, new: New
-) -> None:
+def test_messages_can_be_read_after_a_number_or_backwards_from_the_newest(store: Store, new: New) -> None:
     store.create(new())
     _, stored = add_messages(store, "agent-1", said(*map(str, range(1, 30))))
 
@@ -129,9 +127,7 @@ def test_messages_after_a_number_are_those_behind_it_and_the_newest_come_without
     assert list(islice(store.messages_backwards("agent-1"), 3)) == stored[:-4:-1]
 
 
-def test_the_newest_that_are_wanted_come_in_order_and_the_search_ends_at_the_first_that_is_not(
-    store: Store, new: New
-) -> None:
+def test_the_search_for_wanted_messages_goes_back_and_stops_at_the_first_unwanted_one(store: Store, new: New) -> None:
     store.create(new())
     _, stored = add_messages(store, "agent-1", said(*map(str, range(1, 30))))
     asked: list[object] = []
@@ -156,14 +152,14 @@ def test_long_messages_come_back_whole_from_both_ends(store: Store, new: New) ->
         assert len(list(store.messages("agent-1", is_wanted=after(seq)))) == len(lengths) - seq
 
 
-def test_a_session_nobody_talked_in_has_no_messages(store: Store, new: New) -> None:
+def test_a_new_session_has_no_messages_and_no_transcript_keys(store: Store, new: New) -> None:
     store.create(new())
 
     assert contents(store) == []
     assert not {"turns", "transcript_bytes", "last_seq", "transcripts_archived"} & store.read("agent-1").keys()
 
 
-def test_sessions_and_journals_are_kept_apart(store: Store, new: New) -> None:
+def test_the_transcripts_of_two_sessions_and_their_journals_are_separate(store: Store, new: New) -> None:
     store.create(new())
     store.create(new("agent-2"))
 
@@ -175,7 +171,7 @@ def test_sessions_and_journals_are_kept_apart(store: Store, new: New) -> None:
     assert list(store.entries("agent-1", "events.jsonl")) == [1]
 
 
-def test_other_changes_leave_the_messages(store: Store, new: New) -> None:
+def test_a_change_of_the_record_keeps_the_messages(store: Store, new: New) -> None:
     store.create(new())
     add_messages(store, "agent-1", said("one"))
 
@@ -185,7 +181,7 @@ def test_other_changes_leave_the_messages(store: Store, new: New) -> None:
     assert contents(store) == ["one", "two"]
 
 
-def test_what_a_rule_raises_adds_no_message(store: Store, new: New) -> None:
+def test_a_commit_with_a_rule_that_raises_adds_no_message(store: Store, new: New) -> None:
     store.create(new(phase="completed"))
     before = store.read("agent-1")
 
@@ -195,7 +191,7 @@ def test_what_a_rule_raises_adds_no_message(store: Store, new: New) -> None:
     assert (contents(store), store.read("agent-1")) == ([], before)
 
 
-def test_a_message_over_the_limit_is_refused_with_all_that_came_with_it(store: Store, new: New) -> None:
+def test_a_commit_with_one_message_over_the_limit_is_refused_whole(store: Store, new: New) -> None:
     store.create(new())
     add_messages(store, "agent-1", said("one"))
     before = store.read("agent-1")
@@ -206,7 +202,7 @@ def test_a_message_over_the_limit_is_refused_with_all_that_came_with_it(store: S
     assert (contents(store), store.read("agent-1")) == (["one"], before)
 
 
-def test_a_record_that_does_not_fit_adds_no_message(store: Store, new: New) -> None:
+def test_a_commit_with_a_record_over_the_limit_adds_no_message(store: Store, new: New) -> None:
     store.create(new())
 
     with pytest.raises(TooLarge):
@@ -221,12 +217,12 @@ def test_a_message_that_could_not_be_read_back_is_refused(store: Store, new: New
     store.create(new())
     for bad in (*said("NUL \0", "half \ud800"), {**said("one")[0], "role": "human"}):
         with pytest.raises(InvalidInput):
-            add_messages(store, "agent-1", [bad])  # type: ignore[list-item]  # that is the point
+            add_messages(store, "agent-1", [bad])  # type: ignore[list-item]  # invalid on purpose
 
     assert store.read("agent-1") == new()
 
 
-def test_what_a_later_version_wrote_gets_no_message(store: Store, new: New) -> None:
+def test_a_session_with_a_newer_schema_refuses_messages_and_emptying(store: Store, new: New) -> None:
     store.create(new(schema=2))
 
     with pytest.raises(NewerSchema):
@@ -235,7 +231,7 @@ def test_what_a_later_version_wrote_gets_no_message(store: Store, new: New) -> N
         begin_anew(store, "agent-1", never)
 
 
-def test_an_emptied_transcript_begins_anew_in_one_revision(store: Store, new: New) -> None:
+def test_a_transcript_is_emptied_in_one_revision_and_its_numbers_are_not_reused(store: Store, new: New) -> None:
     store.create(new())
     add_messages(store, "agent-1", said("one", "two"), turned)
 
@@ -248,7 +244,7 @@ def test_an_emptied_transcript_begins_anew_in_one_revision(store: Store, new: Ne
     assert (first["seq"], first["turn"], contents(store)) == (3, 1, ["three"])
 
 
-def test_a_number_is_given_once_whatever_becomes_of_the_messages(store: Store, new: New) -> None:
+def test_no_message_number_is_given_twice_even_after_an_emptying(store: Store, new: New) -> None:
     store.create(new(transcript_bytes=0, last_seq=80))
 
     _, stored = add_messages(store, "agent-1", said("one", "two"))
@@ -299,7 +295,7 @@ def test_each_generation_begins_with_the_system_prompt(store: Store, new: New) -
     assert (contents(store), first["seq"]) == (["Be brief.", "two"], 6)
 
 
-def test_where_only_the_system_prompt_is_nothing_begins_anew(store: Store, new: New) -> None:
+def test_a_transcript_with_only_the_system_prompt_is_not_archived(store: Store, new: New) -> None:
     store.create(new(), system_prompt=PROMPT)
     before = store.read("agent-1")
 
@@ -308,7 +304,7 @@ def test_where_only_the_system_prompt_is_nothing_begins_anew(store: Store, new: 
     assert contents(store) == ["Be brief."]
 
 
-def test_what_a_rule_raises_empties_nothing(store: Store, new: New) -> None:
+def test_an_emptying_with_a_rule_that_raises_changes_nothing(store: Store, new: New) -> None:
     store.create(new())
     add_messages(store, "agent-1", said("one"))
     before = store.read("agent-1")
@@ -319,7 +315,7 @@ def test_what_a_rule_raises_empties_nothing(store: Store, new: New) -> None:
     assert (contents(store), store.read("agent-1")) == (["one"], before)
 
 
-def test_a_reader_that_has_begun_reads_on_whatever_becomes_of_the_transcript(store: Store, new: New) -> None:
+def test_a_reader_that_has_begun_gets_all_old_messages_despite_an_emptying(store: Store, new: New) -> None:
     store.create(new())
     _, stored = add_messages(store, "agent-1", said("one", "x" * 50_000, "three"))
     forwards, backwards = store.messages("agent-1"), store.messages_backwards("agent-1")
@@ -332,7 +328,7 @@ def test_a_reader_that_has_begun_reads_on_whatever_becomes_of_the_transcript(sto
     assert [[*begun, *rest] for begun, rest in zip(read, (forwards, backwards), strict=True)] == [stored, stored[::-1]]
 
 
-def test_a_deleted_session_takes_its_transcript_with_it(store: Store, new: New) -> None:
+def test_deleting_a_session_deletes_its_transcript(store: Store, new: New) -> None:
     store.create(new())
     add_messages(store, "agent-1", said("one"))
 
@@ -344,7 +340,7 @@ def test_a_deleted_session_takes_its_transcript_with_it(store: Store, new: New) 
     assert (first["seq"], contents(store)) == (1, ["two"])
 
 
-def test_a_missing_session_has_no_transcript(store: Store, new: New) -> None:
+def test_transcript_methods_refuse_missing_sessions_and_invalid_ids(store: Store, new: New) -> None:
     store.create(new("another"))
 
     asked: list[Callable[[str], object]] = [

@@ -1,4 +1,4 @@
-"""The short cuts around ``json`` do what it would do, or leave it to it."""
+"""The fast paths around ``json``: they give the same result as ``json``, or decline and leave the work to it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LIMITS = (64, 1 << 63)
 
 
 def too_large(value: object) -> bool:
-    """Whether a whole number in ``value`` takes more than 64 bits."""
+    """Whether an integer in ``value`` needs more than 64 bits."""
     inside = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     return any(map(too_large, inside)) or (isinstance(value, int) and not -LIMITS[1] <= value < LIMITS[1])
 
@@ -42,7 +42,7 @@ def too_large(value: object) -> bool:
 @example([[[]], {"": {"x": [1]}}], 2)
 @example("\ud7ff\u2028\x7f\x00/", None)
 @example([1e16, -0.0, 5e-324, 1e22, 123456789012345680.0], None)
-def test_what_is_written_is_what_json_writes(value: object, indent: int | None) -> None:
+def test_try_dumps_writes_the_text_of_json_or_declines_too_large_numbers(value: object, indent: int | None) -> None:
     expected = json.dumps(value, indent=indent, ensure_ascii=False, allow_nan=False)
     assert fast.try_dumps(value, indent, *LIMITS) == (None if too_large(value) else expected)
 
@@ -55,11 +55,11 @@ class Text(str):
     "value",
     [(1, 2), {1: "a"}, {None: 1}, {True: 1}, Text("a"), [Text("a")], {Text("a"): 1}, {"a": (1,)}, float("nan"), b"x"],
 )
-def test_what_json_would_have_to_convert_or_refuse_is_left_to_it(value: object) -> None:
+def test_try_dumps_declines_values_that_json_converts_or_refuses(value: object) -> None:
     assert fast.try_dumps(value, None, *LIMITS) is None
 
 
-def test_what_is_nested_too_deep_to_be_written_is_left_to_json() -> None:
+def test_try_dumps_declines_a_value_that_is_nested_far_too_deep() -> None:
     deep: Any = []
     for _ in range(100_000):
         deep = [deep]
@@ -67,7 +67,7 @@ def test_what_is_nested_too_deep_to_be_written_is_left_to_json() -> None:
 
 
 @table("innermost", [[], {}, [1], {"a": 1}])
-def test_what_is_nested_as_deep_as_allowed_is_written_and_no_deeper(innermost: object) -> None:
+def test_try_dumps_writes_values_up_to_the_depth_limit_and_no_deeper(innermost: object) -> None:
     deep: Any = innermost
     for depth in range(1, LIMITS[0]):
         deep = [deep] if depth % 2 else {"a": deep}
@@ -81,7 +81,7 @@ def scanner() -> fast.Scanner:
 
 
 @given(VALUES, st.sampled_from(["", " ", "\n\t \r"]), st.sampled_from([None, 2]))
-def test_what_is_read_is_what_json_reads(value: object, blanks: str, indent: int | None) -> None:
+def test_the_scanner_reads_the_same_values_as_json(value: object, blanks: str, indent: int | None) -> None:
     text = blanks + json.dumps(value, indent=indent) + blanks
     found = scanner().read(text)
     assert (found, type(found)) == (value, type(value))
@@ -108,12 +108,12 @@ BROKEN = [
 
 
 @table("text", BROKEN)
-def test_what_is_no_json_is_left_to_json(text: str) -> None:
+def test_the_scanner_declines_text_that_is_not_json(text: str) -> None:
     assert scanner().read(text) is fast.NOT_PARSED
 
 
 @given(st.text(max_size=30))
-def test_any_text_is_read_as_json_reads_it_or_left_to_it(text: str) -> None:
+def test_the_scanner_reads_exactly_the_texts_that_json_reads(text: str) -> None:
     found = scanner().read(text)
     try:
         expected = json.loads(text, object_pairs_hook=dict, parse_constant=lambda name: name)
@@ -122,7 +122,7 @@ def test_any_text_is_read_as_json_reads_it_or_left_to_it(text: str) -> None:
     assert found is expected or found == expected
 
 
-def test_what_the_callables_raise_passes_through() -> None:
+def test_errors_raised_by_the_callables_pass_through() -> None:
     with pytest.raises(InvalidInput, match="twice"):
         strict.loads(b'{"a": 1, "a": 2}')
     with pytest.raises(InvalidInput, match="overflows"):
@@ -147,20 +147,20 @@ print("json" in sys.modules)
 
 
 def ran(prepare: str) -> str:
-    """What a fresh interpreter, in which nothing has loaded ``json`` before, says of it at the end."""
+    """Returns whether a new interpreter has loaded ``json`` after it ran ``prepare`` and ``PROGRAM``."""
     program = PROGRAM.format(prepare=prepare)
     return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
 
 
-def test_what_is_wrong_is_said_where_json_was_never_loaded_before() -> None:
+def test_mistakes_are_explained_even_if_json_was_not_loaded_before() -> None:
     assert ran("") == "True\n"
 
 
-def test_an_interpreter_without_those_parts_takes_the_long_way() -> None:
+def test_an_interpreter_without_the_json_accelerator_uses_the_json_package() -> None:
     assert ran("sys.modules['_json'] = None") == "True\n"
 
 
-# Stands in for the parts of another interpreter; the package keeps the real ones, as it would have its own there.
+# Replaces the accelerator with the one of another interpreter; the json package keeps the real accelerator.
 FAKE = """
 import json, types, _json as real
 fake = types.ModuleType("_json")
@@ -175,33 +175,35 @@ sys.modules["_json"] = fake
 """
 
 OTHERS = {
-    "as 3.15 wants it": ("assert context.array_hook is None", "", "fake.make_scanner = scanner_of"),
-    "wants what nobody knows yet": ("context.tuple_hook", "", "fake.make_scanner = scanner_of"),
-    "wants another argument": ("", "", "fake.make_scanner = lambda context, more: None"),
-    "refuses to be made": ("", "RuntimeError('no')", "fake.make_scanner = raising"),
-    "refuses to read": ("", "AttributeError('array_hook')", "fake.make_scanner = lambda context: raising"),
-    "wants more to read": ("", "TypeError('memo')", "fake.make_scanner = lambda context: raising"),
+    "needs the array hook of 3.15": ("assert context.array_hook is None", "", "fake.make_scanner = scanner_of"),
+    "needs an unknown hook": ("context.tuple_hook", "", "fake.make_scanner = scanner_of"),
+    "needs another argument": ("", "", "fake.make_scanner = lambda context, more: None"),
+    "cannot be created": ("", "RuntimeError('no')", "fake.make_scanner = raising"),
+    "cannot read": ("", "AttributeError('array_hook')", "fake.make_scanner = lambda context: raising"),
+    "needs another argument to read": ("", "TypeError('memo')", "fake.make_scanner = lambda context: raising"),
     "has no scanner": ("", "", "del fake.make_scanner"),
     "has no quoting": ("", "", "del fake.encode_basestring"),
-    "quotes otherwise": ("", "TypeError('two arguments')", "fake.encode_basestring = raising"),
+    "needs another argument to quote": ("", "TypeError('two arguments')", "fake.encode_basestring = raising"),
     "has nothing": ("", "", "del fake.make_scanner, fake.encode_basestring"),
 }
 
 
 @table(("wants", "error", "change"), OTHERS.values())
-def test_whatever_another_interpreter_refuses_is_left_to_json(wants: str, error: str, change: str) -> None:
+def test_an_interpreter_with_an_unusable_json_accelerator_uses_the_json_package(
+    wants: str, error: str, change: str
+) -> None:
     assert ran(FAKE.format(wants=wants or "pass", error=error or "SystemExit", change=change)) == "True\n"
 
 
-def test_the_parts_of_3_15_are_used_when_they_get_what_they_want() -> None:
-    wants, _, change = OTHERS["as 3.15 wants it"]
+def test_the_json_accelerator_of_python_3_15_is_used() -> None:
+    wants, _, change = OTHERS["needs the array hook of 3.15"]
     prepare = FAKE.format(wants=wants, error="SystemExit", change=change)
     program = "import sys\n" + prepare + "from gaia_sessions.jsonio import fast, strict\n"
     program += "strict._parse_or_explain = None\nassert strict.loads(b'[{}]') == [{}]\n"
     subprocess.run([sys.executable, "-c", program], check=True)
 
 
-def test_nothing_that_is_in_order_loads_the_package() -> None:
+def test_valid_json_is_read_and_written_without_loading_the_json_package() -> None:
     program = (
         "import sys; from gaia_sessions.jsonio.strict import *; dumps(loads(b'[{}]')); print('json' in sys.modules)"
     )

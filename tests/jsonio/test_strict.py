@@ -1,3 +1,5 @@
+"""Strict JSON: what is read, what is written, and what is refused."""
+
 from __future__ import annotations
 
 import json
@@ -44,7 +46,7 @@ def nested(depth: int) -> Any:
 
 
 def refusal(call: Callable[[], object]) -> tuple[type[InvalidInput], str, str]:
-    """What was refused: its kind, what and where."""
+    """Returns the type of the error, the problem and its place."""
     with pytest.raises(InvalidInput) as caught:
         call()
     return type(caught.value), caught.value.problem, caught.value.where
@@ -60,7 +62,7 @@ def test_every_json_value_is_read_back_as_it_was_written(value: Any) -> None:
 
 
 @given(JSON)
-def test_what_is_written_is_plain_json_without_raw_control_characters(value: Any) -> None:
+def test_written_values_are_plain_json_without_raw_control_characters(value: Any) -> None:
     for data in (dumps(value), dump_line(value)):
         text = data.decode("utf-8")
         assert repr(json.loads(text)) == repr(value)
@@ -69,12 +71,12 @@ def test_what_is_written_is_plain_json_without_raw_control_characters(value: Any
 
 
 @given(JSON)
-def test_a_line_is_one_line(value: Any) -> None:
+def test_dump_line_writes_exactly_one_line(value: Any) -> None:
     assert dump_line(value).count(b"\n") == 1
 
 
 @given(JSON)
-def test_the_canonical_form_of_a_json_value_is_the_value(value: Any) -> None:
+def test_normalize_value_leaves_a_json_value_unchanged(value: Any) -> None:
     assert repr(normalize_value(value, "metadata")) == repr(value)
 
 
@@ -88,7 +90,7 @@ def test_documents_are_indented_by_two_keep_their_order_and_end_in_one_newline()
 
 
 @table("code", [*range(0x202A, 0x202F), *range(0x2066, 0x206A)])
-def test_what_would_turn_the_direction_of_a_line_round_is_escaped_wherever_it_stands(code: int) -> None:
+def test_characters_that_change_the_text_direction_are_escaped_in_keys_and_values(code: int) -> None:
     value = {f"k{chr(code)}": [chr(code)]}
     for data in (dumps(value), dump_line(value)):
         assert data.count(f"\\u{code:04x}".encode()) == 2
@@ -104,8 +106,8 @@ ABUSES: list[tuple[bytes, str, str]] = [
     (b"\xef\xbb\xbf{}", "not JSON: a byte order mark", "line 1 column 1"),  # a byte order mark
     (b"01", "not JSON: a number that begins with 0", "line 1 column 2"),  # a leading zero
     (b"{} // why", "not JSON: a comment", "line 1 column 4"),  # a comment
-    (b"{'a': 1}", "not JSON: single quotes, where JSON has double quotes", "line 1 column 2"),  # single quotes
-    (b'{"a": "\xff"}', "not UTF-8", "byte 7"),  # a broken byte
+    (b"{'a': 1}", "not JSON: single quotes instead of double quotes", "line 1 column 2"),  # single quotes
+    (b'{"a": "\xff"}', "not UTF-8", "byte 7"),  # an invalid byte
     (b'"\xc0\x80"', "not UTF-8", "byte 1"),  # an overlong encoding
     (b'"\xed\xa0\x80"', "not UTF-8", "byte 1"),  # a surrogate encoded as UTF-8
     ('{"a": 1}'.encode("utf-16"), "not UTF-8", "byte 0"),  # UTF-16
@@ -140,13 +142,13 @@ ABUSES: list[tuple[bytes, str, str]] = [
 
 
 @table(("data", "problem", "where"), ABUSES)
-def test_an_abuse_is_refused_with_what_and_where(data: bytes, problem: str, where: str) -> None:
+def test_invalid_json_is_refused_with_the_problem_and_its_place(data: bytes, problem: str, where: str) -> None:
     assert refusal(lambda: loads(data)) == (InvalidInput, problem, where)
 
 
 @table("word", ["NaN", "Infinity", "-Infinity"])
-def test_what_python_takes_for_a_number_and_json_does_not_is_refused(word: str) -> None:
-    refused = (InvalidInput, f"not JSON: {word}, a number that JSON does not have", "")
+def test_nan_and_infinity_are_refused(word: str) -> None:
+    refused = (InvalidInput, f"not JSON: JSON has no {word}", "")
     assert refusal(lambda: loads(word.encode())) == refused
     assert refusal(lambda: loads(f'{{"a": [{word}]}}'.encode())) == refused
 
@@ -169,12 +171,12 @@ def test_what_python_takes_for_a_number_and_json_does_not_is_refused(word: str) 
         (rb'"\\u0000 is no NUL"', r"\u0000 is no NUL"),  # an escaped backslash
     ],
 )
-def test_what_is_not_an_abuse_is_read(data: bytes, value: object) -> None:
+def test_unusual_but_valid_json_is_read(data: bytes, value: object) -> None:
     assert repr(loads(data)) == repr(value)
 
 
 @given(st.one_of(st.binary(), st.text('{}[]",:0123456789.eE+- \\u\0abcdefNaItrulsy', max_size=60).map(str.encode)))
-def test_any_bytes_are_read_or_refused_and_nothing_else_happens(data: bytes) -> None:
+def test_any_bytes_are_read_or_refused_as_invalid_input(data: bytes) -> None:
     try:
         value = loads(data)
     except InvalidInput as error:
@@ -183,24 +185,24 @@ def test_any_bytes_are_read_or_refused_and_nothing_else_happens(data: bytes) -> 
         assert repr(loads(dumps(value))) == repr(value)
 
 
-def test_the_limit_is_one_mebibyte_to_the_byte() -> None:
+def test_the_document_limit_is_exactly_one_mebibyte() -> None:
     fits = b'"' + b"x" * (DOCUMENT_LIMIT - 2) + b'"'
     assert (DOCUMENT_LIMIT, loads(fits)) == (1 << 20, "x" * (DOCUMENT_LIMIT - 2))
     assert refusal(lambda: loads(fits + b" ")) == (TooLarge, "the document is over the limit of 1048576 bytes", "")
 
 
-def test_size_is_judged_before_the_text_is_looked_at() -> None:
+def test_the_size_is_checked_before_the_text() -> None:
     assert refusal(lambda: loads(b"\xff" * 11, limit=10))[0] is TooLarge
 
 
-def test_writing_keeps_to_the_limit_in_bytes_not_in_characters() -> None:
+def test_the_limit_for_writing_counts_bytes_and_not_characters() -> None:
     assert len(dumps("é" * 3, limit=9)) == 9
     with pytest.raises(TooLarge) as caught:
         dumps("é" * 3, limit=8)
     assert (caught.value.size, caught.value.limit) == (9, 8)
 
 
-def test_an_object_is_read_where_one_is_wanted() -> None:
+def test_load_object_reads_an_object_within_the_limit() -> None:
     assert load_object(b'{"a": 1}') == {"a": 1}
     assert refusal(lambda: load_object(b'{"a": 1}', limit=7))[0] is TooLarge
 
@@ -216,7 +218,7 @@ def test_an_object_is_read_where_one_is_wanted() -> None:
         (b'""', "a string"),
     ],
 )
-def test_anything_but_an_object_is_refused_by_its_kind(data: bytes, kind: str) -> None:
+def test_load_object_refuses_any_other_value_and_names_its_type(data: bytes, kind: str) -> None:
     assert refusal(lambda: load_object(data)) == (InvalidInput, f"expected a JSON object, not {kind}", "")
 
 
@@ -234,7 +236,7 @@ def test_anything_but_an_object_is_refused_by_its_kind(data: bytes, kind: str) -
         ((), "tuple"),
     ],
 )
-def test_a_value_is_called_what_json_calls_it(value: object, kind: str) -> None:
+def test_json_type_of_names_a_value_by_its_json_type(value: object, kind: str) -> None:
     assert json_type_of(value) == kind
 
 
@@ -245,24 +247,28 @@ def _circle() -> dict[str, Any]:
 
 
 NOT_JSON: list[tuple[object, str, str]] = [
-    ({"a": {1}}, "not expressible as JSON: Object of type set is not JSON serializable", ""),  # a set
-    (b"a", "not expressible as JSON: Object of type bytes is not JSON serializable", ""),  # bytes
-    (float("nan"), "not expressible as JSON: Out of range float values are not JSON compliant", ""),  # NaN
-    ([float("inf")], "not expressible as JSON: Out of range float values are not JSON compliant", ""),  # infinity
-    ({(1, 2): 3}, "not expressible as JSON: keys must be str, int, float, bool or None", ""),  # a key that is no text
-    (_circle(), "not expressible as JSON: Circular reference detected", ""),  # itself
-    ({"a": "\ud83d"}, "not text in UTF-8: half of a surrogate pair", ""),  # half a pair
-    ({"\ud83d": 1}, "not text in UTF-8: half of a surrogate pair", ""),  # half a pair in a key
+    ({"a": {1}}, "cannot be written as JSON: Object of type set is not JSON serializable", ""),  # a set
+    (b"a", "cannot be written as JSON: Object of type bytes is not JSON serializable", ""),  # bytes
+    (float("nan"), "cannot be written as JSON: Out of range float values are not JSON compliant", ""),  # NaN
+    ([float("inf")], "cannot be written as JSON: Out of range float values are not JSON compliant", ""),  # infinity
+    (
+        {(1, 2): 3},
+        "cannot be written as JSON: keys must be str, int, float, bool or None",
+        "",
+    ),  # a key that is not text
+    (_circle(), "cannot be written as JSON: Circular reference detected", ""),  # a value that contains itself
+    ({"a": "\ud83d"}, "not valid Unicode: half of a surrogate pair", ""),  # half a pair
+    ({"\ud83d": 1}, "not valid Unicode: half of a surrogate pair", ""),  # half a pair in a key
     ({"a": ["x\0"]}, "a NUL character in a string", "a[0]"),  # a NUL
     ({"\0": 1}, "a NUL character in a string", r"key '\x00'"),  # a NUL in a key
     (nested(65), "nested deeper than 64", ("in[0]." * 14)[:80]),  # 65 levels
-    (nested(200_000), "not expressible as JSON: ", ""),  # endless levels
+    (nested(200_000), "cannot be written as JSON: ", ""),  # 200,000 levels
 ]
 
 
 @table(("value", "problem", "where"), NOT_JSON)
 @table("write", [dumps, dump_line])
-def test_what_could_not_be_read_back_is_not_written(
+def test_a_value_that_could_not_be_read_back_is_not_written(
     write: Callable[[object], bytes], value: object, problem: str, where: str
 ) -> None:
     kind, said, place = refusal(lambda: write(value))
@@ -270,7 +276,9 @@ def test_what_could_not_be_read_back_is_not_written(
 
 
 @table(("value", "problem", "where"), NOT_JSON)
-def test_a_callers_value_that_is_not_json_is_refused_under_its_name(value: object, problem: str, where: str) -> None:
+def test_normalize_value_refuses_a_value_that_is_not_json_and_names_the_parameter(
+    value: object, problem: str, where: str
+) -> None:
     kind, said, place = refusal(lambda: normalize_value(value, "metadata"))
     assert (kind, said.startswith(problem), place) == (InvalidInput, True, f"metadata {where}".strip()), said
 
@@ -289,7 +297,7 @@ def test_a_callers_value_that_is_not_json_is_refused_under_its_name(value: objec
     ],
 )
 @table("write", [dumps, dump_line])
-def test_nothing_is_written_that_loads_would_refuse(
+def test_a_value_that_loads_would_refuse_is_not_written(
     write: Callable[[object], bytes], value: object, problem: str, where: str
 ) -> None:
     assert refusal(lambda: write(value)) == (InvalidInput, problem, where)
@@ -302,7 +310,7 @@ def test_nothing_is_written_that_loads_would_refuse(
         ({1: "a", None: "b", False: "c"}, {"1": "a", "null": "b", "false": "c"}),  # keys become text
     ],
 )
-def test_a_callers_value_is_taken_as_json_has_it(value: object, as_json: object) -> None:
+def test_normalize_value_converts_tuples_and_keys_as_json_does(value: object, as_json: object) -> None:
     assert normalize_value(value, "metadata") == as_json
 
 
@@ -314,20 +322,20 @@ def test_a_callers_value_is_taken_as_json_has_it(value: object, as_json: object)
         (("\0",), "a NUL character in a string", "metadata [0]"),  # a NUL inside a tuple
     ],
 )
-def test_a_callers_value_is_checked_as_it_would_be_read(value: object, problem: str, where: str) -> None:
+def test_normalize_value_refuses_a_value_that_loads_would_refuse(value: object, problem: str, where: str) -> None:
     assert refusal(lambda: normalize_value(value, "metadata")) == (InvalidInput, problem, where)
 
 
-def test_a_callers_value_over_the_limit_is_said_to_be_too_large() -> None:
+def test_normalize_value_refuses_a_value_over_the_limit_as_too_large() -> None:
     with pytest.raises(TooLarge) as caught:
         normalize_value("x" * DOCUMENT_LIMIT, "metadata")
     error = caught.value
     assert (error.problem, error.where) == ("the document is over the limit of 1048576 bytes", "")
     assert (error.code, error.size, error.limit) == ("too_large", DOCUMENT_LIMIT + 2, DOCUMENT_LIMIT)
-    assert error.hint == "keep long texts in a file and store its name"
+    assert error.hint == "put long texts into a file, and store its name"
 
 
-def test_changing_a_callers_value_later_changes_no_canonical_copy() -> None:
+def test_changing_a_value_later_does_not_change_its_normalized_copy() -> None:
     value: dict[str, Any] = {"tags": ["a"]}
     copy = normalize_value(value, "metadata")
     value["tags"].append("b")

@@ -1,4 +1,4 @@
-"""What is said of a text that is not JSON: the mistake that a person made, and its place."""
+"""Errors for texts that are not JSON: the mistake, its place and an excerpt."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from tests.table import table
 MISTAKES = [
     ('{"a": 1,}', "a comma before the closing brace", 8),
     ("[1, 2, ]", "a comma before the closing bracket", 6),
-    ("{'a': 1}", "single quotes, where JSON has double quotes", 2),
-    ("{\"a\": 'b'}", "single quotes, where JSON has double quotes", 7),
+    ("{'a': 1}", "single quotes instead of double quotes", 2),
+    ("{\"a\": 'b'}", "single quotes instead of double quotes", 7),
     ("{a: 1}", "no quotes around a", 2),
     ('{"a": yes}', "no quotes around yes", 7),
     ('{"a": "b}', "no closing quote", 7),
@@ -23,16 +23,16 @@ MISTAKES = [
     ('{"a": [1, "]"]', "this brace is not closed", 1),
     ('{"a":', "this brace is not closed", 1),
     ("[1}", "'}' after a value", 3),
-    ('{"a": }', "'}' where a value is missing", 7),
-    ('{"a": 1, 2}', "'2' where a name in double quotes is missing", 10),
-    ('{"a": True}', "True, which is true in JSON", 7),
-    ('{"a": False}', "False, which is false in JSON", 7),
-    ('{"a": None}', "None, which is null in JSON", 7),
+    ('{"a": }', "'}' instead of a value", 7),
+    ('{"a": 1, 2}', "'2' instead of a name in double quotes", 10),
+    ('{"a": True}', "True instead of true", 7),
+    ('{"a": False}', "False instead of false", 7),
+    ('{"a": None}', "None instead of null", 7),
     ('{"a" 1}', "no colon after the name", 6),
     ('{"a": 1 "b": 2}', "no comma between two values", 9),
     ("[1 2]", "no comma between two values", 4),
     ('["a "word""]', 'a double quote within quotes: write \\" for it', 6),
-    ('"C:\\Users"', "a backslash within quotes that is not doubled", 4),
+    ('"C:\\Users"', "a single backslash within quotes: write \\\\ for it", 4),
     ('"a\tb"', "a line break or another control character within quotes", 3),
     ("{} {}", "more than one value", 4),
     ("[1, 007]", "a number that begins with 0", 6),
@@ -42,7 +42,7 @@ MISTAKES = [
 
 
 @table(("text", "problem", "column"), MISTAKES)
-def test_the_mistake_is_said_with_its_place_by_whoever_reads_the_text(text: str, problem: str, column: int) -> None:
+def test_both_json_readers_report_a_mistake_with_its_place(text: str, problem: str, column: int) -> None:
     excerpts = [f"{text}\n{' ' * (column - 1)}^"] if "\t" not in text else None
     for before, line in (("", 1), ("\n\n", 3)):
         for read in (strict.loads, lambda data: json_text.parse(data, comments=False)):
@@ -52,7 +52,7 @@ def test_the_mistake_is_said_with_its_place_by_whoever_reads_the_text(text: str,
             assert excerpts in (None, refused.value.excerpts)
 
 
-def test_the_excerpt_is_the_part_of_a_long_line_around_the_mistake() -> None:
+def test_the_excerpt_of_a_long_line_is_the_part_around_the_mistake() -> None:
     with pytest.raises(InvalidInput) as refused:
         strict.loads(b'{"a": "' + b"x" * 500 + b'", "b": 1, "c": nope, "d": "' + b"y" * 500 + b'"}')
     line, mark = refused.value.excerpts[0].splitlines()
@@ -60,7 +60,7 @@ def test_the_excerpt_is_the_part_of_a_long_line_around_the_mistake() -> None:
     assert line[mark.index("^") :].startswith("nope")
 
 
-def test_whatever_is_torn_or_mistyped_is_refused_with_a_problem_and_never_breaks_what_explains_it() -> None:
+def test_every_random_mistake_is_read_or_refused_with_a_plain_problem() -> None:
     whole, chance = '{"a": [1.5, true, null, {"b": "c\\n", "d": []}], "e": -0}', random.Random(26)
     said: set[str] = set()
     for _ in range(3000):

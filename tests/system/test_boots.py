@@ -1,4 +1,4 @@
-"""Which boot this is, by the moment it began: sure, or not this one."""
+"""Recognizing the current boot without a boot ID, by the time when it began."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def began(name: bytes) -> float:
     return float(name.removeprefix(b"since "))
 
 
-def test_another_process_of_this_boot_knows_it_again() -> None:
+def test_a_signature_from_another_process_is_recognized_as_this_boot() -> None:
     signature = subprocess.run([sys.executable, "-c", NAME], capture_output=True, check=True).stdout.strip()
 
     assert boots.is_this_boot(signature)
@@ -35,17 +35,17 @@ def test_another_process_of_this_boot_knows_it_again() -> None:
 
 
 @table("seconds", [-86_400, -60, -2, 2, 60])
-def test_a_boot_that_began_seconds_before_or_after_is_another(seconds: int) -> None:
+def test_a_boot_that_began_two_seconds_earlier_or_later_is_another_boot(seconds: int) -> None:
     assert not boots.is_this_boot(f"since {began(boots.boot_signature()) + seconds:.3f}".encode())
 
 
 @table("kept", [b"", b"since", b"since ", b"since nan", b"since inf", b"since 1e999", b"since \xff", b"unknown", b"0"])
-def test_what_is_no_moment_is_no_boot(kept: bytes) -> None:
+def test_a_signature_without_a_valid_time_is_not_this_boot(kept: bytes) -> None:
     assert not boots.is_this_boot(kept)
 
 
-def test_a_clock_that_was_never_set_tells_no_boot_from_another(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of a machine whose clock begins in 1970 every boot begins at the same moment."""
+def test_with_a_clock_that_was_never_set_no_signature_is_this_boot(monkeypatch: pytest.MonkeyPatch) -> None:
+    """If the clock begins in 1970, every boot seems to begin at the same time."""
     before = boots.boot_signature()
     uptime = time.clock_gettime(time.CLOCK_BOOTTIME)
     monkeypatch.setattr(time, "time", lambda: uptime)
@@ -56,9 +56,7 @@ def test_a_clock_that_was_never_set_tells_no_boot_from_another(monkeypatch: pyte
     assert not boots.is_this_boot(before)
 
 
-def test_a_boot_with_an_id_is_known_by_that_and_by_nothing_else(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_boot_with_an_id_is_recognized_only_by_that_id(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     moment = boots.boot_signature()
     monkeypatch.setattr(boots, "_BOOT_ID", str(tmp_path / "boot_id"))
     (tmp_path / "boot_id").write_bytes(b"an-id\n")

@@ -1,4 +1,4 @@
-"""Real processes, asked for as the hooks do. Only where the system keeps what it knows of itself is ever replaced."""
+"""Descriptions of real processes, and the proof that a process is gone. Only paths of system files are replaced."""
 
 from __future__ import annotations
 
@@ -24,13 +24,11 @@ if TYPE_CHECKING:
 
     Renamed = Callable[[bytes], subprocess.Popen[bytes]]
 
-pytestmark = pytest.mark.skipif(
-    not os.path.exists("/proc/self/stat"), reason="needs Linux, which alone tells of processes in /proc"
-)
+pytestmark = pytest.mark.skipif(not os.path.exists("/proc/self/stat"), reason="needs Linux with its /proc")
 
-NOBODY = 2**22 + 1  # no pid is as large
+NOBODY = 2**22 + 1  # larger than any pid
 
-# Says that it is ready, and lives until its standard input ends.
+# Prints that it is ready, and runs until its standard input ends.
 LIVES = "import sys; print('ready', flush=True); sys.stdin.read()"
 RENAMED = "import sys; open('/proc/self/comm', 'wb').write(bytes.fromhex(sys.argv[1]))\n" + LIVES
 
@@ -40,7 +38,7 @@ THIS_MACHINE = "3d1219c7c4c5404aaa1f6d2a48adfda4"
 
 @pytest.fixture
 def start() -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
-    """Starts a child that lives until the test is over, or kills it."""
+    """Starts children and kills them at the end of the test."""
     started: list[subprocess.Popen[bytes]] = []
 
     def begin(source: str = LIVES, *arguments: str) -> subprocess.Popen[bytes]:
@@ -64,7 +62,7 @@ def child(start: Callable[..., subprocess.Popen[bytes]]) -> subprocess.Popen[byt
 
 @pytest.fixture
 def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where the id of this machine stands now."""
+    """The file with the ID of this machine."""
     path = tmp_path / "machine-id"
     path.write_text(f"{THIS_MACHINE}\n", encoding="utf-8")
     monkeypatch.setattr(processes, "_MACHINE", str(path))
@@ -92,10 +90,12 @@ def text(path: str) -> str:
 
 
 @pytest.mark.usefixtures("machine")
-def test_a_process_is_described_by_all_that_tells_it_from_every_other(child: subprocess.Popen[bytes]) -> None:
+def test_the_description_of_a_process_has_its_pid_start_boot_namespace_and_machine(
+    child: subprocess.Popen[bytes],
+) -> None:
     assert described(child.pid) == {
         "pid": child.pid,
-        "started": text(f"/proc/{child.pid}/stat").split()[21],  # its name holds no blank
+        "started": text(f"/proc/{child.pid}/stat").split()[21],  # the name of Python contains no blank
         "boot_id": text("/proc/sys/kernel/random/boot_id"),
         "pid_ns": os.readlink("/proc/self/ns/pid"),
         "machine": THIS_MACHINE,
@@ -103,30 +103,30 @@ def test_a_process_is_described_by_all_that_tells_it_from_every_other(child: sub
 
 
 @pytest.mark.usefixtures("machine")
-def test_what_is_described_is_a_part_of_a_record_that_can_be_read_back() -> None:
+def test_a_record_with_a_described_process_can_be_read_back() -> None:
     record: Record = {**record_with({"run": 1}), "runs": [{"run": 1, "host_process": described(os.getpid())}]}
     assert decode(encode(record), "agent-1") == record
 
 
-def test_a_machine_without_an_id_is_left_out(machine: Path) -> None:
+def test_a_description_leaves_out_a_machine_without_an_id(machine: Path) -> None:
     machine.unlink()
     assert sorted(described(os.getpid())) == ["boot_id", "pid", "pid_ns", "started"]
 
 
-def test_a_process_that_is_not_there_has_no_description() -> None:
+def test_a_process_that_does_not_exist_has_no_description() -> None:
     assert describe(NOBODY) is None
 
 
-def test_where_the_system_tells_nothing_a_process_has_no_description(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_boot_id_a_process_has_no_description(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(boots, "_BOOT_ID", "/nowhere")
     assert describe(os.getpid()) is None
 
 
-def test_this_very_process_is_there() -> None:
+def test_this_process_is_not_gone() -> None:
     assert not is_gone(described(os.getpid()))
 
 
-def test_a_child_is_there_until_it_is_killed(child: subprocess.Popen[bytes]) -> None:
+def test_a_child_is_not_gone_until_it_is_killed(child: subprocess.Popen[bytes]) -> None:
     process = described(child.pid)
     assert not is_gone(process)
     child.kill()
@@ -134,28 +134,30 @@ def test_a_child_is_there_until_it_is_killed(child: subprocess.Popen[bytes]) -> 
     assert is_gone(process)
 
 
-def test_a_child_that_ended_and_that_nobody_waited_for_is_gone(child: subprocess.Popen[bytes]) -> None:
+def test_a_zombie_child_is_gone(child: subprocess.Popen[bytes]) -> None:
     process = described(child.pid)
     child.kill()
-    os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)  # it has ended, and stays a zombie
+    os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)  # the child has ended and stays a zombie
     assert text(f"/proc/{child.pid}/stat").rpartition(")")[2].split()[0] == "Z"
     assert is_gone(process)
 
 
-def test_another_process_under_the_same_pid_is_not_the_one_that_was_meant(child: subprocess.Popen[bytes]) -> None:
+def test_a_process_is_gone_if_its_pid_belongs_to_another_process(child: subprocess.Popen[bytes]) -> None:
     process = described(child.pid)
     assert is_gone({**process, "started": str(int(process["started"]) - 1)})
 
 
 @table("name", [b"a) Z 1 (b", b"two words", b") ) )", b"\xff\xfe", b"(", b"", b"a\nZ 1"])
-def test_the_name_of_a_program_misleads_nobody(start: Callable[..., subprocess.Popen[bytes]], name: bytes) -> None:
+def test_a_process_with_a_strange_name_is_described_and_is_not_gone(
+    start: Callable[..., subprocess.Popen[bytes]], name: bytes
+) -> None:
     plain, renamed = described(start().pid), described(start(RENAMED, name.hex()).pid)
     assert int(renamed["started"]) >= int(plain["started"])
     assert not is_gone(renamed)
 
 
 @pytest.mark.usefixtures("machine")
-def test_no_process_outlives_the_boot_of_its_machine(
+def test_a_process_is_gone_after_a_reboot_of_its_machine(
     child: subprocess.Popen[bytes], rebooted: Callable[[], None]
 ) -> None:
     process = described(child.pid)
@@ -163,7 +165,7 @@ def test_no_process_outlives_the_boot_of_its_machine(
     assert is_gone(process)
 
 
-def test_the_boot_of_another_machine_proves_nothing(
+def test_a_boot_of_another_machine_does_not_prove_a_process_gone(
     child: subprocess.Popen[bytes], machine: Path, rebooted: Callable[[], None]
 ) -> None:
     process = described(child.pid)
@@ -173,7 +175,7 @@ def test_the_boot_of_another_machine_proves_nothing(
 
 
 @pytest.mark.parametrize("known", ["then", "now", "never"])
-def test_another_boot_proves_nothing_while_either_machine_is_not_known(
+def test_another_boot_does_not_prove_a_process_gone_if_a_machine_is_unknown(
     child: subprocess.Popen[bytes], machine: Path, rebooted: Callable[[], None], known: str
 ) -> None:
     at_first = machine.read_text(encoding="utf-8")
@@ -189,24 +191,24 @@ def test_another_boot_proves_nothing_while_either_machine_is_not_known(
 
 
 @pytest.mark.parametrize("content", ["", "\n", "uninitialized\n"], ids=["empty", "an empty line", "not set up yet"])
-def test_an_id_that_many_machines_have_is_none(
+def test_an_empty_or_uninitialized_machine_id_counts_as_unknown(
     child: subprocess.Popen[bytes], machine: Path, rebooted: Callable[[], None], content: str
 ) -> None:
-    """Images of systems are shipped so: see machine-id(5)."""
+    """System images contain such IDs: see machine-id(5)."""
     machine.write_text(content, encoding="utf-8")
     process = described(child.pid)
     rebooted()
     assert not is_gone(process)
 
 
-def test_a_pid_of_another_namespace_means_nothing_here(child: subprocess.Popen[bytes]) -> None:
+def test_a_process_of_another_pid_namespace_is_not_proved_gone(child: subprocess.Popen[bytes]) -> None:
     process: HostProcess = {**described(child.pid), "pid_ns": "pid:[1]"}
     child.kill()
     child.wait()
     assert not is_gone(process)
 
 
-def test_a_process_in_a_container_cannot_be_judged_from_outside() -> None:
+def test_a_process_in_a_container_is_not_proved_gone_from_outside() -> None:
     source = "import json, os; from gaia_sessions.system.processes import *; print(json.dumps(describe(os.getpid())))"
     inside = ["unshare", "--pid", "--fork", "--mount-proc", sys.executable, "-c", source]
     done = subprocess.run(inside, capture_output=True, check=False, cwd=Path(processes.__file__).parents[2])
@@ -218,7 +220,7 @@ def test_a_process_in_a_container_cannot_be_judged_from_outside() -> None:
     assert not is_gone(process)
 
 
-def test_what_is_known_in_part_proves_nothing(child: subprocess.Popen[bytes]) -> None:
+def test_an_incomplete_description_does_not_prove_a_process_gone(child: subprocess.Popen[bytes]) -> None:
     process: Any = described(child.pid)
     child.kill()
     child.wait()
@@ -226,7 +228,7 @@ def test_what_is_known_in_part_proves_nothing(child: subprocess.Popen[bytes]) ->
         assert not is_gone({key: value for key, value in process.items() if key != missing})  # type: ignore[arg-type]
 
 
-def test_where_the_system_tells_nothing_nothing_is_proved(
+def test_if_the_pid_namespace_is_unknown_no_process_is_proved_gone(
     child: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     process = described(child.pid)
@@ -237,7 +239,7 @@ def test_where_the_system_tells_nothing_nothing_is_proved(
 
 
 @pytest.mark.parametrize("offset", ["0 0", "5 0", "-5 0", "0 1"])
-def test_where_clocks_are_shifted_nothing_is_known_since_every_start_is(
+def test_with_a_shifted_boot_clock_no_process_is_described_or_proved_gone(
     child: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, offset: str
 ) -> None:
     process = described(child.pid)
@@ -249,13 +251,13 @@ def test_where_clocks_are_shifted_nothing_is_known_since_every_start_is(
     assert (is_gone(process), describe(os.getpid()) is None) == (not shifted, shifted)
 
 
-def test_a_system_without_shifted_clocks_is_judged(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_process_is_described_on_a_system_without_time_offsets(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(processes, "_TIME_OFFSETS", "/nowhere")
     assert describe(os.getpid()) is not None
 
 
-def test_a_process_that_may_not_be_looked_at_is_not_proved_to_be_gone(child: subprocess.Popen[bytes]) -> None:
-    """As another user sees it where ``/proc`` is mounted with ``hidepid``: here by a limit on open files."""
+def test_a_process_that_cannot_be_inspected_is_not_proved_gone(child: subprocess.Popen[bytes]) -> None:
+    """Like another user if ``/proc`` is mounted with ``hidepid``; a limit on open files simulates this."""
     source = (
         "import json, resource, sys; from gaia_sessions.system import processes as p\n"
         "here = p._local_keys(); p._local_keys = lambda: here; process = json.loads(sys.argv[1])\n"
@@ -271,7 +273,7 @@ def record_with(*runs: dict[str, Any]) -> Record:
     return decode(encode(record), "agent-1")
 
 
-def test_a_process_is_alive_until_it_is_gone_and_neither_if_nothing_is_known(child: subprocess.Popen[bytes]) -> None:
+def test_a_process_is_alive_then_gone_and_an_unknown_process_is_neither(child: subprocess.Popen[bytes]) -> None:
     there, elsewhere = described(child.pid), {**described(child.pid), "pid_ns": "pid:[1]"}
     before = [(is_alive(process), is_gone(process)) for process in (there, elsewhere, {})]  # type: ignore[arg-type]
     child.kill()
@@ -281,7 +283,7 @@ def test_a_process_is_alive_until_it_is_gone_and_neither_if_nothing_is_known(chi
     assert (is_alive(there), is_gone(there)) == (False, True)
 
 
-# A process called "wanted" starts one called "between", which starts one that looks for its ancestors.
+# The process "wanted" starts the process "between", which starts a process that searches its ancestors.
 LOOKS = "from gaia_sessions.system.processes import *; print(nearest_ancestor({names}), flush=True)"
 FAMILY = """
 import os, subprocess, sys
@@ -296,7 +298,7 @@ else:
 
 
 def family(wanted: tuple[str, ...], *names: str) -> tuple[list[str], str]:
-    """The pids of all ancestors but the last, and what the youngest found."""
+    """Returns the pids of all ancestors except the last, and the pid that the youngest process found."""
     command = [sys.executable, "-c", FAMILY, LOOKS.format(names=wanted), *names]
     done = subprocess.run(
         command, capture_output=True, text=True, check=True, cwd=Path(processes.__file__).parents[2]
@@ -307,13 +309,13 @@ def family(wanted: tuple[str, ...], *names: str) -> tuple[list[str], str]:
 @pytest.mark.parametrize(
     ("wanted", "names", "generation"),
     [
-        pytest.param(("wanted",), ("wanted", "between"), 0, id="over one between"),
+        pytest.param(("wanted",), ("wanted", "between"), 0, id="above another process"),
         pytest.param(("wanted",), ("wanted", "wanted", "between"), 1, id="the nearest of two"),
         pytest.param(("other", "wanted"), ("other", "wanted", "between"), 1, id="the nearest of either name"),
         pytest.param(("two words)",), ("two words)", "between"), 0, id="a name with blanks and brackets"),
     ],
 )
-def test_the_nearest_ancestor_of_one_of_the_names_is_found(
+def test_the_nearest_ancestor_with_one_of_the_names_is_found(
     wanted: tuple[str, ...], names: tuple[str, ...], generation: int
 ) -> None:
     pids, found = family(wanted, *names)
@@ -321,7 +323,7 @@ def test_the_nearest_ancestor_of_one_of_the_names_is_found(
 
 
 def test_an_ancestor_that_renamed_itself_is_found_by_the_file_it_runs() -> None:
-    """Newer Node calls its main thread ``MainThread`` or ``node-MainThread``."""
+    """Newer versions of Node name their main thread ``MainThread`` or ``node-MainThread``."""
     file = os.path.basename(os.readlink("/proc/self/exe"))
     looks = f"import os; print(os.getppid()); {LOOKS.format(names=(file,))}"
     command = [sys.executable, "-c", FAMILY, looks, "node-MainThread"]
@@ -330,7 +332,7 @@ def test_an_ancestor_that_renamed_itself_is_found_by_the_file_it_runs() -> None:
     assert found == parent
 
 
-def test_no_ancestor_of_these_names_is_none() -> None:
+def test_nearest_ancestor_is_none_if_no_ancestor_has_a_wanted_name() -> None:
     assert family(("nobody is called so",), "wanted", "between")[1] == "None"
     assert nearest_ancestor(()) is None
 
@@ -347,7 +349,7 @@ def reported_to_a_child(reported: str, names: tuple[str, ...] = ()) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=True, cwd=folder).stdout.strip()
 
 
-def test_a_host_is_believed_which_process_it_is_only_if_that_is_an_ancestor(child: subprocess.Popen[bytes]) -> None:
+def test_a_pid_that_a_client_reports_is_used_only_if_it_is_an_ancestor(child: subprocess.Popen[bytes]) -> None:
     assert reported_to_a_child(str(os.getpid())) == str(os.getpid())
     assert reported_to_a_child(str(os.getppid())) == str(os.getppid())
     assert reported_to_a_child("1") == "1"
@@ -356,7 +358,7 @@ def test_a_host_is_believed_which_process_it_is_only_if_that_is_an_ancestor(chil
     assert reported_to_a_child("", (own,)) == reported_to_a_child("no pid", (own,)) == str(os.getpid())
 
 
-def test_the_asking_process_is_not_its_own_ancestor() -> None:
+def test_a_process_is_not_its_own_ancestor() -> None:
     own = text("/proc/self/comm")
     found = nearest_ancestor((own,))
     assert found != os.getpid()
@@ -372,8 +374,8 @@ with open(sys.argv[1], "ab") as file:
 """
 
 
-@pytest.mark.parametrize("knows", ["its pid", "another namespace", "nothing of processes"])
-def test_a_process_that_held_a_lock_is_gone_once_that_is_free(
+@pytest.mark.parametrize("knows", ["its pid", "another namespace", "no processes"])
+def test_a_process_that_held_a_lock_is_gone_once_the_lock_is_free(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rebooted: Callable[[], None], knows: str
 ) -> None:
     lock = tmp_path / "its.lock"
@@ -385,7 +387,7 @@ def test_a_process_that_held_a_lock_is_gone_once_that_is_free(
         process: HostProcess = json.loads(holder.stdout.readline())
         if knows != "its pid":
             process["pid_ns"] = "pid:[1]"
-        if knows == "nothing of processes":
+        if knows == "no processes":
             monkeypatch.setattr(processes, "_PID_NS", "/nowhere")
         assert (is_gone(process), is_alive(process)) == (False, True)
         holder.kill()
@@ -393,14 +395,14 @@ def test_a_process_that_held_a_lock_is_gone_once_that_is_free(
     assert (is_gone(process), is_alive(process)) == (True, False)
     lock.unlink()
     assert is_gone(process)
-    for elsewhere in ({"lock": "/nowhere/its.lock"}, {"lock_folder": "1:2"}):  # as in another container
+    for elsewhere in ({"lock": "/nowhere/its.lock"}, {"lock_folder": "1:2"}):  # like in another container
         assert is_gone({**process, **elsewhere}) == (knows == "its pid")  # type: ignore[typeddict-item]  # its keys
     rebooted()
     assert not is_gone({**process, "pid_ns": "pid:[1]", "machine": "another"})
 
 
-def test_a_process_that_is_there_and_holds_its_lock_no_more_is_done_with_what_it_held_it_for(tmp_path: Path) -> None:
-    """As an asynchronous task that was lost; but a lock that somebody else has removed proves nothing of it."""
+def test_a_running_process_that_released_its_lock_counts_as_gone(tmp_path: Path) -> None:
+    """For example a lost asynchronous task. A removed lock file proves nothing."""
     lock = tmp_path / "its.lock"
     process: HostProcess = processes.describe_holder(str(lock))
     assert (is_gone(process), is_alive(process)) == (False, True)

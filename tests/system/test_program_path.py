@@ -1,4 +1,4 @@
-"""Which program a name stands for: one that is found from everywhere, never one of the folder where we stand."""
+"""Which program a name means: relative folders in PATH never count."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The program ``git`` in a folder of programs; another one is where we stand."""
+    """A folder with the program ``git``; the current folder has another ``git``."""
     for folder in ("programs", "repository"):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "git").touch(mode=0o755)
@@ -24,12 +24,12 @@ def there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 @table("before", ["", ".:", ":", "../repository:", "/gone:.::"])
-def test_a_relative_folder_of_the_path_is_passed_over(there: str, before: str) -> None:
+def test_relative_folders_in_path_are_skipped(there: str, before: str) -> None:
     assert program_path("git", {"PATH": before + there}) == f"{there}/git"
 
 
 @table("path", ["", ".", "../repository", ":"])
-def test_what_only_a_relative_folder_has_is_not_there(there: str, path: str) -> None:
+def test_a_program_only_in_a_relative_folder_is_not_found(there: str, path: str) -> None:
     assert there
     with pytest.raises(FileNotFoundError):
         program_path("git", {"PATH": path})

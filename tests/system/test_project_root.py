@@ -1,4 +1,4 @@
-"""Where the sessions live. Every search here ends below ``home``, so that it never leaves the test."""
+"""Which folder is the root. Every search here ends below ``home``, so it stays inside the test."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def home(tmp_path: Path) -> Path:
 
 
 def folders(base: Path, *names: str) -> Path:
-    """``base`` with these folders in it."""
+    """Makes these folders in ``base`` and returns it."""
     for name in names:
         (base / name).mkdir(parents=True, exist_ok=True)
     return base
@@ -45,14 +45,14 @@ def git(cwd: Path, *words: str) -> None:
 
 
 def repository(path: Path) -> Path:
-    """A real repository with one commit, which a worktree needs."""
+    """Makes a real repository with one commit, as a worktree needs it."""
     path.mkdir(parents=True)
     git(path, "init")
     git(path, "commit", "--allow-empty", "--no-gpg-sign", "-m", "first")
     return path
 
 
-def test_the_suite_itself_runs_far_from_every_project_and_setting(away_from_home: Path) -> None:
+def test_the_test_suite_runs_outside_every_project_and_without_settings(away_from_home: Path) -> None:
     ours = [name for name in os.environ if name.startswith(("GAIA_SESSIONS_", "CLAUDE_", "XDG_", "GIT_"))]
     assert (os.environ["HOME"], ours) == (str(away_from_home), [])
     assert find_root(None, os.environ, os.getcwd()) == root_of(away_from_home / "elsewhere")
@@ -62,39 +62,39 @@ def test_the_suite_itself_runs_far_from_every_project_and_setting(away_from_home
     ("flag", "root"),
     [
         ("/srv/agents", "/srv/agents"),  # absolute
-        ("agents", "/p/sub/agents"),  # relative to where one stands
-        ("../agents/", "/p/agents"),  # upwards, a slash at the end
-        (".", "/p/sub"),  # here
+        ("agents", "/p/sub/agents"),  # relative to the current folder
+        ("../agents/", "/p/agents"),  # upwards, with a slash at the end
+        (".", "/p/sub"),  # the current folder
     ],
 )
-def test_a_flag_beats_everything(flag: str, root: str) -> None:
+def test_the_root_option_takes_precedence_over_all_variables(flag: str, root: str) -> None:
     environ = {"GAIA_SESSIONS_ROOT": "/other", "CLAUDE_PROJECT_DIR": "/another"}
     assert find_root(flag, environ, "/p/sub") == root
 
 
-def test_the_variable_beats_the_hosts_project() -> None:
+def test_the_root_variable_takes_precedence_over_the_project_of_the_client() -> None:
     environ = {"GAIA_SESSIONS_ROOT": "/srv/x/../agents/", "CLAUDE_PROJECT_DIR": "/p"}
     assert find_root(None, environ, "/p") == "/srv/agents"
 
 
-def test_an_empty_flag_is_refused_and_nothing_else_is_asked() -> None:
+def test_an_empty_root_option_is_refused_and_no_variable_replaces_it() -> None:
     with pytest.raises(BadSetting) as caught:
         find_root("", {"GAIA_SESSIONS_ROOT": "/srv/agents", "CLAUDE_PROJECT_DIR": "/p"}, "/p")
     assert (caught.value.origin, str(caught.value), caught.value.hint) == (
         "--root",
         "--root: is empty",
-        "name a directory, or leave it out",
+        "name a folder after --root, or leave out --root",
     )
 
 
 @table("fixed", ["agents", "./agents", "a/~"])
-def test_a_relative_variable_is_refused(fixed: str) -> None:
+def test_a_relative_path_in_the_root_variable_is_refused(fixed: str) -> None:
     with pytest.raises(BadSetting) as caught:
         find_root(None, {"GAIA_SESSIONS_ROOT": fixed, "CLAUDE_PROJECT_DIR": "/p"}, "/p")
     assert (caught.value.origin, str(caught.value), caught.value.hint) == (
         "GAIA_SESSIONS_ROOT",
         f"GAIA_SESSIONS_ROOT: {fixed!r} is not absolute",
-        "give the whole path",
+        "set it to a path that begins with /",
     )
 
 
@@ -107,7 +107,7 @@ def test_a_relative_variable_is_refused(fixed: str) -> None:
         ("~root/agents", "/root/agents"),
     ],
 )
-def test_a_home_that_no_shell_expanded_is_refused_with_the_path_that_was_meant(
+def test_an_unexpanded_tilde_is_refused_and_the_hint_gives_the_expanded_path(
     origin: str, given: str, meant: str
 ) -> None:
     environ = {"HOME": "/home/me"} | ({} if origin == "--root" else {origin: given})
@@ -120,31 +120,31 @@ def test_a_home_that_no_shell_expanded_is_refused_with_the_path_that_was_meant(
     )
 
 
-def test_a_folder_that_is_really_called_so_can_be_named() -> None:
+def test_a_folder_with_a_name_that_begins_with_a_tilde_can_be_used() -> None:
     assert find_root("./~/agents", {"HOME": "/home/me"}, "/p") == "/p/~/agents"
     assert find_root("~nobody-of-that-name", {"HOME": "/home/me"}, "/p") == "/p/~nobody-of-that-name"
 
 
 @table("url", ["postgresql://user:s3cret@db/agents", "file:///srv/agents", "/srv/s3://agents"])
 @table("origin", ["--root", "GAIA_SESSIONS_ROOT"])
-def test_a_url_is_refused_and_not_repeated(origin: str, url: str) -> None:
+def test_a_url_is_refused_and_not_shown_in_the_error(origin: str, url: str) -> None:
     flag, environ = (url, {}) if origin == "--root" else (None, {origin: url})
     with pytest.raises(BadSetting) as caught:
         find_root(flag, environ, "/p")
     assert (caught.value.origin, str(caught.value), caught.value.hint) == (
         origin,
         f"{origin}: is a URL",
-        "give the path of a directory: sessions are kept in files",
+        "name a folder: sessions are stored in files",
     )
 
 
-def test_the_hosts_project_beats_the_search(home: Path) -> None:
+def test_the_project_of_the_client_takes_precedence_over_the_search(home: Path) -> None:
     project = folders(home / "p", ".claude/session")
     assert found(project, home, CLAUDE_PROJECT_DIR="/q/") == "/q/.claude/session"
 
 
 @table("unusable", ["", "q", "./q"])
-def test_a_hosts_project_that_is_no_absolute_path_is_passed_over(home: Path, unusable: str) -> None:
+def test_a_client_project_without_an_absolute_path_is_ignored(home: Path, unusable: str) -> None:
     project = folders(home / "p", ".git")
     assert found(project, home, CLAUDE_PROJECT_DIR=unusable, GAIA_SESSIONS_ROOT="") == root_of(project)
 
@@ -152,28 +152,30 @@ def test_a_hosts_project_that_is_no_absolute_path_is_passed_over(home: Path, unu
 @table(
     ("there", "cwd", "project"),
     [
-        ([], "a/b/c", "a/b/c"),  # nothing above: where one stands
+        ([], "a/b/c", "a/b/c"),  # nothing above: the current folder
         (["a/.git"], "a/b/c", "a"),  # a repository
-        (["a/.claude"], "a/b/c", "a"),  # a project of the host's
+        (["a/.claude"], "a/b/c", "a"),  # a project of the client
         (["a/.git", "a/b/.claude"], "a/b/c", "a/b"),  # the nearest of both, .claude
         (["a/.claude", "a/b/.git"], "a/b/c", "a/b"),  # the nearest of both, .git
         (["a/.claude/session"], "a/b/c", "a"),  # sessions
         (["a/.claude/session", "a/b/.git"], "a/b/c", "a/b"),  # a repository nearer than sessions
         (["a/.claude/session", "a/b/.claude"], "a/b/c", "a/b"),  # a project nearer than sessions
         (["a/.claude/session", "a/b/.claude/session"], "a/b/c", "a/b"),  # the nearest sessions
-        (["a/b/c/.claude/session"], "a/b/c", "a/b/c"),  # sessions where one stands
+        (["a/b/c/.claude/session"], "a/b/c", "a/b/c"),  # sessions in the current folder
         (["a/.claude/session/agent-1"], "a/.claude/session/agent-1", "a"),  # inside a session
         (["a/.claude"], "a/.claude", "a"),  # inside .claude
         (["a/b/c/.claude/session"], "a/b", "a/b"),  # never downwards
     ],
 )
-def test_the_search_goes_upwards(tmp_path: Path, there: list[str], cwd: str, project: str) -> None:
+def test_the_search_goes_upwards_to_the_nearest_project(
+    tmp_path: Path, there: list[str], cwd: str, project: str
+) -> None:
     home = tmp_path / f"home with {' '.join(there)}".replace("/", "-")
     folders(home, cwd, *there)
     assert found(home / cwd, home) == root_of(home / project)
 
 
-def test_a_folder_that_is_removed_during_the_search_is_nothing_to_pass_over(
+def test_a_folder_removed_during_the_search_does_not_count_as_a_project(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     project = folders(home / "a", ".git", "b/c/.claude", "b/c/sub")
@@ -192,26 +194,26 @@ def test_a_folder_that_is_removed_during_the_search_is_nothing_to_pass_over(
     assert looked == [str(going / ".claude")]
 
 
-def test_a_pipe_in_the_place_of_a_git_file_makes_nobody_wait(home: Path) -> None:
+def test_a_pipe_in_place_of_the_git_file_marks_a_project_without_waiting(home: Path) -> None:
     project = folders(home / "p", "sub")
     os.mkfifo(project / ".git")
     assert found(project / "sub", home) == root_of(project)
 
 
-def test_a_link_that_leads_nowhere_marks_no_project(home: Path) -> None:
+def test_a_link_to_nothing_marks_no_project(home: Path) -> None:
     project = folders(home / "p", ".claude", "sub")
     (project / "sub" / ".claude").symlink_to("nowhere")
     assert found(project / "sub", home) == root_of(project)
 
 
-def test_a_worktree_with_sessions_of_its_own_still_counts_as_its_main_checkout(home: Path) -> None:
+def test_a_linked_worktree_with_its_own_sessions_counts_as_its_main_checkout(home: Path) -> None:
     main = repository(home / "main")
     git(main, "worktree", "add", "../linked")
     linked = folders(home / "linked", ".claude/session")
     assert found(linked, home) == found(linked, home, CLAUDE_PROJECT_DIR=str(linked)) == root_of(main)
 
 
-def test_a_file_in_the_place_of_the_sessions_is_none(home: Path) -> None:
+def test_a_file_in_place_of_the_session_folder_is_not_a_root(home: Path) -> None:
     project = folders(home / "p", ".claude", "sub/.git")
     (project / ".claude" / "session").write_text("")
     assert found(project / "sub", home) == root_of(project / "sub")
@@ -223,18 +225,18 @@ def test_the_search_stops_before_home(home: Path) -> None:
     assert found(home / "work", home) == root_of(home / "work")
 
 
-def test_at_home_the_sessions_are_where_one_stands(home: Path) -> None:
+def test_a_search_from_home_uses_the_home_folder_itself(home: Path) -> None:
     folders(home, ".git")
     folders(home.parent, ".claude/session")
     assert found(home, home) == root_of(home)
 
 
-def test_beside_home_the_search_goes_on(home: Path) -> None:
+def test_a_search_outside_home_finds_the_project_above(home: Path) -> None:
     beside = folders(home.parent / "beside", ".claude/session", "a/b")
     assert found(beside / "a" / "b", home) == root_of(beside)
 
 
-def test_the_search_ends_at_the_top_of_the_system() -> None:
+def test_the_search_ends_at_the_top_of_the_file_system() -> None:
     assert find_root(None, {"HOME": "/nowhere"}, "/") == "/.claude/session"
 
 
@@ -258,13 +260,13 @@ def test_a_linked_worktree_counts_as_its_main_checkout(home: Path) -> None:
     assert [found(cwd, home) for cwd in (linked, linked / "deep" / "down", main)] == [root_of(main)] * 3
 
 
-def test_a_linked_worktree_that_the_host_names_counts_as_its_main_checkout(home: Path) -> None:
+def test_a_linked_worktree_that_the_client_names_counts_as_its_main_checkout(home: Path) -> None:
     main = repository(home / "main")
     git(main, "worktree", "add", "../linked")
     assert found(home, home, CLAUDE_PROJECT_DIR=str(home / "linked")) == root_of(main)
 
 
-def test_a_linked_worktree_counts_as_its_main_checkout_even_with_a_claude_of_its_own(home: Path) -> None:
+def test_a_linked_worktree_with_its_own_claude_folder_counts_as_its_main_checkout(home: Path) -> None:
     main = repository(home / "main")
     git(main, "worktree", "add", "../linked")
     linked = folders(home / "linked", ".claude", "sub/.claude")
@@ -285,7 +287,7 @@ def test_a_linked_worktree_with_a_relative_gitfile_counts_as_its_main_checkout(h
     assert found(home / "linked", home) == root_of(main)
 
 
-def test_a_linked_worktree_of_which_git_names_relative_paths_counts_as_its_main_checkout(home: Path) -> None:
+def test_a_linked_worktree_with_only_relative_paths_counts_as_its_main_checkout(home: Path) -> None:
     main = repository(home / "main")
     git(main, "worktree", "add", "../linked")
     (home / "linked" / ".git").write_text("gitdir: ../main/.git/worktrees/linked\n")
@@ -322,7 +324,7 @@ def _link_gitdir(project: Path, _linked: Path, main: Path) -> None:
 
 
 @pytest.mark.parametrize("plant", [_copy_gitfile, _link_gitfile, _make_gitdir, _link_gitdir])
-def test_a_project_that_git_did_not_make_a_worktree_of_another_is_not_led_there(
+def test_a_project_with_a_forged_git_file_does_not_use_the_root_of_another(
     home: Path, plant: Callable[[Path, Path, Path], None]
 ) -> None:
     main, linked = repository(home / "main"), home / "linked"
@@ -333,7 +335,7 @@ def test_a_project_that_git_did_not_make_a_worktree_of_another_is_not_led_there(
     assert places == [root_of(project)] * 2
 
 
-def test_a_worktree_of_a_bare_repository_stands_for_itself(home: Path) -> None:
+def test_a_worktree_of_a_bare_repository_has_its_own_root(home: Path) -> None:
     main = repository(home / "main")
     git(home, "clone", "--bare", str(main), "bare.git")
     git(home / "bare.git", "worktree", "add", str(home / "linked"))
@@ -350,12 +352,12 @@ def test_a_submodule_is_a_project_of_its_own(home: Path) -> None:
     "gitfile",
     [
         b"",  # empty
-        b"nonsense\n",  # no gitfile
-        b"gitdir: nowhere\n",  # to nothing
+        b"nonsense\n",  # not a git file
+        b"gitdir: nowhere\n",  # leads to nothing
         b"gitdir: a\0b\n",  # with a NUL
-        b"gitdir: p/.git/worktrees/" + b"x" * 300,  # too long a name
-        b"\xff\xfe",  # no text
-        b"gitdir: " + b"x" * 5000,  # too long a path
+        b"gitdir: p/.git/worktrees/" + b"x" * 300,  # a name that is too long
+        b"\xff\xfe",  # not text
+        b"gitdir: " + b"x" * 5000,  # a path that is too long
     ],
 )
 def test_a_broken_git_file_still_marks_a_project(home: Path, gitfile: bytes) -> None:
@@ -368,18 +370,18 @@ def test_a_broken_git_file_still_marks_a_project(home: Path, gitfile: bytes) -> 
     ("link", "target", "leads_to"),
     [
         (".claude", "../other", "other/session"),  # a folder beside the project
-        (".claude", "../nothing", "nothing/session"),  # one that would be made there
-        (".claude", "..", "session"),  # what is above
+        (".claude", "../nothing", "nothing/session"),  # a missing folder beside the project
+        (".claude", "..", "session"),  # the folder above the project
         (".claude/session", "../../other", "other"),
         (".claude/session", "../../other/.claude/session", "other/.claude/session"),  # the sessions of another project
-        (".claude/session", "../../project-2", "project-2"),  # whose name begins alike
+        (".claude/session", "../../project-2", "project-2"),  # a folder whose name begins with the name of the project
         (".claude/session", "..", "project"),  # the whole project
-        (".claude", "kept", None),  # below the project
+        (".claude", "kept", None),  # inside the project
         (".claude/session", "../kept", None),
     ],
 )
 @pytest.mark.parametrize("through_link", [False, True])
-def test_links_of_a_project_may_lead_its_sessions_only_below_the_project(
+def test_a_link_on_the_path_to_a_root_must_lead_inside_its_project(
     home: Path, link: str, target: str, leads_to: str | None, *, through_link: bool
 ) -> None:
     project = folders(home / "project", os.path.dirname(link), "kept")
@@ -395,7 +397,7 @@ def test_links_of_a_project_may_lead_its_sessions_only_below_the_project(
     assert (caught.value.path, caught.value.target) == (root, str(home / leads_to))
 
 
-def test_a_folder_of_the_users_own_may_be_a_link_to_anything(home: Path) -> None:
+def test_a_root_outside_a_claude_folder_may_be_a_link_to_any_folder(home: Path) -> None:
     folders(home, "other")
     (home / "session").symlink_to("other")
     check_links(str(home / "session"))
@@ -408,5 +410,5 @@ def test_the_search_creates_nothing(home: Path) -> None:
     assert sorted(home.rglob("*")) == before
 
 
-def test_sessions_are_kept_where_the_users_documents_say() -> None:
+def test_the_sessions_of_a_project_are_in_dot_claude_session() -> None:
     assert SESSIONS_PATH == ".claude/session"

@@ -1,4 +1,4 @@
-"""The standard streams of real processes: what holds when they are closed, endless, silent or left by their reader."""
+"""The standard streams of real processes: closed, endless and silent streams, and readers that leave."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 PATIENCE = 60
-"""A process that takes this many seconds hangs."""
+"""A process that takes this many seconds counts as hanging."""
 
 FOR_EVER = 1e6
 
 CLOSED = [numbers for length in range(4) for numbers in combinations((0, 1, 2), length)]
 
-# Closes streams as a careless parent would, and tells the truth about them through a file opened before.
+# Closes streams like a careless parent, and reports on them through a file that was opened before.
 SECURED = """
 import json, os, sys
 from gaia_sessions.system import streams
@@ -82,16 +82,14 @@ def pipe_of(stream: IO[bytes] | None) -> IO[bytes]:
 
 
 def read_by_child(data: bytes, limit: int, seconds: float = FOR_EVER) -> bytes:
-    """What a process reads of ``data``, after which its input ends."""
+    """Returns what a process reads if its input is ``data``."""
     done = subprocess.run(command(READS, limit, seconds), input=data, capture_output=True, timeout=PATIENCE, check=True)
     assert done.stderr == b""
     return done.stdout
 
 
 @table("closed", CLOSED)
-def test_every_stream_that_was_closed_is_filled_and_the_others_are_left_alone(
-    tmp_path: Path, closed: Sequence[int]
-) -> None:
+def test_closed_streams_are_filled_and_open_streams_are_left_alone(tmp_path: Path, closed: Sequence[int]) -> None:
     report = tmp_path / str(closed)
     report.touch()
     done = subprocess.run(
@@ -111,7 +109,7 @@ def test_every_stream_that_was_closed_is_filled_and_the_others_are_left_alone(
 
 
 @table("closed", CLOSED)
-def test_a_process_born_without_streams_reads_nothing_and_writes_into_nothing(
+def test_a_process_started_with_closed_streams_reads_and_writes_nothing_there(
     tmp_path: Path, closed: Sequence[int]
 ) -> None:
     report = tmp_path / str(closed)
@@ -139,7 +137,7 @@ def test_input_is_read_to_its_end_or_one_byte_over_the_limit(size: int) -> None:
 
 
 @table("limit", [0, 1, 65_535, 65_536, 65_537, 300_000])
-def test_no_limit_is_missed_whatever_the_size_of_a_pipe(limit: int) -> None:
+def test_the_input_limit_holds_below_and_above_the_size_of_a_pipe(limit: int) -> None:
     data = os.urandom(1024) * 300
     assert read_by_child(data, limit) == data[: limit + 1]
     assert read_by_child(data[:limit], limit) == data[:limit]
@@ -169,18 +167,18 @@ def test_input_that_comes_in_pieces_is_read_whole() -> None:
             pipe_of(child.stdin).write(piece)
             pipe_of(child.stdin).flush()
             with pytest.raises(subprocess.TimeoutExpired):
-                child.wait(0.1)  # the input has not ended, so neither has the reading
+                child.wait(0.1)  # the process reads on until the input ends
         said, _ = child.communicate(timeout=PATIENCE)
     assert (said, child.returncode) == (b"one two three", 0)
 
 
 @table("sent", [b"", b"half of"])
 @table("seconds", [0, 0.3])
-def test_when_time_is_up_what_came_until_then_is_what_there_is(sent: bytes, seconds: float) -> None:
+def test_when_the_time_is_up_the_input_so_far_is_returned(sent: bytes, seconds: float) -> None:
     reading, writing = os.pipe()
     try:
         os.write(writing, sent)
-        done = subprocess.run(  # the pipe stays open: nothing but the time ends the reading
+        done = subprocess.run(  # the pipe stays open, so only the time limit ends the reading
             command(READS, 100, seconds), stdin=reading, capture_output=True, timeout=PATIENCE, check=True
         )
     finally:
@@ -190,13 +188,13 @@ def test_when_time_is_up_what_came_until_then_is_what_there_is(sent: bytes, seco
 
 
 @table("size", [0, 16, 65_536, 1 << 22])
-def test_output_arrives_whole_whatever_the_size_of_a_pipe(size: int) -> None:
+def test_output_smaller_or_larger_than_a_pipe_arrives_whole(size: int) -> None:
     done = subprocess.run(command(WRITES, size), capture_output=True, timeout=PATIENCE, check=True)
     assert (done.stdout, done.stderr) == (b"0123456789abcdef" * (size // 16), b"went on")
 
 
 @table("size", [16, 1 << 22])
-def test_a_reader_who_is_gone_before_is_none_of_our_business(size: int) -> None:
+def test_a_reader_that_is_gone_before_the_output_causes_no_error(size: int) -> None:
     reading, writing = os.pipe()
     os.close(reading)
     try:
@@ -208,7 +206,7 @@ def test_a_reader_who_is_gone_before_is_none_of_our_business(size: int) -> None:
     assert (done.returncode, done.stderr) == (0, b"went on")
 
 
-def test_a_reader_who_goes_away_in_the_middle_is_none_of_our_business() -> None:
+def test_a_reader_that_leaves_during_the_output_causes_no_error() -> None:
     with subprocess.Popen(command(WRITES, 1 << 22), stdout=subprocess.PIPE, stderr=subprocess.PIPE) as child:
         assert os.read(pipe_of(child.stdout).fileno(), 4) == b"0123"
         pipe_of(child.stdout).close()
@@ -216,7 +214,7 @@ def test_a_reader_who_goes_away_in_the_middle_is_none_of_our_business() -> None:
     assert (child.returncode, said) == (0, b"went on")
 
 
-def test_output_into_a_closed_stream_is_none_of_our_business() -> None:
+def test_output_into_a_closed_stream_causes_no_error() -> None:
     done = subprocess.run(
         ["sh", "-c", 'exec "$@" >&-', "sh", *command(WRITES, 16)],
         stderr=subprocess.PIPE,
@@ -226,7 +224,7 @@ def test_output_into_a_closed_stream_is_none_of_our_business() -> None:
     assert (done.returncode, done.stderr) == (0, b"went on")
 
 
-def test_a_reader_who_is_slow_gets_everything_even_through_a_pipe_that_does_not_block() -> None:
+def test_a_slow_reader_gets_all_output_even_through_a_nonblocking_pipe() -> None:
     reading, writing = os.pipe()
     os.set_blocking(writing, False)
     with (
@@ -235,14 +233,14 @@ def test_a_reader_who_is_slow_gets_everything_even_through_a_pipe_that_does_not_
     ):
         os.close(writing)
         with pytest.raises(subprocess.TimeoutExpired):
-            child.wait(0.3)  # far more than a pipe holds is to be written, and nobody has read yet
+            child.wait(0.3)  # the output is larger than a pipe, and nobody has read yet
         assert pipe.read() == b"0123456789abcdef" * (1 << 16)
         assert pipe_of(child.stderr).read() == b"went on"
     assert child.returncode == 0
 
 
 @table("blocking", [True, False])
-def test_a_reader_who_does_not_read_gets_the_beginning_when_the_time_is_up(blocking: bool) -> None:  # noqa: FBT001
+def test_a_reader_that_does_not_read_in_time_gets_only_the_beginning(blocking: bool) -> None:  # noqa: FBT001
     reading, writing = os.pipe()
     os.set_blocking(writing, blocking)
     with open(reading, "rb") as pipe:
@@ -251,7 +249,7 @@ def test_a_reader_who_does_not_read_gets_the_beginning_when_the_time_is_up(block
             command(WRITES, 1 << 20, 0.5), stdout=writing, stderr=subprocess.PIPE, timeout=PATIENCE, check=True
         )
         took = time.monotonic() - began
-        assert os.get_blocking(writing) is blocking  # others may hold the pipe: it is left as it was
+        assert os.get_blocking(writing) is blocking  # others may use the pipe, so its mode must not change
         os.close(writing)
         found = pipe.read()
 
@@ -261,7 +259,7 @@ def test_a_reader_who_does_not_read_gets_the_beginning_when_the_time_is_up(block
     assert found == (b"0123456789abcdef" * (1 << 16))[: len(found)]
 
 
-def test_a_pipe_that_is_full_is_not_waited_for_when_no_time_is_left() -> None:
+def test_a_full_pipe_is_not_waited_for_when_no_time_is_left() -> None:
     reading, writing = os.pipe()
     os.set_blocking(writing, False)
     with open(reading, "rb") as pipe:
@@ -279,14 +277,14 @@ def test_a_pipe_that_is_full_is_not_waited_for_when_no_time_is_left() -> None:
 
 
 @table("seconds", [-1, 0])
-def test_what_a_pipe_can_take_at_once_is_written_even_when_no_time_is_left(seconds: int) -> None:
+def test_output_that_fits_into_the_pipe_is_written_even_when_no_time_is_left(seconds: int) -> None:
     done = subprocess.run(command(WRITES, 4096, seconds), capture_output=True, timeout=PATIENCE, check=True)
     assert (done.stdout, done.stderr) == (b"0123456789abcdef" * 256, b"True went on")
 
 
 @pytest.mark.parametrize(("size", "pause"), [(100, 0.01), (500, PATIENCE)], ids=["slow", "stopped"])
-def test_a_terminal_whose_reader_falls_behind_is_not_written_to_after_the_time_is_up(size: int, pause: float) -> None:
-    """A terminal counts as ready when it has room for one byte, and then keeps the writer waiting for the rest."""
+def test_a_terminal_with_a_slow_reader_gets_no_output_after_the_time_is_up(size: int, pause: float) -> None:
+    """A terminal with room for one byte counts as ready, but then a larger write blocks."""
     reader, terminal = os.openpty()
     found = b""
     with subprocess.Popen(command(WRITES, 1 << 20, 0.5), stdout=terminal, stderr=subprocess.PIPE) as child:
@@ -307,12 +305,12 @@ def test_a_terminal_whose_reader_falls_behind_is_not_written_to_after_the_time_i
     assert found == (b"0123456789abcdef" * (1 << 16))[: len(found)]
 
 
-def test_a_terminal_that_is_read_gets_everything() -> None:
+def test_a_terminal_with_a_reader_gets_all_output() -> None:
     reader, terminal = os.openpty()
     found = b""
     with subprocess.Popen(command(WRITES, 1 << 20, 30), stdout=terminal, stderr=subprocess.PIPE) as child:
         os.close(terminal)
-        with suppress(OSError):  # so a terminal ends that nobody has open any more
+        with suppress(OSError):  # the end of a terminal that nobody has open
             while chunk := os.read(reader, 1 << 16):
                 found += chunk
         said = pipe_of(child.stderr).read()

@@ -1,4 +1,4 @@
-"""The folders of a user: the home, and by the XDG rules those for settings and for state."""
+"""The home of a user, the XDG folders for settings and state, and the name of a user."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
         ({"XDG_CONFIG_HOME": "/c", "XDG_STATE_HOME": ""}, "/c/gaia-sessions", ""),
     ],
 )
-def test_the_folders_follow_the_xdg_rules(
+def test_the_folders_for_settings_and_state_follow_the_xdg_rules(
     monkeypatch: pytest.MonkeyPatch, environ: dict[str, str], config: str, state: str
 ) -> None:
     monkeypatch.setattr(pwd, "getpwuid", _nobody)
@@ -43,7 +43,7 @@ def _nobody(uid: int) -> None:
 
 
 @table("environ", [{}, {"HOME": ""}, {"HOME": "relative"}])
-def test_without_a_usable_variable_the_system_says_where_the_home_is(environ: dict[str, str]) -> None:
+def test_without_a_usable_home_variable_the_home_comes_from_the_user_database(environ: dict[str, str]) -> None:
     assert home_folder(environ) == pwd.getpwuid(os.getuid()).pw_dir
 
 

@@ -1,3 +1,5 @@
+"""The current time."""
+
 from __future__ import annotations
 
 from datetime import UTC, datetime
