@@ -1,7 +1,6 @@
-"""What the fault suite shares: whole trees to compare, one place that starts a command, and strace.
+"""Shared by the fault tests: file trees to compare, the start of commands, and strace.
 
-A fault is put into a *case*: a project folder in which one operation is about to run. ``operation`` is
-each of them in turn, with what stood before and what must hold once it has taken effect.
+A *case* is a project folder in which one operation will run, with or without an injected fault.
 """
 
 from __future__ import annotations
@@ -57,7 +56,7 @@ SPOKEN = "from a worker"
 
 
 def command(operation: str, root: str, *arguments: str) -> list[str]:
-    """The one place that says how an operation is started as a process of its own."""
+    """The command line that runs an operation in its own process."""
     return [sys.executable, WORKER, operation, root, *arguments]
 
 
@@ -69,7 +68,7 @@ def run(
     through: Sequence[str] = (),
     trace: Sequence[str] = (),
 ) -> Ended:
-    """Runs ``words`` in an environment that has nothing of the user's; whoever hangs fails the test.
+    """Runs ``words`` in an environment without the user's settings, and with a time limit.
 
     through: a command that starts them. trace: a command that traces them.
     """
@@ -82,7 +81,7 @@ def run(
 
 
 def copy(top: str | Path, folder: str | Path) -> str:
-    """A copy of all below ``top``; a file with two names keeps both."""
+    """A copy of everything below ``top``. Hard links stay hard links."""
     names: dict[int, str] = {}
 
     def copy_file(source: str, target: str) -> None:
@@ -93,7 +92,7 @@ def copy(top: str | Path, folder: str | Path) -> str:
 
 
 def tree(top: str | Path) -> Tree:
-    """All that stands below ``top``: path to kind, mode, and bytes or target."""
+    """Everything below ``top``: kind, mode, and content or link target of each path."""
     found = {}
     for folder, folders, files in os.walk(top):
         for name in [*folders, *files]:
@@ -110,9 +109,9 @@ def tree(top: str | Path) -> Tree:
 
 
 def documents(root: str | Path) -> Documents:
-    """The files that are the truth, by path, and those of a snapshot; a session without its record counts as empty.
+    """The files of sessions and shared state, and those of a snapshot, by path, without messages that were kept aside.
 
-    Messages that were kept aside count for nobody but a person.
+    A session without a record counts as one with an empty record.
     """
     found: Documents = {}
     for path in Path(root).glob("[!.]*"):
@@ -129,7 +128,7 @@ def documents(root: str | Path) -> Documents:
 
 
 def _committed(name: str, data: bytes, state: bytes) -> bytes:
-    """Of a transcript what its record says is committed; nothing of one that is later than the record."""
+    """The committed part of a transcript. It is empty if the transcript is later than the record."""
     record = json.loads(state or b"{}")
     number = name.rpartition("transcript-")[2].removesuffix(".jsonl")
     generation, latest = int(number) if number.isdecimal() else 0, record.get("transcripts_archived", 0)
@@ -137,13 +136,13 @@ def _committed(name: str, data: bytes, state: bytes) -> bytes:
 
 
 def message_lines(root: str | Path) -> set[bytes]:
-    """Every whole line of the transcripts of agent-1, whatever its record says of them."""
+    """Every whole line of the transcripts of agent-1, committed or not."""
     files = [path.read_bytes() for path in Path(root, "agent-1").glob("transcript*.jsonl")]
     return {line for data in files for line in data.splitlines(keepends=True) if line.endswith(b"}\n")}
 
 
 def leftovers(root: str | Path) -> list[str]:
-    """What no process that still runs could be working on, were there none."""
+    """Temporary files and folders of operations that did not finish."""
     top = Path(root)
     parts = [*top.glob("**/*.tmp"), *top.glob("**/.*.tmp"), *top.glob(".stage/*"), *top.glob(".trash/*")]
     return sorted({str(path.relative_to(top)) for path in parts})
@@ -153,11 +152,10 @@ def leftovers(root: str | Path) -> list[str]:
 class Operation:
     """One operation of a case.
 
-    own: the documents it is about, each with what holds once it has taken effect ("+": any that was not there).
-    aside: documents it may change besides. spare: those that it may make besides; which of them follows from what a
-    killed one left. noted: the kind of news that the journal of its session tells of then; the line comes with a new
-    session, and after the change of an old one, where a fault may lose it.
-    words: its command, given the project folder.
+    own: the documents that it changes, each with a check of the new content ("+": any new document).
+    aside: documents that it may change too. spare: documents that it may make after a killed run.
+    noted: the kind of the journal entry that it adds. A fault can lose this entry if the session is old.
+    words: its command, given the project folder. again: the exit codes of a repetition.
     """
 
     name: str
@@ -172,10 +170,10 @@ class Operation:
     is_hook: bool = False
 
     def outcome_of(self, before: Documents, after: Documents) -> str:
-        """``old``, ``new``, or ``partly``; anything else is what is wrong."""
+        """``old``, ``new`` or ``partly``; any other text is a fault."""
         changed = {name for name in before.keys() | after.keys() if before.get(name) != after.get(name)}
         journals = {name for name in changed if self.noted and name.endswith(JOURNAL)}
-        lines = {name: after.get(name) for name in journals if after.get(name) != b""}  # made, not yet written
+        lines = {name: after.get(name) for name in journals if after.get(name) != b""}  # without those still empty
         changed -= journals
         if any(not _is_noted(data, self.noted) for data in lines.values()):
             return f"noted wrongly: {lines}"
@@ -235,7 +233,7 @@ def _populate_and_delegate(root: str) -> None:
 
 
 def _populate_below_cancelled(root: str) -> None:
-    """What is below the session parent is cancelled with it."""
+    """The session parent is cancelled, and agent-1 below it is cancelled too."""
     _populate(root)
     store, now = FileStore(root), datetime.now(UTC)
     store_new(store, now, os.urandom, requests.NewSession("worker", "above", None, "parent"))
@@ -244,7 +242,7 @@ def _populate_below_cancelled(root: str) -> None:
 
 
 def _populate_and_talk(root: str) -> None:
-    """agent-1 has a committed transcript, and behind it what a killed writer left."""
+    """agent-1 has a committed transcript, followed by the partial line of a killed writer."""
     _populate(root)
     messages = [new_message("user", f"before {number}", datetime.now(UTC)) for number in range(3)]
     add_messages(FileStore(root), "agent-1", messages)
@@ -253,7 +251,7 @@ def _populate_and_talk(root: str) -> None:
 
 
 def _populate_and_restore(root: str) -> None:
-    """The record of agent-1 is of a time before the last two of its messages, which were acknowledged."""
+    """The record of agent-1 is older than its last two acknowledged messages."""
     _populate_and_talk(root)
     path = Path(root, "agent-1", "state.json")
     older = path.read_bytes()
@@ -268,13 +266,13 @@ def _populate_and_restore(root: str) -> None:
 
 
 def _populate_and_archive(root: str) -> None:
-    """agent-1 has an archived transcript and no message since."""
+    """agent-1 has an archived transcript and no newer message."""
     _populate_and_talk(root)
     begin_anew(FileStore(root), "agent-1")
 
 
 def _populate_and_converse(root: str) -> None:
-    """The session told has a system prompt and a turn, and behind it what a killed writer left."""
+    """The session told has a system prompt and a turn, followed by the partial line of a killed writer."""
     _populate(root)
     talk = Sessions(root)
     talk.create("worker", agent_id="told", system_prompt=PROMPT)
@@ -284,20 +282,20 @@ def _populate_and_converse(root: str) -> None:
 
 
 def _populate_with_state(root: str) -> None:
-    """The session kept has state of its own, and shares some with its app and its user."""
+    """The session kept has its own state, and state that it shares with its app and its user."""
     _populate(root)
     state = {"domain_id": 7, "app:motd": "before", "user:language": "de"}
     Sessions(root).create("worker", agent_id="kept", app="kb", user="u1", state=state)
 
 
 def _populate_and_take_snapshot(root: str) -> None:
-    """Every file has a second name in a snapshot of the root."""
+    """A snapshot of the root has a hard link to every file."""
     _populate_and_talk(root)
     subprocess.run(["cp", "-al", root, f"{root}-snapshot"], check=True)
 
 
 def _populate_elsewhere(root: str) -> None:
-    """Beside the root is another one, whose only session has one file of each kind; an event of another waits there."""
+    """Another root has one session with one file of each kind, and a waiting event of another session."""
     _populate(root)
     there, now = FileStore(_elsewhere(Path(root).parents[1])), datetime.now(UTC)
     store_new(there, now, os.urandom, requests.NewSession("worker", "from elsewhere", None, "agent-new"))
@@ -331,7 +329,7 @@ def _populate_and_begin(root: str) -> None:
 
 
 def _populate_and_cancel(root: str) -> None:
-    """What is below agent-2 is cancelled with it; a session is there already."""
+    """agent-2 is cancelled, and the session below it is cancelled too."""
     _populate(root)
     store, now = FileStore(root), datetime.now(UTC)
     below = requests.NewSession("worker", "young", None, "below", parent_id="agent-2")
@@ -372,7 +370,7 @@ def _is_appended(_agent_id: str, data: bytes | None) -> bool:
 
 
 def _has_messages(before: int, revisions: set[int], name: str = "transcript.jsonl") -> dict[str, Holds]:
-    """A message of the worker behind ``before`` others; or two, if the first was never acknowledged."""
+    """One message of the worker after ``before`` others, or two if the first was not acknowledged."""
 
     def holds(_agent_id: str, data: bytes | None) -> bool:
         messages = [json.loads(line) for line in (data or b"").splitlines()]
@@ -396,11 +394,11 @@ _EMPTIED: dict[str, Holds] = {
         lambda record: (record["transcript_bytes"], record["transcripts_archived"], record["revision"]) == (0, 1, 4)
     )
 }
-"""And nothing else: the committed lines stay where they are."""
+"""Only the record changes: the committed lines stay in their file."""
 
 
 def _has_turns(*numbers: int) -> Holds:
-    """The system prompt and these turns, each whole and once, however often they were asked for."""
+    """The system prompt and these turns, each whole and once, even after a repeated request."""
     spoken = [(0, PROMPT), *((number, message["content"]) for number in numbers for message in TURN)]
 
     def holds(_agent_id: str, data: bytes | None) -> bool:
@@ -416,13 +414,13 @@ def _counts(record: Mapping[str, object]) -> tuple[object, ...]:
 
 
 def _is_noted(data: bytes | None, kind: str) -> bool:
-    """Once, or once more when nothing told whoever was killed or refused that it had been done."""
+    """The entry is there once, or twice if the operation was repeated."""
     told = [json.loads(line)["kind"] for line in (data or b"").splitlines()]
     return set(told) == {kind} and len(told) in {1, 2}
 
 
 def _is_updated(record: Mapping[str, object]) -> bool:
-    """Once, or once more by the same command again: a killed client cannot know that it had succeeded."""
+    """The update was made once, or twice: a killed client cannot know that its update succeeded."""
     metadata = record["metadata"]
     assert isinstance(metadata, dict)
     return metadata.get("worker") == "was here" and metadata["kept"] is True and record["revision"] in {3, 4}
@@ -444,7 +442,7 @@ def _has_command(record: Mapping[str, object]) -> bool:
 
 
 def _has_ended_well(record: Mapping[str, object]) -> bool:
-    """Once, or once more: a killed wrapper cannot know that it had succeeded."""
+    """The run was ended once, or twice: a killed wrapper cannot know that it succeeded."""
     had = record["runs"]
     ends = [(run["end"], run["last_message"]) for run in had] if isinstance(had, list) else []
     is_once = (record["turns"], ends) == (1, [("stopped", SPOKEN)])
@@ -734,7 +732,7 @@ class Call:
 
     @property
     def changes(self) -> bool:
-        """Whether it can change what stands, or answers; what a kill leaves depends on these alone."""
+        """Whether the call can change files or output. Only these calls matter for the state after a kill."""
         return self.name not in _LOOKING and (not self.name.startswith("open") or "O_CREAT" in self.line)
 
 
@@ -742,7 +740,7 @@ A_SAMPLE, EACH_CHANGE, EACH_CALL = "a sample", "each call that changes something
 
 
 def reached(calls: Sequence[Call], reach: str) -> list[Call]:
-    """Those at which a process is killed, of a trace in its order."""
+    """The calls at which a process is killed, in the order of the trace."""
     if reach == EACH_CALL:
         return [*calls]
     changing = [call for call in calls if call.changes]
@@ -754,7 +752,7 @@ def reached(calls: Sequence[Call], reach: str) -> list[Call]:
 
 
 class Case:
-    """An operation prepared once, its calls, and any number of copies in which to run it with a fault."""
+    """An operation, its system calls, and copies of its project in which it runs with a fault."""
 
     def __init__(self, operation: Operation, folder: Path) -> None:
         self.operation = operation
@@ -781,12 +779,12 @@ class Case:
         return leftovers(root_of(project))
 
     def copy(self) -> str:
-        """A project folder of its own, just as prepared."""
+        """A new copy of the prepared project folder."""
         return copy(self.made, self.folder / f"copy-{next(self.numbers)}")
 
     @cached_property
     def calls(self) -> list[Call]:
-        """Every call with which the undisturbed operation touches the project, and at last the one that answers."""
+        """Every call with which the operation touches the project when no fault is injected. The last one answers."""
         project = self.copy()
         trace = f"{project}.trace"
         ended = self.operation.start(project, trace=[*STRACE, "-o", trace])
@@ -795,7 +793,7 @@ class Case:
         return list(touching(trace, project))
 
     def killed(self, reach: str) -> Iterator[tuple[Call, str, str]]:
-        """For each of those calls a copy in which the operation was killed at it, and what it had said by then."""
+        """For each of the calls, a copy in which the operation was killed there, and its output until then."""
         for call in reached(self.calls, reach):
             project = self.copy()
             ended, calls = self.start_with(f"{call.name}:signal=SIGKILL:when={call.ordinal}", project)
@@ -805,7 +803,7 @@ class Case:
             yield call, project, ended.stdout
 
     def start_with(self, fault: str, project: str) -> tuple[Ended, list[Call]]:
-        """The operation run with ``fault`` injected, and the calls of that name with which it touched the project."""
+        """Runs the operation with ``fault`` injected. Returns the result, and the calls of that name on the project."""
         trace = f"{project}.trace"
         words = _strace(fault.partition(":")[0])
         ended = self.operation.start(project, trace=[*words, "-e", f"inject={fault}", "-o", trace])
@@ -816,7 +814,7 @@ def _strace(names: str) -> list[str]:
     return ["strace", "-f", "-y", "-e", f"trace={names}", "-e", "signal=none"]
 
 
-# Every call with a file name or a descriptor. No operation starts a process or a thread, so ordinals are one count.
+# Every call with a file name or a descriptor. No operation starts a process or a thread, so one count is enough.
 STRACE = _strace("%file,%desc,flock")
 
 _LOOKING = frozenset(
@@ -841,7 +839,7 @@ def touching(trace: str, project: str) -> Iterator[Call]:
 
 @cache
 def _why_not_strace() -> str:
-    """Why strace cannot be used here; nothing if it can."""
+    """The reason why strace cannot be used here; empty if it can."""
     if not shutil.which("strace"):
         return "needs strace to refuse a call or to kill at it"
     try:
@@ -882,14 +880,14 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.fixture
 def populate(prepared: str, tmp_path: Path) -> Callable[[], str]:
-    """Makes a root with two young sessions, one of them with a journal and a transcript, and two old ones."""
+    """Makes roots with two old sessions and two young sessions, one of which has a journal and a transcript."""
     numbers = count()
     return lambda: copy(prepared, tmp_path / f"populated-{next(numbers)}")
 
 
 @pytest.fixture
 def populated(prepared: str, root: str) -> str:
-    """The same, as the root of a test."""
+    """The same, at the root of the test."""
     return copy(prepared, root)
 
 
@@ -913,7 +911,7 @@ QUICK = ("update", "subagent_stop, direct")
 
 
 def sweep(slowly: Callable[[str], str]) -> pytest.MarkDecorator:
-    """Operations with faults at some of their calls, of which ``slowly`` says how many those of a slow test are."""
+    """Operations with faults at some of their calls. ``slowly`` says at how many calls in a slow test."""
 
     def row(name: str, reach: str, *marks: pytest.MarkDecorator) -> ParameterSet:
         return pytest.param(OPERATIONS[name], reach, marks=marks, id=f"{name}, {reach}")
@@ -931,6 +929,6 @@ short_and_whole = pytest.mark.parametrize("reach", [A_SAMPLE, pytest.param(EACH_
 
 @pytest.fixture(scope="session")
 def case_of(folder_on_disk: Path) -> Callable[[Operation], Case]:
-    """The case of an operation, prepared and traced once for the whole suite."""
+    """The case of an operation. It is prepared and traced only once."""
     numbers = count()
     return cache(lambda operation: Case(operation, folder_on_disk / f"case-{next(numbers)}"))

@@ -1,7 +1,6 @@
 """The attacker: ``swapper.py SESSION ASIDE VICTIM STOP`` swaps a session for a link to a victim, again and again.
 
-Until the file STOP is there; then the session is put back if it can be. Whatever is refused, because
-somebody else moved first, is passed over.
+It stops when the file STOP exists, and then puts the session back if possible. It ignores refused moves.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ import sys
 import time
 
 LONGEST_REST = 0.002
-"""Seconds: each state stands for some moments of chance, so that every step of the others meets both."""
+"""Seconds. Each state lasts a random time up to this, so that every step of a writer can meet both."""
 
 
 def swap(session: str, aside: str, victim: str) -> None:

@@ -1,4 +1,4 @@
-"""Three hundred ids that are none: refused by name, nothing created, nothing touched, inside the root or out."""
+"""Three hundred invalid IDs: each is refused, and nothing changes inside or outside the root."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ FAMILIES: dict[str, list[object]] = {
         *("/", "//", "/agent-1", "/etc/passwd", "agent-1/", "agent-1/state.json", "a/b", "a//b", "~", "~/x", "~root"),
         *("\\", "a\\b", "..\\victim", "C:", "C:\\x", "\\\\host\\share", "a:b", "file:///x", "agent-1:stream"),
     ],
-    "is a name of ours": [*OURS, *(name + "/x" for name in OURS), *(name.upper() for name in OURS)],
+    "is a name that the store uses": [*OURS, *(name + "/x" for name in OURS), *(name.upper() for name in OURS)],
     "is a device": [
         *DEVICES,
         *(name.upper() for name in DEVICES),
@@ -75,7 +75,7 @@ FAMILIES: dict[str, list[object]] = {
         ),
     ],
     "is empty or too long": ["", "a" * 129, "a" * 255, "a" * 256, "a" * 4096, "a" * 10_000, "a/" * 2000, "." * 300],
-    "is no text": [
+    "is not a text": [
         *(None, True, False, 0, 1, -1, 1.5, float("nan"), 1 << 70, b"agent-1", b"", bytearray(b"a")),
         *([], ["agent-1"], {}, {"agent_id": "agent-1"}, (), ("agent-1",), {"agent-1"}, object(), print, str),
     ],
@@ -85,7 +85,7 @@ BAD = [value for ids in FAMILIES.values() for value in ids]
 
 @pytest.fixture
 def before(populated: str, tmp_path: Path) -> Tree:
-    """All there is: a root, and beside it what an id may lead to."""
+    """All files: a root, and a folder beside it that an ID might lead to."""
     (tmp_path / "victim").mkdir()
     (tmp_path / "victim" / "state.json").write_bytes(b"{}")
     assert populated
@@ -95,7 +95,7 @@ def before(populated: str, tmp_path: Path) -> Tree:
 @table("bad", BAD)
 def test_a_bad_id_is_refused_and_touches_nothing(bad: Any, populated: str, tmp_path: Path, before: Tree) -> None:
     for name, call in _calls(populated).items():
-        if name == "create" and bad is None:  # None asks for an id to be made
+        if name == "create" and bad is None:  # None asks for a generated ID
             continue
         with pytest.raises(InvalidId) as refused:
             call(bad)
@@ -104,7 +104,7 @@ def test_a_bad_id_is_refused_and_touches_nothing(bad: Any, populated: str, tmp_p
     assert tree(tmp_path) == before
 
 
-def test_there_are_three_hundred_of_them_and_each_is_another() -> None:
+def test_the_table_has_three_hundred_different_bad_ids() -> None:
     values = [*map(repr, BAD)]
 
     assert len(values) >= 300

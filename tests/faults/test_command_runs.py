@@ -1,4 +1,4 @@
-"""The wrapper of a command is killed at any system call: nothing told is lost, and whoever looks next is right."""
+"""The wrapper of a command is killed at any system call: no acknowledged run is lost, and reports are correct."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ RUN = Operation(
 )
 
 
-def test_a_kill_of_the_wrapper_anywhere_leaves_no_work_that_seems_to_go_on(
+def test_a_wrapper_killed_at_any_call_leaves_no_run_that_looks_alive(
     case_of: Callable[[Operation], Case],
 ) -> None:
     case, stood = case_of(RUN), []
@@ -60,10 +60,10 @@ def test_a_kill_of_the_wrapper_anywhere_leaves_no_work_that_seems_to_go_on(
 
 
 CHANGING = ("mkdirat", "fchmod", "renameat", "fsync", "fdatasync", "unlinkat", "flock")
-"""Between two of these no file is made and none is complete; how often others are called differs from run to run."""
+"""The calls that make or complete files. The number of other calls differs from run to run."""
 
 
-def test_a_kill_of_gaia_sessions_run_anywhere_leaves_no_work_that_seems_to_go_on(tmp_path: Path) -> None:
+def test_gaia_sessions_run_killed_at_any_call_leaves_no_run_that_looks_alive(tmp_path: Path) -> None:
     words = [sys.executable, "-m", "gaia_sessions", "run", "--json", "--", "printf", SPOKEN]
 
     def ended(number: int, *faults: str) -> tuple[str, subprocess.CompletedProcess[str]]:

@@ -1,9 +1,8 @@
-"""Killed at any system call: what stands is old or new, what was acknowledged stays, nobody has to help.
+"""Operations killed at any system call: the state is old or new, and nobody has to repair anything.
 
-Every call with which an operation touches its project is one kill point, and the write of its answer the
-last. The operation runs once per point, on a copy of its own, and dies there (before the call takes effect;
-the next point is the effect). Then the same operation runs again, and at last, everything aged by two hours,
-a cleanup, and what doctor does with --fix for what was left in the directories of sessions.
+Each call with which an operation touches its project is a kill point; the last one writes the answer. For each
+point, the operation runs on a new copy and is killed before the call takes effect. Then the operation runs again.
+At last, all files are aged by two hours and cleaned up.
 """
 
 from __future__ import annotations
@@ -56,7 +55,7 @@ MAY_BE_PARTLY_DONE = ("cleanup", "change state in three documents", "append an e
 
 
 @sweep(lambda _: EACH_CHANGE)
-def test_a_kill_anywhere_leaves_the_old_state_or_the_new_and_nobody_has_to_help(
+def test_a_kill_at_any_call_leaves_the_old_or_new_state_and_needs_no_repair(
     case_of: CaseOf, operation: Operation, reach: str
 ) -> None:
     case = case_of(operation)
@@ -68,15 +67,13 @@ def test_a_kill_anywhere_leaves_the_old_state_or_the_new_and_nobody_has_to_help(
     assert (STAGES[stood[0]], STAGES[stood[-1]]) == ("old", "new")
 
 
-def test_what_sessions_share_is_changed_after_the_session(
-    case_of: CaseOf, operation_named: Callable[[str], Operation]
-) -> None:
+def test_shared_keys_are_written_after_the_record(case_of: CaseOf, operation_named: Callable[[str], Operation]) -> None:
     case = case_of(operation_named("change state in three documents"))
     renamed = [call.line for call in case.calls if "rename" in call.name and "tmp" in call.line]
     assert [word in line for line, word in zip(renamed, ("state.json", "app-kb", "user-kb"), strict=True)] == [True] * 3
 
 
-def test_a_folder_made_by_a_process_that_was_killed_is_synced_before_the_next_one_acknowledges(
+def test_the_next_command_syncs_a_folder_that_a_killed_process_made(
     case_of: CaseOf, operation_named: Callable[[str], Operation]
 ) -> None:
     case = case_of(operation_named("create in a fresh root"))
@@ -93,7 +90,7 @@ def test_a_folder_made_by_a_process_that_was_killed_is_synced_before_the_next_on
 
 
 @pytest.mark.parametrize("name", ["import a session from elsewhere", "update"])
-def test_a_session_whose_import_was_killed_is_synced_before_the_next_command_acknowledges(
+def test_the_next_command_syncs_a_session_whose_import_was_killed(
     case_of: CaseOf, operation_named: Callable[[str], Operation], name: str
 ) -> None:
     case = case_of(operation_named("import a session from elsewhere"))
@@ -116,7 +113,7 @@ def test_a_session_whose_import_was_killed_is_synced_before_the_next_command_ack
 
 
 @short_and_whole
-def test_after_a_kill_anywhere_in_an_emptying_the_next_message_cuts_neither_the_transcript_nor_the_archived_one(
+def test_a_message_after_a_kill_during_emptying_cuts_neither_transcript(
     case_of: CaseOf, operation_named: Callable[[str], Operation], reach: str
 ) -> None:
     case = case_of(operation_named("empty a transcript"))
@@ -136,7 +133,7 @@ def test_after_a_kill_anywhere_in_an_emptying_the_next_message_cuts_neither_the_
 
 
 @short_and_whole
-def test_a_kill_anywhere_in_a_reset_leaves_the_conversation_or_a_new_one_and_its_next_turn_is_taken(
+def test_a_kill_during_a_reset_leaves_the_old_or_new_conversation_ready_for_a_turn(
     case_of: CaseOf, operation_named: Callable[[str], Operation], reach: str
 ) -> None:
     case = case_of(operation_named("reset"))
@@ -160,7 +157,7 @@ RESTORED = ["add a message to a restored record", "empty the transcript of a res
 
 @short_and_whole
 @pytest.mark.parametrize("name", RESTORED)
-def test_a_kill_anywhere_loses_no_message_that_stands_behind_a_restored_record(
+def test_a_kill_at_any_call_loses_no_message_newer_than_a_restored_record(
     case_of: CaseOf, operation_named: Callable[[str], Operation], name: str, reach: str
 ) -> None:
     case = case_of(operation_named(name))
@@ -177,7 +174,7 @@ def test_a_kill_anywhere_loses_no_message_that_stands_behind_a_restored_record(
 
 
 @short_and_whole
-def test_after_a_kill_anywhere_in_its_removal_all_below_a_cancelled_session_are_cancelled(
+def test_a_kill_during_the_removal_of_a_cancelled_session_leaves_its_child_cancelled(
     case_of: CaseOf, operation_named: Callable[[str], Operation], reach: str
 ) -> None:
     case = case_of(operation_named("remove a cancelled session"))
@@ -193,7 +190,7 @@ def test_after_a_kill_anywhere_in_its_removal_all_below_a_cancelled_session_are_
 
 
 @short_and_whole
-def test_after_a_kill_anywhere_in_the_removal_of_several_each_is_whole_or_gone(case_of: CaseOf, reach: str) -> None:
+def test_a_kill_during_the_removal_of_two_sessions_leaves_each_whole_or_gone(case_of: CaseOf, reach: str) -> None:
     names = ("agent-1", "agent-2")
     removal = Operation(
         "remove two",
@@ -218,7 +215,7 @@ def test_after_a_kill_anywhere_in_the_removal_of_several_each_is_whole_or_gone(c
 
 @short_and_whole
 @pytest.mark.parametrize("name", ["cleanup", "remove an open session", "remove a cancelled session"])
-def test_after_a_kill_anywhere_in_a_removal_each_session_counts_once_and_as_it_stood(
+def test_after_a_kill_during_a_removal_the_figures_count_each_session_once_and_unchanged(
     case_of: CaseOf, operation_named: Callable[[str], Operation], name: str, reach: str
 ) -> None:
     case = case_of(operation_named(name))
@@ -248,7 +245,7 @@ def _messages(case: Case, project: str) -> list[Message]:
 
 
 def _kill(case: Case, call: Call, project: str) -> tuple[str, str, dict[str, list[str]]]:
-    """The call, what a kill there left, and what was wrong at once, after the next command, after a cleanup."""
+    """The call, the state after a kill there, and the faults at once, after the next command and after a cleanup."""
     stood = case.outcome_of(project)
     wrong = {
         "at once": [*_wrong_stand(case, stood), *_wrong_views(case.root(project))],
@@ -264,7 +261,7 @@ def _wrong_stand(case: Case, stood: str) -> list[str]:
 
 
 def _wrong_views(root: str) -> Iterator[str]:
-    """Readers see every session, whole, and the active ones as such; nobody else may look at the files."""
+    """Readers must see every session whole, and the active ones as active. Other users may not read the files."""
     there = {path.name for path in Path(root).glob("[!.]*")}
     lines = _listed(root)
     if {line["agent_id"] for line in lines} != there or any("problem" in line for line in lines):
@@ -285,13 +282,13 @@ def _wrong_views(root: str) -> Iterator[str]:
 
 
 def _listed(root: str, *, active_only: bool = False) -> list[Line]:
-    """Those of no app, and those of the one app there is."""
+    """The sessions without an app, and those of the only app."""
     apps = (None, "kb")
     return [line for app in apps for line in gaia_sessions.list_sessions(active_only=active_only, app=app, root=root)]
 
 
 def _wrongly_found(store: FileStore) -> Iterator[str]:
-    """Keys and conversations that do not lead to every session that has them."""
+    """Keys and conversations by which a session is not found."""
     for agent_id, record in store.scan():
         if isinstance(record, SessionsError):
             continue
@@ -327,7 +324,7 @@ def _cleaned(case: Case, project: str) -> Iterator[str]:
         os.utime(path, (aged, aged), follow_symlinks=False)
     gaia_sessions.cleanup_sessions(root=root)
     with FileStore(root) as store:
-        sweep_sessions(store.folder, datetime.now(UTC))  # as doctor does with --fix
+        sweep_sessions(store.folder, datetime.now(UTC))  # as doctor --fix does
     yield from case.leftovers(project)
     if case.documents(project).keys() != before:
         yield f"sessions: {sorted(case.documents(project))}"

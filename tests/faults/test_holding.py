@@ -1,4 +1,4 @@
-"""The hook that holds a stop back is killed at any call: at most one reminder is lost, and no end is made up."""
+"""The hook that holds a stop back is killed at any call: at most one reminder is lost, and no end is recorded."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ WRITES = ("openat", "write", "fsync", "rename", "flock")
 
 
 def killed_at(host: Host, call: str, number: int) -> bool:
-    """Whether the hook that is told of the stop was killed at this call; what it had printed by then is no answer."""
+    """Whether the hook of the stop was killed at this call. A killed hook may not have printed an answer."""
     trace = ("strace", "-f", "-qq", "-o", "/dev/null", "-e", f"trace={call}")
     ended = host.start("every_event", host.ending(), ON, *trace, "-e", f"inject={call}:signal=SIGKILL:when={number}")
     assert (ended.code, ended.out) == (-9, b"") or ended.out.startswith(b'{"decision":')
@@ -27,7 +27,7 @@ def killed_at(host: Host, call: str, number: int) -> bool:
 
 
 @pytest.mark.parametrize("call", [pytest.param(call, marks=pytest.mark.slow) for call in WRITES[:1]] + [*WRITES[1:]])
-def test_a_kill_anywhere_costs_one_reminder_at_most(tmp_path: Path, call: str) -> None:
+def test_a_kill_of_the_hook_at_any_call_costs_at_most_one_reminder(tmp_path: Path, call: str) -> None:
     host = Host(tmp_path)
     agent_id, counts = with_todos(host), []
     for number in count(1):
@@ -44,7 +44,7 @@ def test_a_kill_anywhere_costs_one_reminder_at_most(tmp_path: Path, call: str) -
 
 
 @pytest.mark.parametrize("is_told_again", [True, False])
-def test_after_a_kill_between_the_count_and_the_answer_the_agent_is_held_once_more_or_its_work_may_be_resumed(
+def test_a_hook_killed_before_its_reply_holds_the_stop_again_or_leaves_a_resumable_session(
     tmp_path: Path, *, is_told_again: bool
 ) -> None:
     host = Host(tmp_path)
@@ -58,7 +58,7 @@ def test_after_a_kill_between_the_count_and_the_answer_the_agent_is_held_once_mo
         assert "reminder 1 of" in str(told_at(host, host.ending()))
         assert len(of_run(host, agent_id)["held"]) == 1
         return
-    told = host.hear(host.returning())["additionalContext"]  # the client had no answer, so it let the agent stop
+    told = host.hear(host.returning())["additionalContext"]  # without an answer, the client lets the agent stop
     record = host.records()[agent_id]
     assert (record["phase"], record["runs"][0]["end"], record["resume_ready"]) == ("investigating", "returned", True)
     assert f"[gaia-sessions: resume {agent_id}]" in told

@@ -1,4 +1,4 @@
-"""What is no record where a record should be: named, kept, and in nobody's way; and what is no file at all."""
+"""Damaged records, and pipes, sockets, folders and devices in place of files."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _without(key: str) -> Callable[[bytes], bytes]:
 
 
 def _put_first(text: bytes) -> Callable[[bytes], bytes]:
-    """The record with ``text`` as its first member."""
+    """Puts ``text`` into the record as its first member."""
     return lambda data: b"{" + text + b"," + data.lstrip()[1:]
 
 
@@ -77,9 +77,9 @@ DAMAGES: dict[str, Callable[[bytes], bytes]] = {
     "a number": lambda _data: b"1",
     "a string": lambda _data: b'"agent-1"',
     "an empty object": lambda _data: b"{}",
-    "no JSON": lambda _data: b"phase = planning",
+    "not JSON": lambda _data: b"phase = planning",
     "two documents": lambda data: data + data,
-    "the other half of another": lambda data: data[: len(data) // 2] + data[len(data) // 3 :],
+    "two halves that overlap": lambda data: data[: len(data) // 2] + data[len(data) // 3 :],
     "over two MiB": lambda data: data + b" " * (2 << 20),
     "two MiB of text": lambda data: json.dumps({**json.loads(data), "metadata": {"x": "x" * (2 << 20)}}).encode(),
     "invalid UTF-8": lambda data: data.replace(b"young", b"yo\xffng"),
@@ -105,7 +105,7 @@ DAMAGES: dict[str, Callable[[bytes], bytes]] = {
 
 
 @table("damage", DAMAGES)
-def test_a_damaged_record_is_named_and_kept_until_somebody_says_otherwise(
+def test_a_damaged_record_is_named_and_stays_until_a_cleanup_removes_corrupt_sessions(
     populate: Callable[[], str], tree: TreeOf, damage: str
 ) -> None:
     root = populate()
@@ -122,7 +122,7 @@ def test_a_record_cut_off_at_any_byte_is_named_and_kept(populated: str, tree: Tr
     whole = state.read_bytes()
     assert whole.endswith(b"}\n")
 
-    for length in range(0, len(whole) - 1, step):  # only the newline missing is a whole record
+    for length in range(0, len(whole) - 1, step):  # a record without its last newline is whole
         state.write_bytes(whole[:length])
         _check_corrupt(populated, tree)
     _check_cleanup(populated, tree)
@@ -180,7 +180,7 @@ def _check_cleanup(root: str, tree: TreeOf) -> None:
 
 
 def _plant_socket(path: Path) -> None:
-    """Bound from within the folder: the whole path may be longer than such a name can be."""
+    """Binds the socket from within its folder, because the whole path may be too long."""
     here = os.open(".", os.O_RDONLY)
     os.chdir(path.parent)
     with socket.socket(socket.AF_UNIX) as planted:
@@ -190,7 +190,7 @@ def _plant_socket(path: Path) -> None:
 
 
 def _plant_device(path: Path) -> None:
-    """The null device: opening and reading it succeeds."""
+    """Makes a null device, which can be opened and read."""
     try:
         os.mknod(path, 0o600 | 0o020000, os.makedev(1, 3))
     except PermissionError:
@@ -211,7 +211,7 @@ def _plant(kind: str, path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", PLANTS)
-def test_what_is_no_file_in_place_of_the_record_is_a_corrupt_session(populated: str, run: Run, kind: str) -> None:
+def test_a_record_that_is_not_a_file_is_a_corrupt_session(populated: str, run: Run, kind: str) -> None:
     _plant(kind, Path(populated, AGENT, "state.json"))
 
     codes = {name: run(name, populated, AGENT).returncode for name in ("get", "update", "finalize")}
@@ -220,14 +220,14 @@ def test_what_is_no_file_in_place_of_the_record_is_a_corrupt_session(populated: 
     assert '"status": "corrupt"' in run("list", populated).stdout
     assert run("cleanup", populated).stdout == 'ACK {"removed": ["old-1", "old-2"]}\n'
     ended = run("cleanup", populated, "corrupt")
-    if kind == "a folder":  # what is in it is not ours
+    if kind == "a folder":  # the content of the folder is not ours
         assert (ended.returncode, Path(populated, AGENT, "state.json").is_dir()) == (8, True)
     else:
         assert ended.stdout == 'ACK {"removed": ["agent-1"]}\n'
 
 
 @pytest.mark.parametrize("kind", PLANTS)
-def test_what_is_no_file_in_place_of_the_lock_stops_writers_of_that_session_only(
+def test_a_lock_that_is_not_a_file_stops_only_the_writers_of_that_session(
     populated: str, run: Run, tree: TreeOf, kind: str
 ) -> None:
     path = Path(populated, ".locks", f"{AGENT}.lock")
@@ -243,7 +243,7 @@ def test_what_is_no_file_in_place_of_the_lock_stops_writers_of_that_session_only
 
 
 @pytest.mark.parametrize("kind", PLANTS)
-def test_what_is_no_file_in_place_of_the_journal_leaves_the_record_usable(populated: str, run: Run, kind: str) -> None:
+def test_a_journal_that_is_not_a_file_leaves_the_record_usable(populated: str, run: Run, kind: str) -> None:
     path = Path(populated, AGENT, "events.jsonl")
     _plant(kind, path)
 
@@ -254,7 +254,9 @@ def test_what_is_no_file_in_place_of_the_journal_leaves_the_record_usable(popula
 
 
 @pytest.mark.parametrize("kind", PLANTS)
-def test_what_is_no_file_in_place_of_the_settings_makes_nobody_wait(populated: str, run: Run, kind: str) -> None:
+def test_a_settings_path_that_is_not_a_file_does_not_block_the_list_command(
+    populated: str, run: Run, kind: str
+) -> None:
     path = Path(populated, ".config.toml")
     _plant(kind, path)
 

@@ -1,6 +1,6 @@
-"""Killed, or refused, at any system call on the index: no entry is missing that a reader would rely on.
+"""Faults at any system call on the index: no entry that a reader needs is missing.
 
-Each act runs once per call with which it touches the index, on a copy of its own.
+Each act runs once for each of its calls on the index, on a new copy.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 NOW = datetime(2026, 1, 8, 18, 5, 30, tzinfo=UTC)
 MANY = 12
 OF_THE_KEY_THAT_IT_MAY_GET = line("one", "host_key", "delegation", "host", "tool/2")
-"""Too many if its writer was killed, and nobody looks for it: it costs whoever looks for that key one look."""
+"""An extra entry of a killed writer. It is harmless: a search for that key reads one more record."""
 
 ACTS = """
 import sys
@@ -65,7 +65,7 @@ def for_host(agent_id: str) -> Record:
 
 
 def prepare(root: str, act: str) -> None:
-    """Sessions at work and over, entries that lead nowhere, and for a rebuild an index of an earlier boot."""
+    """Open and ended sessions, entries of missing sessions, and for a rebuild an index of an earlier boot."""
     store = FileStore(root, durable=False)
     for agent_id in ("one", "two", "over"):
         store.create(for_host(agent_id))
@@ -79,13 +79,13 @@ def prepare(root: str, act: str) -> None:
 
 
 def wanted(store: FileStore) -> set[str]:
-    """Every entry that the records ask for."""
+    """Every entry that the records need."""
     keys = {agent_id: index_keys.keys_of(store.read(agent_id)) for agent_id in store.ids()}
     return {entry.decode() for found in index.lines_by_shard(keys).values() for entry in found}
 
 
 def what_is_wrong(root: str) -> list[str]:
-    """What a reader would miss now, and what a cleanup leaves wrong."""
+    """The entries that a reader misses now, and the faults that remain after a cleanup."""
     store = FileStore(root, durable=False)
     with Directory.at(root) as opened:
         missing = wanted(store) - entries(root) if index.is_complete(opened) else set()
@@ -112,14 +112,14 @@ def faults(call: Call) -> Iterator[str]:
 @pytest.mark.usefixtures("needs_strace")
 @pytest.mark.parametrize("reach", [A_SAMPLE, pytest.param(EACH_CALL, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("act", ["add", "remove", "remove many", "compact", "rebuild"])
-def test_a_fault_at_any_call_on_the_index_leaves_no_entry_missing_and_a_cleanup_corrects_the_rest(
+def test_a_fault_at_any_index_call_loses_no_entry_and_a_cleanup_corrects_the_rest(
     tmp_path: Path, act: str, reach: str
 ) -> None:
     (tmp_path / "made").mkdir()
     prepare(f"{tmp_path}/made/root", act)
     calls = calls_of(act, tmp_path)
     wrong = {}
-    assert len(calls) > 5  # it did something
+    assert len(calls) > 5  # the act touches the index
 
     for number, call in enumerate(calls if reach == EACH_CALL else calls[:: len(calls) // 6]):
         for fault in faults(call):
@@ -166,11 +166,11 @@ from gaia_sessions.store.directory import Directory
 with Directory.at(sys.argv[1]) as root, root.below(".index") as folder:
     while True:
         index.rewrite(folder, "active.keys")
-        time.sleep(0.002)  # who waits for the lock looks for it now and then
+        time.sleep(0.002)  # so that a waiting process can get the lock
 """
 
 
-def test_nobody_misses_an_entry_while_others_add_remove_write_the_shard_anew_and_are_killed(root: str) -> None:
+def test_readers_miss_no_entry_while_other_processes_change_the_shard_and_are_killed(root: str) -> None:
     FileStore(root, durable=False).create(new_record("here", "Explore", "-", {}, NOW))
 
     def start(script: str, *words: str) -> subprocess.Popen[str]:
@@ -191,10 +191,10 @@ def test_nobody_misses_an_entry_while_others_add_remove_write_the_shard_anew_and
     with Directory.at(root) as opened:
         ids = set(index.ids_under(opened, index_keys.ACTIVE_KEY) or [])
     assert set(acknowledged) - ids == set()
-    assert len([name for name in ids if name.startswith("gone")]) <= 1  # of the one that was killed
+    assert len([name for name in ids if name.startswith("gone")]) <= 1  # of the killed writer
 
 
-def test_two_rebuilds_at_once_and_a_writer_beside_them_leave_every_entry_once(root: str) -> None:
+def test_two_concurrent_rebuilds_and_a_writer_leave_every_entry_once(root: str) -> None:
     store = FileStore(root, durable=False)
     for number in range(30):
         store.create(for_host(f"s-{number}"))

@@ -1,4 +1,4 @@
-"""A link planted at any name of the store leads out of the root: nothing there is written, removed or changed."""
+"""Links that lead out of the root, at any name of the store: nothing outside is written, removed or changed."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     TreeOf = Callable[[str | Path], Tree]
 
-pytestmark = pytest.mark.filterwarnings("ignore::gaia_sessions.errors.FiguresLost")  # where a link keeps them out
+pytestmark = pytest.mark.filterwarnings("ignore::gaia_sessions.errors.FiguresLost")  # a link is in place of their file
 
 NAMES = (
     "agent-1",
@@ -111,9 +111,9 @@ def lived_in_before(prepared: str) -> str:
 
 @pytest.fixture
 def live_in(lived_in_before: str, tmp_path: Path) -> Callable[[], str]:
-    """Makes a root with everything in it that can be: leftovers, hints of hosts, an event that waits, logs; all aged.
+    """Makes roots with every kind of file: leftovers, index entries, a waiting event, logs. All files are old.
 
-    Each in a folder of its own, for what is to be beside it.
+    Each root is in its own folder.
     """
     numbers = count()
     return lambda: copy(lived_in_before, tmp_path / f"{next(numbers)}" / "session")
@@ -125,12 +125,12 @@ def lived_in(live_in: Callable[[], str]) -> str:
 
 
 def hook(name: str, root: str, payload: object) -> Ran:
-    """The hook of this name, told of ``payload``."""
+    """Runs the hook of this name with ``payload``."""
     return call(lambda: main(name, []), json.dumps(payload).encode(), {**os.environ, "GAIA_SESSIONS_ROOT": root}, ".")
 
 
 @table("name", NAMES)
-def test_what_a_planted_link_leads_to_stays_as_it_is(live_in: Callable[[], str], tree: TreeOf, name: str) -> None:
+def test_the_target_of_a_planted_link_does_not_change(live_in: Callable[[], str], tree: TreeOf, name: str) -> None:
     lived_in = live_in()
     outside = Path(lived_in).with_name("outside")
     outside.mkdir()
@@ -144,7 +144,9 @@ def test_what_a_planted_link_leads_to_stays_as_it_is(live_in: Callable[[], str],
 
 
 @table("name", NAMES)
-def test_what_a_planted_link_leads_to_is_not_created(live_in: Callable[[], str], tree: TreeOf, name: str) -> None:
+def test_the_missing_target_of_a_planted_link_is_not_created(
+    live_in: Callable[[], str], tree: TreeOf, name: str
+) -> None:
     lived_in = live_in()
     outside = Path(lived_in).with_name("outside")
     outside.mkdir()
@@ -157,7 +159,7 @@ def test_what_a_planted_link_leads_to_is_not_created(live_in: Callable[[], str],
 
 
 @table("name", FILES)
-def test_a_second_name_outside_of_a_planted_file_keeps_its_bytes_and_its_mode(
+def test_the_outside_file_of_a_planted_hard_link_does_not_change(
     live_in: Callable[[], str], tree: TreeOf, name: str
 ) -> None:
     lived_in = live_in()
@@ -174,7 +176,7 @@ def test_a_second_name_outside_of_a_planted_file_keeps_its_bytes_and_its_mode(
     assert tree(outside) == before
 
 
-def test_beside_a_snapshot_by_hard_links_all_works_as_without_one_and_the_snapshot_stays_as_it_is(
+def test_operations_beside_a_hard_link_snapshot_work_as_usual_and_do_not_change_it(
     lived_in: str, tmp_path: Path, tree: TreeOf
 ) -> None:
     alone, snapshot = str(tmp_path / "alone"), str(tmp_path / "snapshot")
@@ -190,12 +192,10 @@ def test_beside_a_snapshot_by_hard_links_all_works_as_without_one_and_the_snapsh
     assert tree(snapshot) == before
 
 
-def test_a_journal_whose_second_name_belongs_to_somebody_else_is_not_copied(
-    lived_in: str, tmp_path: Path, run: Run
-) -> None:
-    """Root would give the copy to the owner of the folder, who may not have been allowed to read the file."""
+def test_a_hard_linked_journal_of_another_user_is_not_copied(lived_in: str, tmp_path: Path, run: Run) -> None:
+    # Root would give the copy to the owner of the folder, who may not be allowed to read the file.
     if os.geteuid():
-        pytest.skip("only root can give a file away")
+        pytest.skip("only root can change the owner of a file")
     journal = Path(lived_in, "agent-1", "events.jsonl")
     os.chown(journal, 12345, -1)
     os.link(journal, tmp_path / "of somebody else")
@@ -208,7 +208,7 @@ def test_a_journal_whose_second_name_belongs_to_somebody_else_is_not_copied(
 
 @pytest.fixture(params=[".claude", ".claude/session"])
 def led_out(request: pytest.FixtureRequest, lived_in: str, tmp_path: Path) -> Path:
-    """A project of which a link leads the sessions into another project of the user."""
+    """A project whose sessions folder is behind a link into another project of the user."""
     victim, project = tmp_path / "victim", tmp_path / "project"
     shutil.move(lived_in, victim / ".claude" / "session")
     planted = project / request.param
@@ -239,7 +239,7 @@ def test_hooks_follow_no_link_out_of_the_project(led_out: Path, tree: TreeOf) ->
     assert [f"{led_out}/.claude/session: cannot use the sessions" in text for text in logs] == [True] * is_inside
 
 
-def test_settings_hold_where_a_link_leads_out_of_the_project(led_out: Path) -> None:
+def test_blocked_tools_are_denied_even_if_a_link_leads_out_of_the_project(led_out: Path) -> None:
     use = {**AGENT_STARTS, "hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_use_id": "t", "tool_input": {}}
     settings = {"CLAUDE_PROJECT_DIR": str(led_out), "GAIA_SESSIONS_LIMITS_BLOCKED_TOOLS": "Bash"}
 
@@ -272,7 +272,7 @@ def test_commands_follow_no_link_out_of_the_project(led_out: Path, tree: TreeOf,
 
     target = f"{victim}/.claude/session"
     reason = f"{root}: cannot use the sessions: a link leads out of the project, to {target}"
-    hint = f"remove the link, or, if it is yours, name the folder itself: export GAIA_SESSIONS_ROOT={target}"
+    hint = f"remove the link; or, if you made the link, type export GAIA_SESSIONS_ROOT={target}"
     assert ended.refusal == (8, reason, hint)
     assert tree(victim.parent) == before
 
@@ -290,7 +290,7 @@ def test_doctor_changes_nothing_behind_a_link_out_of_the_project(led_out: Path, 
     assert tree(victim.parent) == before
 
 
-def test_what_a_link_leads_to_may_be_named(led_out: Path) -> None:
+def test_the_target_of_a_link_can_be_named_as_the_root(led_out: Path) -> None:
     target = led_out.with_name("victim") / ".claude" / "session"
     ended = commands.gaia(
         "get", "agent-1", environment={**os.environ, "GAIA_SESSIONS_ROOT": str(target)}, folder=led_out
@@ -298,7 +298,7 @@ def test_what_a_link_leads_to_may_be_named(led_out: Path) -> None:
     assert ended.code == 0
 
 
-def test_whoever_names_what_a_link_leads_to_is_told_that_hooks_do_not_follow_it(led_out: Path) -> None:
+def test_the_target_of_a_link_is_the_hooks_root_only_if_it_is_named(led_out: Path) -> None:
     root = f"{led_out.with_name('victim')}/.claude/session"
     told = {"CLAUDE_PROJECT_DIR": str(led_out), "GAIA_SESSIONS_ROOT": root}
     without = {**os.environ, "CLAUDE_PROJECT_DIR": str(led_out)}
@@ -323,7 +323,7 @@ def test_a_root_that_is_a_link_works(tmp_path: Path, run: Run) -> None:
     assert [line["agent_id"] for line in gaia_sessions.list_sessions(root=root)] == ["agent-1"]
 
 
-def test_one_bad_file_in_the_inbox_stops_nobody(lived_in: str, run: Run) -> None:
+def test_bad_files_in_the_inbox_stop_no_command(lived_in: str, run: Run) -> None:
     waiting = Path(lived_in, ".inbox")
     (waiting / "1-link.json").symlink_to("nowhere")
     (waiting / "2-folder.json").mkdir()
@@ -334,12 +334,12 @@ def test_one_bad_file_in_the_inbox_stops_nobody(lived_in: str, run: Run) -> None
 
 
 def _what_fails(root: str) -> list[str]:
-    """What of all operations ended otherwise than documented."""
+    """The operations that did not end with a documented exit code."""
     return [f"{name}: exit {code}" for name, code in _told(root) if code not in DOCUMENTED]
 
 
 def _told(root: str) -> list[tuple[str, object]]:
-    """Every operation, one after the other, in this process and then the hooks: how each ended."""
+    """Runs all operations in this process, and then the hooks. Returns the result of each."""
     told = [(" ".join(words), _ended(words[0], root, *words[1:])) for words in OPERATIONS]
     payloads = {"pre_delegate": {**DELEGATION, "tool_use_id": "toolu_2"}, "subagent_stop": {"agent_id": "agent-new"}}
     for name, payload in payloads.items():
@@ -349,7 +349,7 @@ def _told(root: str) -> list[tuple[str, object]]:
 
 
 def _contents(root: str) -> Counter[str]:
-    """How many lines each file of a session has, and the log of a hook together with its old one."""
+    """The number of lines of each file of a session, and of each log with its old file."""
     lines: Counter[str] = Counter()
     for path in [*Path(root).glob("agent-*/*"), *Path(root).glob(".logs/*")]:
         session = path.parent.name if len(path.parent.name) < len("agent-20260108") else "generated"
@@ -358,7 +358,7 @@ def _contents(root: str) -> Counter[str]:
 
 
 def _ended(*words: str) -> object:
-    """The exit code of the worker; any error that has none is raised here."""
+    """The exit code of the worker. An error without an exit code is raised."""
     try:
         return worker.main(*words)
     except SystemExit as ended:

@@ -1,4 +1,4 @@
-"""A hook that is killed at any system call while it applies an event that changes many runs: nothing is lost."""
+"""A hook is killed at any system call while it applies an event that changes many runs: nothing is lost."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def case(folder_on_disk: Path) -> Case:
 
 
 class _Ending(Case):
-    """The case of an event of many sessions: it is done when all of them have ended."""
+    """The case of an event of many sessions. Its state is new when all sessions have ended."""
 
     def outcome_of(self, project: str) -> str:
         ends = [record["runs"][-1].get("end") for record in _records(project)]
@@ -64,7 +64,7 @@ def _waiting(project: str) -> list[Path]:
 
 
 def _killed(case: Case, project: str) -> tuple[str, int, str]:
-    """What stood after the kill, how many events waited, and what stands after the next command."""
+    """The state after the kill, the number of waiting events then, and the state after the next command."""
     stood, waited = case.outcome_of(project), len(_waiting(project))
     gaia_sessions.Sessions(root_of(project)).reconcile()
     assert _waiting(project) == []
@@ -74,7 +74,7 @@ def _killed(case: Case, project: str) -> tuple[str, int, str]:
 
 
 @pytest.mark.parametrize("reach", [A_SAMPLE, pytest.param(EACH_CHANGE, marks=pytest.mark.thorough)])
-def test_after_a_kill_anywhere_the_next_command_does_the_rest(case: Case, reach: str) -> None:
+def test_after_a_kill_at_any_call_the_next_command_applies_the_rest_of_the_event(case: Case, reach: str) -> None:
     points, kills = zip(*((call, _killed(case, project)) for call, project, _ in case.killed(reach)), strict=True)
 
     stages = [("old", 0), ("old", 1), ("partly", 1), ("new", 1), ("new", 0)]
@@ -85,7 +85,7 @@ def test_after_a_kill_anywhere_the_next_command_does_the_rest(case: Case, reach:
         assert after == ("old" if (stood, waited) == ("old", 0) else "new"), call
 
 
-def test_an_inbox_that_takes_nothing_keeps_no_run_from_being_ended(case: Case) -> None:
+def test_runs_end_even_if_the_inbox_is_unusable(case: Case) -> None:
     project = case.copy()
     (Path(root_of(project)) / ".inbox").write_bytes(b"")
 

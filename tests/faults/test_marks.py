@@ -1,4 +1,4 @@
-"""A mark that cannot be read for whatever reason: who looks is told cancelled, and no write is acknowledged."""
+"""A mark that cannot be read: the session counts as cancelled, and writes are refused."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ FAULTS = [
     ("read", "error=EIO"),
     ("read", "error=ESTALE"),
 ]
-"""Each refusal of each call by which a mark is looked for, opened and read; the second look is at the open file."""
+"""Each error of each call that looks for, opens and reads a mark. The second look is at the open file."""
 SAMPLE = [fault for fault in FAULTS if "EIO" in fault[1]]
 
 STOP = {"hook_event_name": "SubagentStop", "session_id": "s-1", "agent_id": "a1", "agent_type": "Explore"}
@@ -53,7 +53,7 @@ def gaia(*words: str) -> list[str]:
 
 
 def populate(root: str, marked_id: str) -> None:
-    """A session with a run that goes on, below another one; ``marked_id`` of the two is cancelled."""
+    """A session with an open run, below another session. ``marked_id`` is the one that is cancelled."""
     gaia_sessions.create_session("worker", agent_id=ABOVE, root=root)
     store, now = FileStore(root), datetime.now(UTC)
     record = runs.with_claimed_run(
@@ -66,7 +66,7 @@ def populate(root: str, marked_id: str) -> None:
 
 
 def refused(folder: Path, marked_id: str, fault: tuple[str, str], words: list[str], stdin: str) -> tuple[Ended, str]:
-    """How the command ended while ``fault`` was injected into what touches the mark, and its root."""
+    """Runs the command with ``fault`` injected into the calls on the mark. Returns its result and its root."""
     name, how = fault
     root = f"{folder}/{name}-{how.translate({ord(sign): '-' for sign in '=:'})}"
     populate(root, marked_id)
@@ -82,7 +82,7 @@ def refused(folder: Path, marked_id: str, fault: tuple[str, str], words: list[st
 
 @pytest.fixture(params=[False, pytest.param(True, marks=pytest.mark.slow)], ids=["one reason", "the other reasons"])
 def refused_each(tmp_path: Path, request: pytest.FixtureRequest) -> RefusedEach:
-    """Runs a command with one fault after the other; what each came to."""
+    """Runs a command with each fault in turn, and returns the results."""
     faults = [fault for fault in FAULTS if (fault not in SAMPLE) == request.param]
     numbers = count()
 
@@ -94,7 +94,9 @@ def refused_each(tmp_path: Path, request: pytest.FixtureRequest) -> RefusedEach:
 
 
 @table("marked_id", [ABOVE, BELOW])
-def test_who_asks_whether_a_session_is_cancelled_is_told_yes_and_why(refused_each: RefusedEach, marked_id: str) -> None:
+def test_the_cancelled_command_treats_an_unreadable_mark_as_cancelled_and_says_why(
+    refused_each: RefusedEach, marked_id: str
+) -> None:
     told = refused_each(marked_id, gaia("cancelled", BELOW))
 
     assert {fault: ended.returncode for fault, ended, _ in told if ended.returncode != 10} == {}
@@ -103,7 +105,7 @@ def test_who_asks_whether_a_session_is_cancelled_is_told_yes_and_why(refused_eac
 
 
 @table("marked_id", [ABOVE, BELOW])
-def test_a_token_says_cancelled_and_why(refused_each: RefusedEach, marked_id: str) -> None:
+def test_a_token_treats_an_unreadable_mark_as_cancelled_and_says_why(refused_each: RefusedEach, marked_id: str) -> None:
     told = refused_each(marked_id, [sys.executable, "-c", TOLD, BELOW])
 
     said = f"{marked_id}/cancelled.json: cannot read: "
@@ -122,7 +124,7 @@ def test_a_token_says_cancelled_and_why(refused_each: RefusedEach, marked_id: st
         ["create", "--id", "agent-new", "--parent", BELOW],
     ],
 )
-def test_a_command_that_writes_is_refused_and_nothing_has_changed(
+def test_a_command_that_writes_is_refused_and_changes_nothing_while_a_mark_is_unreadable(
     tmp_path: Path, refused_each: RefusedEach, marked_id: str, words: list[str]
 ) -> None:
     untouched = f"{tmp_path}/{marked_id}-untouched"
@@ -142,8 +144,8 @@ def test_a_command_that_writes_is_refused_and_nothing_has_changed(
 
 @table("words", [["finalize", BELOW, "completed"], ["reconcile"], ["cleanup"]])
 @table("when", [1, 2])
-def test_a_failure_that_passes_abandons_no_session(tmp_path: Path, words: list[str], when: int) -> None:
-    """Who writes what follows from a mark must have read one: here, one is neither on the session nor above it."""
+def test_a_temporary_failure_to_read_a_mark_abandons_no_session(tmp_path: Path, words: list[str], when: int) -> None:
+    # No mark exists. A write of what a mark means needs a mark that was read.
     root = str(tmp_path / f"{words[0]}-{when}")
     gaia_sessions.create_session("worker", agent_id=ABOVE, root=root)
     gaia_sessions.create_session("worker", agent_id=BELOW, parent_id=ABOVE, root=root)

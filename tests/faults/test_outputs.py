@@ -1,4 +1,4 @@
-"""Killed or refused at any system call, a log of a command is whole: its beginning, and the end of what was written."""
+"""Faults at any system call of the writer of a log: the log has the beginning and the end of the output."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 MIB = 1 << 20
 PIECE, PIECES = 500_009, 9
-"""One exchange in between, and one at the end."""
+"""With these sizes, the log replaces its file once in between and once at the end."""
 WRITTEN = b"".join(b"%015d\n" % number for number in range(PIECE * PIECES // 16 + 1))[: PIECE * PIECES]
 LEFT_OUT = re.compile(rb"\n\[gaia-sessions: ([0-9]+) bytes left out\]\n")
 
@@ -45,12 +45,12 @@ print("closed", flush=True)
 
 
 def errors(*names: str) -> list[ParameterSet]:
-    """Each at each call, which is slow."""
+    """Slow rows: each error at each call."""
     return [pytest.param(name, 1, marks=pytest.mark.slow) for name in names]
 
 
 def end_of(log: bytes) -> int:
-    """How much of what was written ``log`` says; -1 if it is no log of that."""
+    """The number of written bytes that ``log`` covers; -1 if it is not a correct log."""
     found = LEFT_OUT.search(log)
     if found is None:
         return len(log) if len(log) <= 3 * MIB and WRITTEN.startswith(log) else -1
@@ -61,7 +61,7 @@ def end_of(log: bytes) -> int:
 
 @pytest.fixture(name="write")
 def write_of(tmp_path: Path) -> Write:
-    """A root in a folder to whose only session a process of its own writes; and how that ended."""
+    """Makes a root with one session in a folder, and a process that writes a log there. Returns root and result."""
     told = tmp_path / "told"
     told.write_bytes(WRITTEN)
 
@@ -75,7 +75,7 @@ def write_of(tmp_path: Path) -> Write:
 
 @pytest.fixture
 def calls(write: Write, tmp_path: Path) -> list[Call]:
-    """The calls that change something in the folder of the session, in the environment of the test."""
+    """The calls of the writer that change something in its folder."""
     folder = tmp_path / "traced"
     _, ended = write(folder, *STRACE, "-o", f"{folder}.trace")
     assert (ended.returncode, ended.stderr) == (0, "")
@@ -85,9 +85,7 @@ def calls(write: Write, tmp_path: Path) -> list[Call]:
 
 @pytest.fixture
 def fault_at(write: Write, calls: list[Call], tmp_path: Path) -> FaultAt:
-    """Injects a fault at each of the calls in turn, or only at every third: what was written to stderr, the exit code,
-    the last acknowledgement, and what the log says.
-    """
+    """Injects a fault at every ``step``-th call. Returns stderr, exit code, acknowledged bytes and bytes in the log."""
 
     def inject(call: Call, fault: str, folder: Path) -> tuple[str, int, str, int]:
         trace = ["strace", "-f", "-e", f"trace={call.name}", "-e", "signal=none", "-o", f"{folder}.trace"]
@@ -105,7 +103,7 @@ pytestmark = pytest.mark.usefixtures("needs_strace", "on_disk")
 
 
 @pytest.mark.parametrize("step", [3, pytest.param(1, marks=pytest.mark.slow)])
-def test_a_log_that_was_killed_anywhere_has_all_that_was_acknowledged(
+def test_a_log_whose_writer_is_killed_at_any_call_has_all_acknowledged_output(
     calls: list[Call], fault_at: FaultAt, tmp_path: Path, step: int
 ) -> None:
     assert {call.name.removesuffix("at").removesuffix("at2") for call in calls} >= {"open", "write", "rename", "fsync"}
@@ -121,7 +119,7 @@ def test_a_log_that_was_killed_anywhere_has_all_that_was_acknowledged(
 
 
 @pytest.mark.parametrize(("error", "step"), [("ENOSPC", 3), *errors("EIO", "ENOSPC")])
-def test_a_log_that_was_refused_something_once_is_right_in_the_end(
+def test_a_log_is_correct_in_the_end_after_one_refused_call(
     calls: list[Call], fault_at: FaultAt, error: str, tmp_path: Path, step: int
 ) -> None:
     told = fault_at(f"error={error}:when=@", step)
@@ -133,11 +131,11 @@ def test_a_log_that_was_refused_something_once_is_right_in_the_end(
 
 
 @pytest.mark.parametrize(("error", "step"), [("EDQUOT", 3), *errors("EIO", "EDQUOT")])
-def test_a_log_that_is_refused_all_from_some_moment_on_has_what_was_written_before(
+def test_a_log_keeps_its_earlier_output_if_every_later_call_is_refused(
     fault_at: FaultAt, error: str, step: int
 ) -> None:
     told = fault_at(f"error={error}:when=@+", step)
-    on_the_log = {call: found for call, found in told.items() if not call.startswith("write")}  # that is stdout too
+    on_the_log = {call: found for call, found in told.items() if not call.startswith("write")}  # stdout is written too
 
     assert {found[:3] for found in on_the_log.values()} == {("", 0, "closed")}
     assert min(found[3] for found in told.values()) >= 0

@@ -1,4 +1,4 @@
-"""A full disk, a read-only root, too few descriptors, files that may not grow: refused cleanly, nothing lost."""
+"""A full disk, a read-only root, too few descriptors, a file size limit: writes are refused and nothing is lost."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ WRITES = (
     ("empty-transcript", "agent-1"),
     ("cleanup",),
 )
-# Root is asked too: without these even it may do only what the modes allow.
+# Without these privileges, even root can do only what the modes allow.
 PRIVILEGES = "-dac_override,-dac_read_search"
 
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of 256 KiB of its own."""
+    """A file system of 256 KiB."""
     disk = tmp_path / "disk"
     disk.mkdir()
     words = ["mount", "-t", "tmpfs", "-o", "size=256k,mode=0700", "none", str(disk)]
@@ -56,7 +56,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 @pytest.fixture(params=["read-only file system", "modes without a write bit"])
 def read_only(request: pytest.FixtureRequest, populated: str) -> tuple[str, list[str]]:
-    """A populated root that may not be written to, and what its commands must be run through."""
+    """A populated read-only root, and the command that must start the commands on it."""
     if request.param == "read-only file system":
         disk = request.getfixturevalue("small_disk")
         root = shutil.copytree(populated, f"{disk}/session")
@@ -67,11 +67,11 @@ def read_only(request: pytest.FixtureRequest, populated: str) -> tuple[str, list
     if os.geteuid():
         return populated, []
     if not shutil.which("setpriv"):
-        pytest.skip("needs setpriv to run without the privileges of root, who may write everywhere")
+        pytest.skip("needs setpriv to run without the privileges of root, who can write everywhere")
     return populated, ["setpriv", f"--bounding-set={PRIVILEGES}", f"--inh-caps={PRIVILEGES}"]
 
 
-def test_a_full_disk_refuses_every_write_and_loses_nothing_and_works_again_once_there_is_room(
+def test_a_full_disk_refuses_writes_and_loses_nothing_until_there_is_room(
     small_disk: Path, run: Run, documents: DocumentsOf, leftovers: Callable[[str], list[str]]
 ) -> None:
     root = str(small_disk / "session")
@@ -93,7 +93,7 @@ def test_a_full_disk_refuses_every_write_and_loses_nothing_and_works_again_once_
     assert run("create", root, "agent-new").returncode == 0
 
 
-def test_of_appends_to_a_full_disk_exactly_those_acknowledged_are_there(small_disk: Path) -> None:
+def test_a_full_disk_stores_exactly_the_acknowledged_appends(small_disk: Path) -> None:
     root = str(small_disk / "session")
     gaia_sessions.create_session("worker", agent_id="agent-1", root=root)
     store = FileStore(root)
@@ -115,7 +115,7 @@ def test_of_appends_to_a_full_disk_exactly_those_acknowledged_are_there(small_di
     assert 0 < len(acknowledged) < 100
 
 
-def test_a_root_that_may_not_be_written_to_can_be_read(read_only: tuple[str, list[str]], run: Run) -> None:
+def test_a_read_only_root_can_be_read(read_only: tuple[str, list[str]], run: Run) -> None:
     root, through = read_only
 
     told = {words[0]: run(words[0], root, *words[1:], through=through) for words in READS}
@@ -126,7 +126,7 @@ def test_a_root_that_may_not_be_written_to_can_be_read(read_only: tuple[str, lis
     assert "somebody before" in told["entries"].stdout
 
 
-def test_a_root_that_may_not_be_written_to_refuses_every_write_and_stays_as_it_is(
+def test_a_read_only_root_refuses_every_write_and_does_not_change(
     read_only: tuple[str, list[str]], run: Run, tree: TreeOf
 ) -> None:
     root, through = read_only
@@ -139,7 +139,7 @@ def test_a_root_that_may_not_be_written_to_refuses_every_write_and_stays_as_it_i
     assert tree(root) == before
 
 
-def test_a_root_that_may_not_be_written_to_says_how_work_goes_on_and_renews_none(
+def test_resume_in_a_read_only_root_prints_resume_lines_and_renews_no_session(
     read_only: tuple[str, list[str]], tree: TreeOf
 ) -> None:
     root, through = read_only
@@ -161,7 +161,7 @@ def test_a_root_that_may_not_be_written_to_says_how_work_goes_on_and_renews_none
 
 
 @table("most", [0, 100, 4096])
-def test_a_file_that_may_not_grow_leaves_the_old_state(
+def test_an_update_refused_by_a_file_size_limit_leaves_the_old_state(
     populate: Callable[[], str], run: Run, tree: TreeOf, most: int
 ) -> None:
     populated = populate()
@@ -175,7 +175,7 @@ def test_a_file_that_may_not_grow_leaves_the_old_state(
 
 
 @table("more", [0, 1, 100, 500])
-def test_a_file_of_figures_that_may_not_grow_keeps_its_lines_whole_and_the_sessions_go(
+def test_cleanup_removes_sessions_if_the_figures_file_cannot_grow_and_its_lines_stay_whole(
     populate: Callable[[], str], run: Run, more: int
 ) -> None:
     root = populate()
@@ -191,7 +191,7 @@ def test_a_file_of_figures_that_may_not_grow_keeps_its_lines_whole_and_the_sessi
     assert (len(left(store)), unread(store)) == (2, 0)
 
 
-def test_a_full_disk_is_emptied_by_a_cleanup_though_nothing_can_be_noted(
+def test_cleanup_on_a_full_disk_removes_sessions_without_their_figures(
     small_disk: Path, populated: str, run: Run
 ) -> None:
     root = shutil.copytree(populated, f"{small_disk}/session")
@@ -206,7 +206,7 @@ def test_a_full_disk_is_emptied_by_a_cleanup_though_nothing_can_be_noted(
 
 @pytest.fixture(scope="module")
 def beginners() -> Iterator[Forks]:
-    """Processes that import, when they need it, what the programs of users import then."""
+    """Processes that import most modules only when they need them, as the programs of users do."""
     forks = Forks(
         [
             "gaia_sessions.adk.app_events",
@@ -222,11 +222,11 @@ def beginners() -> Iterator[Forks]:
 
 @pytest.mark.parametrize("step", [3, pytest.param(1, marks=pytest.mark.slow)], ids=["some limits", "each limit"])
 @table("operation", [*READS, *WRITES])
-def test_too_few_descriptors_are_an_error_of_ours_and_leave_the_old_state(
+def test_too_few_file_descriptors_cause_no_traceback_and_leave_the_old_state(
     populate: Callable[[], str], beginners: Forks, documents: DocumentsOf, operation: tuple[str, ...], step: int
 ) -> None:
     told = {}
-    for most in range(4, 17, step):  # with three not one module more can be imported, before there is any call of ours
+    for most in range(4, 17, step):  # with 3, Python cannot import our modules
         root = populate()
         before = documents(root)
         words = command(operation[0], root, *operation[1:])
@@ -240,7 +240,7 @@ def test_too_few_descriptors_are_an_error_of_ours_and_leave_the_old_state(
 
 
 def fill(path: Path, leave: int = 0) -> None:
-    """Takes all the room there is, but for ``leave`` bytes."""
+    """Fills the disk, except for ``leave`` bytes."""
     with path.open("wb", buffering=0) as file:
         try:
             while True:
@@ -249,7 +249,7 @@ def fill(path: Path, leave: int = 0) -> None:
             file.truncate(max(0, file.tell() - leave))
 
 
-def test_a_full_disk_costs_a_log_and_nothing_else_and_once_there_is_room_its_end_is_kept(small_disk: Path) -> None:
+def test_a_log_on_a_full_disk_keeps_its_beginning_and_completes_once_there_is_room(small_disk: Path) -> None:
     root = str(small_disk / "session")
     gaia_sessions.create_session("worker", agent_id="agent-1", root=root)
     store = FileStore(root)

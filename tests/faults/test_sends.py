@@ -1,4 +1,4 @@
-"""A sender is killed at any system call: the last turn that is complete stands, and the next send goes on after it."""
+"""A sender is killed at any system call: the last complete turn is stored, and the next send follows it."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 pytestmark = [
     pytest.mark.usefixtures("needs_strace"),
     pytest.mark.slow,
-    pytest.mark.filterwarnings("ignore::gaia_sessions.errors.MessagesKeptAside"),  # what a killed sender had written
+    pytest.mark.filterwarnings("ignore::gaia_sessions.errors.MessagesKeptAside"),  # messages of the killed sender
 ]
 
 ORDER = ["before", "at work", "answered"]
 CHANGING = ("mkdirat", "fchmod", "renameat", "fsync", "fdatasync", "unlinkat", "flock")
-"""Between two of these no file is made and none is complete; how often others are called differs from run to run."""
+"""The calls that make or complete files. The number of other calls differs from run to run."""
 
 
 def _holds(_agent_id: str, data: bytes | None) -> bool:
@@ -42,7 +42,7 @@ SEND = Operation(
 
 
 @pytest.mark.parametrize("reach", [EACH_CHANGE, pytest.param(EACH_CALL, marks=pytest.mark.thorough)])
-def test_a_kill_of_a_sender_anywhere_leaves_whole_turns_and_the_next_goes_on(
+def test_a_killed_sender_leaves_whole_turns_and_the_next_send_works(
     case_of: Callable[[Operation], Case], reach: str
 ) -> None:
     case, stood = case_of(SEND), []
@@ -54,7 +54,7 @@ def test_a_kill_of_a_sender_anywhere_leaves_whole_turns_and_the_next_goes_on(
     assert set(stood) == {*ORDER}
 
 
-def test_a_kill_of_gaia_sessions_send_anywhere_leaves_whole_turns_and_the_next_goes_on(tmp_path: Path) -> None:
+def test_a_killed_gaia_sessions_send_leaves_whole_turns_and_the_next_send_works(tmp_path: Path) -> None:
     words = [sys.executable, "-m", "gaia_sessions", "send", "told", "sent", "--", "printf", SPOKEN]
 
     def prepared(number: int) -> str:
@@ -87,7 +87,7 @@ def test_a_kill_of_gaia_sessions_send_anywhere_leaves_whole_turns_and_the_next_g
 
 
 def _stands_and_goes_on(root: str) -> str:
-    """Where the session stands; then the same is sent again, and each message is there once for each turn."""
+    """How far the killed send came. The next send must then succeed, and store each message once."""
     given = [("system", PROMPT), *((one["role"], one["content"]) for one in TURN)]
     sent = [("user", "sent"), ("assistant", SPOKEN)]
     record = Sessions(root).store.read("told")

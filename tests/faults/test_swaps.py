@@ -1,4 +1,4 @@
-"""Somebody swaps what we work on for a link while we work: nothing outside the root is written or removed."""
+"""An attacker swaps a folder for a link while we work: nothing outside the root is written or removed."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ WORKER = str(Path(__file__).with_name("worker.py"))
 LONG_AGO = timedelta(days=2)
 UPDATES = 500
 MOST = 20_000
-"""Rounds of an attack: so many, and on until each way in which one can meet it was met."""
+"""The most rounds of an attack. After UPDATES rounds it ends as soon as each of three outcomes was seen."""
 
 
 @pytest.fixture
 def victim(tmp_path: Path) -> Path:
-    """A folder outside the root, just like a session of long ago: whoever follows a link into it has work to do."""
+    """A folder outside the root that looks like an old session, so that a cleanup would remove it."""
     elsewhere = str(tmp_path / "elsewhere")
     store_new(
         FileStore(elsewhere), datetime.now(UTC) - LONG_AGO, os.urandom, NewSession("victim", "-", None, "agent-1")
@@ -56,7 +56,7 @@ def victim(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def attack(root: str, victim: Path, tmp_path: Path) -> Iterator[Attack]:
-    """Starts swapping a session of ``root`` for a link to the victim, until the test ends."""
+    """Starts a process that swaps a session for a link to the victim until the test ends."""
     attackers = []
     stop = tmp_path / "stop"
 
@@ -73,7 +73,7 @@ def attack(root: str, victim: Path, tmp_path: Path) -> Iterator[Attack]:
         attacker.communicate()
 
 
-def test_five_hundred_updates_and_cleanups_beside_a_swapper_touch_nothing_outside(
+def test_five_hundred_updates_and_cleanups_beside_a_swapper_change_nothing_outside_the_root(
     root: str, victim: Path, attack: Attack, tree: TreeOf
 ) -> None:
     store = FileStore(root, durable=False)
@@ -95,7 +95,7 @@ def test_five_hundred_updates_and_cleanups_beside_a_swapper_touch_nothing_outsid
     assert min(told[met] for met in ("done", "corrupt", "removed")) > 0
 
 
-def test_whoever_waits_for_a_lock_whose_folder_leads_elsewhere_does_not_write(
+def test_a_waiting_writer_does_not_write_after_the_lock_folder_becomes_a_link(
     root: str, tmp_path: Path, tree: TreeOf
 ) -> None:
     gaia_sessions.create_session("worker", agent_id="agent-1", root=root)
@@ -113,13 +113,13 @@ def test_whoever_waits_for_a_lock_whose_folder_leads_elsewhere_does_not_write(
             locks.symlink_to(outside)
             waiting.communicate()
 
-    assert tree(outside) in ({}, {"agent-1.lock": ("-", 0o600, b"")})  # filelock opens by path, before anyone can look
+    assert tree(outside) in ({}, {"agent-1.lock": ("-", 0o600, b"")})  # filelock opens the file by its path
     assert waiting.returncode in {5, 8}
     assert gaia_sessions.get_session("agent-1", root=root) == untouched
 
 
 @pytest.mark.usefixtures("needs_strace")
-def test_a_folder_swapped_for_a_link_just_after_it_was_made_leaves_what_that_leads_to_as_it_is(
+def test_a_new_folder_swapped_for_a_link_leaves_the_mode_of_the_target_unchanged(
     populated: str, tmp_path: Path
 ) -> None:
     outside = tmp_path / "outside"
@@ -153,7 +153,7 @@ def _long_ago() -> datetime:
 
 
 def _has_open(pid: int, folder: Path) -> bool:
-    """Whether the process has opened ``folder`` and has had time to begin waiting there."""
+    """Whether the process has opened ``folder`` and has had time to begin to wait there."""
     try:
         opened = str(folder) in [os.readlink(f"/proc/{pid}/fd/{number}") for number in os.listdir(f"/proc/{pid}/fd")]
     except FileNotFoundError:

@@ -1,8 +1,8 @@
-"""The system refuses any one call: the exit code is true, the message names the file, nothing is left behind.
+"""The system refuses one call: the exit code is true, the message names the file, and nothing is left behind.
 
-Every call with which an operation touches its project fails once, with each error that it may really meet.
-Exit 0 means done, 8 means that the old state stands, 9 that the new one does but the disk did not say so.
-A hook exits 0 whatever happens, in silence. Whatever happened, the same operation works right afterwards.
+Each call with which an operation touches its project fails once with each error that it can really have.
+Exit code 0 means the new state, 8 the old state, and 9 the new state without a successful sync. A hook always exits
+with 0 and prints nothing. After the fault, the same operation must succeed.
 """
 
 from __future__ import annotations
@@ -49,23 +49,25 @@ ERRORS: dict[str, tuple[str, ...]] = {
     "flock": ("ENOLCK", "ENOSYS"),
 }
 CLOSING = "EIO"
-"""Of files that were written: for directories and for what was only read, closing cannot fail."""
+"""The error of a close, only for files that were written."""
 
 SILENT = ("append",)
-"""An append moves no file; like a hook, it cannot tell that a move was not synced."""
+"""Operations that cannot report a move without a sync: an append moves no file."""
 
 WHOLE = (*QUICK, "add a turn", "change state in three documents")
-"""Those of which a slow test refuses each call; of the others it refuses a sample."""
+"""The operations of which a slow test refuses each call. Of the others it refuses a sample."""
 
 REMOVALS = {"cleanup": (8,), "remove a cancelled session": (8, 9), "remove an open session": ()}
-"""These have several steps, after each of which they may end with one of these codes: a mark that was handed on without
-being synced for certain lets its session stay."""
+"""Operations with several steps, and the exit codes with which they can end after some of the steps.
+
+If the sync of a mark that is handed on fails, the session stays.
+"""
 
 _PATH = re.compile(r"<([^>]+)>")
 
 
 @sweep(lambda name: EACH_CALL if name in WHOLE else A_SAMPLE)
-def test_a_refused_call_is_told_truly_leaves_nothing_behind_and_can_be_made_again(
+def test_a_refused_call_is_reported_truly_leaves_nothing_behind_and_can_be_repeated(
     case_of: CaseOf, operation: Operation, reach: str
 ) -> None:
     case = case_of(operation)
@@ -78,7 +80,7 @@ def test_a_refused_call_is_told_truly_leaves_nothing_behind_and_can_be_made_agai
 
 
 @pytest.mark.parametrize("name", ["openat", "read", "write", "flock", "fsync"])
-def test_a_call_that_was_interrupted_is_made_again(
+def test_an_interrupted_call_is_repeated(
     case_of: CaseOf, operation_named: Callable[[str], Operation], name: str
 ) -> None:
     case = case_of(operation_named("update"))
@@ -95,7 +97,7 @@ def test_a_call_that_was_interrupted_is_made_again(
 
 @short_and_whole
 @pytest.mark.parametrize("name", ["add a message to a restored record", "empty the transcript of a restored record"])
-def test_no_refused_call_loses_a_message_that_stands_behind_a_restored_record(
+def test_no_refused_call_loses_a_message_newer_than_a_restored_record(
     case_of: CaseOf, operation_named: Callable[[str], Operation], name: str, reach: str
 ) -> None:
     case = case_of(operation_named(name))
@@ -114,7 +116,7 @@ def test_no_refused_call_loses_a_message_that_stands_behind_a_restored_record(
 
 
 @pytest.mark.parametrize("name", ["cleanup", pytest.param("remove an open session", marks=pytest.mark.slow)])
-def test_where_figures_cannot_be_written_that_is_said_and_the_sessions_go(
+def test_sessions_are_removed_with_a_warning_if_their_figures_cannot_be_written(
     case_of: CaseOf, operation_named: Callable[[str], Operation], name: str
 ) -> None:
     case = case_of(operation_named(name))
@@ -138,7 +140,7 @@ def test_where_figures_cannot_be_written_that_is_said_and_the_sessions_go(
 
 
 def _faults(case: Case, reach: str) -> list[tuple[Call, str]]:
-    """Each error of each call, or a sample: of each error of a kind of call the first and the last."""
+    """Each error of each call, or a sample: the first and the last call for each error."""
     faults = list(_all_faults(case))
     if reach != A_SAMPLE:
         return faults
@@ -164,13 +166,13 @@ def _can_tell(operation: Operation) -> bool:
 
 
 def _last_syncs(case: Case) -> list[Call]:
-    """Those after the last move."""
+    """The syncs after the last move."""
     moved = max(number for number, call in enumerate(case.calls) if call.name == "renameat")
     return [call for call in case.calls[moved:] if call.name == "fsync"]
 
 
 def _refuse(case: Case, call: Call, error: str) -> list[str]:
-    """What was wrong when the call was refused, and afterwards."""
+    """The faults when the call was refused, and afterwards."""
     project = case.copy()
     ended, calls = case.start_with(f"{call.name}:error={error}:when={call.ordinal}", project)
     [refused] = [made for made in calls if made.ordinal == call.ordinal]
@@ -184,7 +186,7 @@ def _refuse(case: Case, call: Call, error: str) -> list[str]:
 
 
 def _refuses_removal(case: Case, call: Call) -> bool:
-    """Whether what is left is what the refused call was to remove; the same operation again must then remove it."""
+    """Whether leftovers are allowed: the refused call was to remove them. The next operation must remove them."""
     return call.name == "unlinkat" or case.operation.name in REMOVALS
 
 
@@ -196,7 +198,7 @@ def _untrue(case: Case, project: str, ended: Ended) -> Iterator[str]:
     elif case.operation.name in REMOVALS and ended.returncode in TRUE_OF:
         true = ("old", "partly", "new") if ended.returncode in REMOVALS[case.operation.name] else true
     elif case.operation.name in SEVERAL_DOCUMENTS and ended.returncode == EXIT_DURABILITY_UNKNOWN:
-        true = ("partly", "new")  # what could not be put in place is named
+        true = ("partly", "new")  # the message names the document that was not stored
     if stands not in true:
         yield f"{stands}: {ended.stderr}"
 

@@ -1,7 +1,7 @@
-"""One operation through the Python API, as a process of its own: ``worker.py OPERATION ROOT ARGUMENT...``.
+"""One operation of the Python API in its own process: ``worker.py OPERATION ROOT ARGUMENT...``.
 
-Prints ``ACK`` and what was acknowledged, in one write, only after the call has returned. An error of the
-package ends it with the documented exit code and its message on stderr; anything else is a traceback.
+After the call has returned, it prints ``ACK`` and the result in one write. An error of the package gives the
+documented exit code and a message on stderr; any other error gives a traceback.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def change_state(root: str, agent_id: str) -> object:
 
 
 def append_event(root: str, agent_id: str) -> object:
-    """One more event of an app: it counts itself in its state, and in what it shares."""
+    """Appends one app event that increments own and shared keys."""
     store = FileStore(root)
     record = store.read(agent_id)
     state, seen = app_sessions.values_of(store, record)
@@ -79,7 +79,7 @@ def cancel(root: str, agent_id: str) -> object:
 
 
 def remove(root: str, agent_id: str) -> object:
-    """Removes a session without asking what is below it."""
+    """Removes a session without a check of the sessions below it."""
     store = FileStore(root)
     return remove_if(store, agent_id, lambda *_: True, _leaving(store))
 
@@ -126,7 +126,7 @@ def reset(root: str, agent_id: str) -> object:
 
 
 def begin_run(root: str, agent_id: str, is_new: str = "") -> object:
-    """Begins a run whose wrapper nobody can describe, so that nobody can say that it is gone."""
+    """Begins a run with an incomplete description of its wrapper, so that the run cannot be found lost."""
     start = Start(new_id=agent_id) if is_new else Start(agent_id)
     return at.write(gaia_sessions.Sessions(root), own_runs.begin, start, {"wrapper": {"pid": 1}}).run["run"]
 
@@ -138,7 +138,7 @@ def end_run(root: str, agent_id: str) -> object:
 
 
 def run_command(root: str, agent_id: str) -> object:
-    """Begins and ends a run as its wrapper; says ``BEGUN`` between."""
+    """Begins and ends a run as its wrapper does. Prints ``BEGUN`` in between."""
     wrapper = describe(os.getpid())
     assert wrapper is not None
     at.write(gaia_sessions.Sessions(root), own_runs.begin, Start(new_id=agent_id), {"wrapper": wrapper})
@@ -147,7 +147,7 @@ def run_command(root: str, agent_id: str) -> object:
 
 
 def send(root: str, agent_id: str) -> object:
-    """One whole turn with an agent of this process; says ``BEGUN`` while that is at work."""
+    """Sends one turn to an agent in this process. Prints ``BEGUN`` while the agent works."""
 
     def agent(_: object) -> str:
         os.write(1, b"BEGUN\n")
@@ -215,7 +215,7 @@ OPERATIONS: dict[str, Operation] = {
 
 
 def main(operation: str, *arguments: str) -> int:
-    warnings.simplefilter("ignore", MessagesKeptAside)  # what a command says on stderr is tested elsewhere
+    warnings.simplefilter("ignore", MessagesKeptAside)  # stderr of commands is tested elsewhere
     limit_files(int(os.environ.get("FEWEST_FILES", "0")))
     try:
         told = OPERATIONS[operation](*arguments)
@@ -227,7 +227,7 @@ def main(operation: str, *arguments: str) -> int:
 
 
 def limit_files(most: int) -> None:
-    """From here on no descriptor may be ``most`` or higher: starting an interpreter needs more than that itself."""
+    """Limits the number of descriptors from here on. The start of the interpreter needs more."""
     if most:
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 

@@ -1,4 +1,4 @@
-"""Starts the processes of a race, lets them go at one moment, and gathers what each was told."""
+"""Starts the processes of a race at one moment, and collects their results."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ WORKER = str(Path(__file__).with_name("worker.py"))
 
 
 class Race:
-    """Processes that wait for the start; ``results`` returns what each of them printed, in their order."""
+    """Processes that wait for a common start. ``results`` returns what each process printed, in their order."""
 
     def __init__(self, roles: Sequence[Sequence[object]]) -> None:
         gate, self._opener = socket.socketpair()
@@ -36,16 +36,16 @@ class Race:
         gate.close()
 
     def start(self) -> None:
-        """Opens the gate once each of them stands before it."""
+        """Lets all processes go when all of them are ready."""
         ready = 0
         while ready < len(self._running):
             arrived = len(self._opener.recv(len(self._running) - ready))
-            assert arrived, "one of them failed before the start"
+            assert arrived, "a process failed before the start"
             ready += arrived
         self._opener.close()
 
     def results(self, count: int | None = None) -> list[Any]:
-        """What the first ``count`` of them printed; none of them failed."""
+        """What the first ``count`` processes printed. No process may fail."""
         while self._running and len(self._told) != count:
             code, out, errors = self._ended()
             assert (code, errors) == (0, b"")
@@ -60,14 +60,14 @@ class Race:
             self._ended()
 
     def _ended(self) -> tuple[int, bytes, bytes]:
-        """Waits for the first process not yet asked; its return code and what it wrote."""
+        """Waits for the next process, and returns its exit code and its output."""
         pid, streams = next(iter(self._running.items()))
         code = forks().wait(pid)
         del self._running[pid]
         written = [os.pread(stream, os.fstat(stream).st_size, 0) for stream in streams]
         for stream in streams:
             os.close(stream)
-        return (code, *written)  # type: ignore[return-value]  # of both streams
+        return (code, *written)  # type: ignore[return-value]  # one for each stream
 
 
 @pytest.fixture

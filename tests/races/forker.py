@@ -1,7 +1,7 @@
-"""One program that forks while it writes: ``forker.py ROLE ROOT ARGUMENT...``.
+"""A program that forks while it writes: ``forker.py ROLE ROOT ARGUMENT...``. It prints its result as JSON.
 
-Each of its threads writes to a session of its own and waits for nobody, so whatever refuses a write is a lock that
-outlived its holder. What it prints at the end is JSON; the children that it leaves hold none of its streams.
+In most roles, each thread writes to its own session and waits for no lock: only a lock that outlived its holder can
+refuse a write. Children that live on do not hold the streams of the program.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def counted(record: Record) -> Record:
 
 
 def store_of(root: str, *names: str, wait: locks.WaitForLock = locks.wait_with_filelock) -> FileStore:
-    """A store with these sessions, each changed once: every module that a change needs is loaded before a fork."""
+    """A store with these sessions, each changed once, so that every module that a change needs is loaded."""
     store = FileStore(root, durable=False, lock_timeout=5, wait=wait)
     for name in names:
         store.create(new_record(name, "Explore", "-", {}, datetime.now(UTC)))
@@ -51,7 +51,7 @@ def counts(store: FileStore) -> dict[str, object]:
 
 
 def writing(store: FileStore, names: list[str], timeout: float) -> Iterator[float]:
-    """Writes in a thread for each name, and goes on meanwhile; each yield is a moment in the middle of it."""
+    """Writes in one thread for each name. Each yield is a moment during these writes."""
     refused: list[str] = []
 
     def write(name: str) -> None:
@@ -87,7 +87,7 @@ def fork(child: Callable[[], object] = child_that_lives_on) -> int:
     try:
         child()
         os._exit(0)
-    except BaseException as error:  # noqa: BLE001  # a child must not go on as if it were the program
+    except BaseException as error:  # noqa: BLE001  # the child must not run the rest of the program
         os.write(2, f"in the child: {error!r}\n".encode())
         os._exit(1)
 
@@ -100,7 +100,7 @@ def end(children: list[int]) -> None:
 
 
 def forks(root: str) -> dict[str, object]:
-    """Children that live on are forked while threads write."""
+    """Forks children that live on, while threads write."""
     names = [f"of-{number}" for number in range(THREADS)]
     store = store_of(root, *names)
     children: list[int] = []
@@ -112,7 +112,7 @@ def forks(root: str) -> dict[str, object]:
 
 
 def forks_among_waiting(root: str, manner: str) -> dict[str, object]:
-    """The same with threads that wait for each other: all write to one session."""
+    """The same, but all threads write to one session and wait for each other."""
     store = store_of(root, "shared", wait=getattr(locks, manner))
     children: list[int] = []
     for _ in writing(store, ["shared"] * THREADS, 5):
@@ -123,7 +123,7 @@ def forks_among_waiting(root: str, manner: str) -> dict[str, object]:
 
 
 def starts(root: str) -> dict[str, object]:
-    """Programs are started that inherit whatever may be inherited."""
+    """Starts programs that inherit all inheritable descriptors, while threads write."""
     names = [f"of-{number}" for number in range(THREADS)]
     store = store_of(root, *names)
     started: list[subprocess.Popen[bytes]] = []
@@ -137,7 +137,7 @@ def starts(root: str) -> dict[str, object]:
 
 
 def pools(root: str) -> dict[str, object]:
-    """Workers of pools that were forked while threads write, write to the same sessions."""
+    """Forks pools while threads write. The workers write to the same sessions."""
     names = [f"of-{number}" for number in range(THREADS)]
     store = store_of(root, *names)
     rounds, workers = 0, multiprocessing.get_context("fork")
@@ -153,7 +153,7 @@ def in_worker(root: str, name: str) -> None:
 
 
 def forks_in_rule(root: str) -> dict[str, object]:
-    """A child that is forked under a lock writes to the session, and then to another; its parent writes on."""
+    """Forks a child under a lock. The child writes to another session and to the locked one, and so does the parent."""
     store = store_of(root, "held", "other")
     children: list[int] = []
 
@@ -171,7 +171,7 @@ def forks_in_rule(root: str) -> dict[str, object]:
 
 
 def returns_from_rule_twice(root: str, manner: str) -> dict[str, object]:
-    """A rule forks, and both processes return from it, the child first; the lock had been waited for."""
+    """A rule forks, and both processes return from it, the child first. The program had to wait for the lock."""
     store, held = store_of(root, "held", wait=getattr(locks, manner)), threading.Event()
 
     def rule_of_holder(record: Record) -> Record:
@@ -202,7 +202,7 @@ def returns_from_rule_twice(root: str, manner: str) -> dict[str, object]:
 
 
 def leaves_key_lock_twice(root: str) -> dict[str, object]:
-    """A block under the lock on a key forks, and the child leaves it first: the key stays its parent's."""
+    """A block under a key lock forks, and the child leaves the block first. The parent keeps the lock."""
     store = store_of(root)
     with store.lock_key(("delegation", "host", "tool")):
         pid = os.fork()
@@ -225,7 +225,7 @@ def tried(store: FileStore) -> str:
 
 
 def holds_beside_child(root: str, *, forks_before_lock: str = "") -> dict[str, object]:
-    """Holds a lock while a child lives on that was forked during the hold, or while the file was being opened."""
+    """Holds a lock, and has a child that was forked during that time, or while the lock file was being opened."""
     store, opening, held = store_of(root, "one"), threading.Event(), threading.Event()
 
     def rule(record: Record) -> Record:

@@ -1,4 +1,4 @@
-"""Several processes at one session of ADK and at the state of its app: what was acknowledged is there."""
+"""Several processes change one session of ADK and the state of its app: no acknowledged change is lost."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ pytestmark = [
 ]
 
 
-def test_of_increments_by_four_processes_none_that_was_acknowledged_is_lost() -> None:
+def test_no_acknowledged_increment_of_four_processes_is_lost() -> None:
     words = [sys.executable, str(INCREMENTS), "gaia", "--seconds", "1", "--processes", "4"]
     ended = subprocess.run(words, capture_output=True, text=True, check=False)
     assert (ended.returncode, ended.stderr) == (0, "")
@@ -51,7 +51,7 @@ def test_of_increments_by_four_processes_none_that_was_acknowledged_is_lost() ->
 
 
 @pytest.mark.parametrize(("processes", "keys"), [(4, 15), pytest.param(8, 50, marks=pytest.mark.thorough)])
-def test_of_the_keys_that_many_processes_set_none_is_lost(
+def test_no_state_key_that_many_processes_set_is_lost(
     root: str, monkeypatch: pytest.MonkeyPatch, processes: int, keys: int
 ) -> None:
     import asyncio

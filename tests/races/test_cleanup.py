@@ -1,4 +1,4 @@
-"""Cleanup beside everybody else: what is deleted is deleted once and stays so, what is alive loses nothing."""
+"""Cleanup beside other processes: it deletes a session once and for good, and loses no update."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @pytest.mark.parametrize("many", [50, pytest.param(500, marks=pytest.mark.slow)])
-def test_two_cleanups_at_once_delete_each_of_many_once(root: str, race: Start, many: int) -> None:
+def test_two_concurrent_cleanups_delete_each_old_session_once(root: str, race: Start, many: int) -> None:
     store = FileStore(root, durable=False)
     now = datetime.now(UTC)
     for number in range(many + 10):
@@ -40,9 +40,7 @@ def test_two_cleanups_at_once_delete_each_of_many_once(root: str, race: Start, m
 
 
 @pytest.mark.parametrize("many", [50, pytest.param(500, marks=pytest.mark.slow)])
-def test_of_two_cleanups_and_removals_by_name_at_once_each_session_counts_once(
-    root: str, race: Start, many: int
-) -> None:
+def test_concurrent_cleanups_and_removals_by_id_count_each_session_once(root: str, race: Start, many: int) -> None:
     store, now = FileStore(root, durable=False), datetime.now(UTC)
     for number in range(many + 10):
         old = timedelta(days=2 if number < many else 0)
@@ -65,14 +63,11 @@ def test_of_two_cleanups_and_removals_by_name_at_once_each_session_counts_once(
     ("seconds", "many"),
     [(1, 2), pytest.param(4, 8, marks=pytest.mark.slow), pytest.param(60, 8, marks=pytest.mark.thorough)],
 )
-def test_cleanup_beside_writers_and_creators_loses_nothing_and_brings_nothing_back(
+def test_cleanup_beside_writers_and_creators_loses_no_update_and_revives_no_session(
     root: str, race: Start, seconds: int, many: int
 ) -> None:
-    """Creators make sessions that look two hours old; whoever is updated before cleanup comes is young again.
-
-    So of a life that took an update, nothing may be lost: it may not even be deleted. And for every id, the
-    lives begun less the deletions acknowledged are the one that is there at the end, or none.
-    """
+    # Creators make sessions that look two hours old. An update makes a session young: cleanup must not delete it.
+    # For every ID, the number of creations minus the number of deletions is 1 if the session exists at the end, else 0.
     gaia_sessions.create_session("bystander", agent_id="bystander", root=root)
     writers = [("writes_beside_cleanup", root, f"w{number}", seconds) for number in range(many)]
     creators = [("brings_back", root, f"c{number}", seconds) for number in range(many // 2)]
@@ -95,7 +90,7 @@ def test_cleanup_beside_writers_and_creators_loses_nothing_and_brings_nothing_ba
         assert _metadata(records, agent_id)["born"] == born
     for agent_id, born in [final for writer in wrote for final in writer["final"]]:
         assert _metadata(records, agent_id)["born"] == born
-        assert records[agent_id]["phase"] == "completed"  # type: ignore[index]  # a record, as was just seen
+        assert records[agent_id]["phase"] == "completed"  # type: ignore[index]  # a record: see above
 
     assert (watched["wrong"], cleaned["odd"]) == ([], [])
     assert min(len(deaths), cleaned["rounds"], watched["looked"], sum(len(writer["written"]) for writer in wrote)) > 0

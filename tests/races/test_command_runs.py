@@ -1,4 +1,4 @@
-"""Commands that begin at once: of those for one session one does, and of one parent's children five are at work."""
+"""Commands that begin at the same time: one for each session, and five below each parent."""
 
 from __future__ import annotations
 
@@ -26,9 +26,7 @@ def resting(sessions: Sessions, parent_id: str | None = None) -> str:
     return agent_id
 
 
-def test_of_many_that_run_one_session_at_once_one_does_and_the_approval_is_given_once(
-    race: Race, tmp_path: Path
-) -> None:
+def test_only_one_of_many_concurrent_runs_of_an_approved_session_begins(race: Race, tmp_path: Path) -> None:
     for turn in range(2):
         sessions = Sessions(str(tmp_path / f"root-{turn}"))
         agent_id = resting(sessions)
@@ -41,15 +39,14 @@ def test_of_many_that_run_one_session_at_once_one_does_and_the_approval_is_given
         assert ([run.get("end") for run in record["runs"]], record["phase"]) == (["stopped", None], "executing")
 
 
-def test_of_many_that_run_a_new_session_at_once_one_does(race: Race, tmp_path: Path) -> None:
+def test_only_one_of_many_concurrent_runs_of_a_new_session_begins(race: Race, tmp_path: Path) -> None:
     sessions = Sessions(str(tmp_path / "root"))
     agent_id = sessions.create()
     told = race([["runs", sessions.root, agent_id]] * 6).results()
     assert sorted(told) == ["agent_at_work"] * 5 + ["begun"]
 
 
-def test_l19_of_many_that_begin_or_go_on_below_one_parent_at_once_five_are_at_work(race: Race, tmp_path: Path) -> None:
-    """L19: all or nothing, and nobody is refused who has a place."""
+def test_l19_only_five_of_eight_concurrent_runs_below_one_parent_begin(race: Race, tmp_path: Path) -> None:
     sessions = Sessions(str(tmp_path / "root"))
     parent_id = sessions.create()
     children = [resting(sessions, parent_id) for _ in range(4)]

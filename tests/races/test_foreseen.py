@@ -1,4 +1,4 @@
-"""Readers while many events wait: each shows what the next writer leaves, also where nobody may write."""
+"""Readers while many events wait: they show what the next writer will store, also in a read-only root."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ READERS = get_context("fork")
 
 
 def with_waiting(root: Path, number: int) -> str:
-    """A root with so many sessions that were only delegated, and for each a start that waits."""
+    """A root with ``number`` delegated sessions, each with a start event that waits in the inbox."""
     store, now = FileStore(str(root), durable=False), datetime.now(UTC)
     for one in range(number):
         keys: Any = {"host": "claude-code", "host_session_id": f"c-{one % 7}", "tool_use_id": f"t-{one}"}
@@ -47,7 +47,7 @@ def create(root: str) -> None:
     gaia_sessions.create_session(agent_id=WRITER, root=root)
 
 
-def test_four_readers_at_once_beside_a_writer_show_the_same(tmp_path: Path) -> None:
+def test_readers_beside_a_writer_show_all_waiting_events_as_applied(tmp_path: Path) -> None:
     root = with_waiting(tmp_path / "session", WAITING)
     with READERS.Pool(5) as pool:
         readers = [pool.apply_async(phases, (root,)) for _ in range(2)]
@@ -60,7 +60,7 @@ def test_four_readers_at_once_beside_a_writer_show_the_same(tmp_path: Path) -> N
     assert (phases(root), FileStore(root).waiting()) == ({"investigating": WAITING}, [])
 
 
-def test_four_readers_of_a_root_that_nobody_may_write_to_show_the_same(tmp_path: Path) -> None:
+def test_four_readers_of_a_read_only_root_show_all_waiting_events_as_applied(tmp_path: Path) -> None:
     disk = tmp_path / "disk"
     disk.mkdir()
     mounted = subprocess.run(["mount", "-t", "tmpfs", "none", str(disk)], capture_output=True, text=True, check=False)
@@ -77,12 +77,12 @@ def test_four_readers_of_a_root_that_nobody_may_write_to_show_the_same(tmp_path:
 
 
 @table("without", [(".locks", ".index"), ()])
-def test_a_list_in_a_clone_shows_what_waits_as_applied_and_changes_no_file(
+def test_listing_sessions_in_a_git_clone_shows_waiting_events_as_applied_and_changes_no_file(
     tmp_path: Path, without: tuple[str, ...]
 ) -> None:
     made, clone = (tmp_path / f"{name}-{len(without)}" for name in ("made", "clone"))
     root = with_waiting(made / ".claude/session", 3)
-    with FileStore(root).lock_key(("any",), 0):  # so that there is a folder of locks
+    with FileStore(root).lock_key(("any",), 0):  # this makes the folder of locks
         for name in without:
             shutil.rmtree(f"{root}/{name}", ignore_errors=True)
 

@@ -1,4 +1,4 @@
-"""Programs that fork while they write: a lock ends with its holder's block, and a child has none of its parent's."""
+"""Programs that fork while they write: a lock ends with its holder, and a child does not have it."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def told_by(role: str, root: str, *arguments: str) -> Any:
 
 @pytest.fixture
 def holder_and_child(root: str) -> Iterator[Start]:
-    """Starts a role that holds the lock of the session ``one`` beside a child of its; the pids of both."""
+    """Starts a role that holds the lock of the session ``one`` and has a child. Returns the pids of both."""
     pids: list[int] = []
     started: list[subprocess.Popen[str]] = []
 
@@ -73,38 +73,36 @@ def is_free(root: str, seconds: float = 0) -> bool:
             return False
 
 
-def test_threads_that_write_are_never_refused_while_children_that_were_forked_meanwhile_live_on(root: str) -> None:
+def test_forked_children_that_live_on_keep_no_thread_from_writing(root: str) -> None:
     assert told_by("forks", root) == EACH_WROTE_ALL
 
 
 @pytest.mark.parametrize("manner", ["wait_with_filelock", "sleep_and_retry"])
-def test_threads_that_wait_for_each_other_are_not_kept_waiting_by_children(root: str, manner: str) -> None:
+def test_forked_children_do_not_block_threads_that_wait_for_one_lock(root: str, manner: str) -> None:
     assert told_by("forks_among_waiting", root, manner) == {"shared": forker.THREADS * forker.WRITES + 1}
 
 
-def test_programs_that_inherit_what_they_can_keep_nobody_from_writing(root: str) -> None:
+def test_programs_that_inherit_descriptors_keep_no_thread_from_writing(root: str) -> None:
     assert told_by("starts", root) == EACH_WROTE_ALL
 
 
-def test_workers_of_a_forked_pool_write_beside_the_threads_that_wrote_when_they_were_forked(root: str) -> None:
+def test_workers_of_a_forked_pool_can_write_beside_the_threads_of_their_parent(root: str) -> None:
     assert told_by("pools", root) == EACH_WROTE_ALL
 
 
-def test_a_child_that_was_forked_under_a_lock_waits_for_its_parent_and_not_for_itself(root: str) -> None:
+def test_a_child_forked_under_a_lock_waits_until_its_parent_releases_the_lock(root: str) -> None:
     assert told_by("forks_in_rule", root) == {"child": 0, "held": 3, "other": 2}
 
 
 @pytest.mark.parametrize("manner", ["wait_with_filelock", "sleep_and_retry"])
-def test_of_two_processes_that_return_from_a_rule_only_the_one_that_holds_the_lock_writes(
-    root: str, manner: str
-) -> None:
+def test_a_forked_child_that_returns_from_a_rule_cannot_write_but_its_parent_can(root: str, manner: str) -> None:
     told = told_by("returns_from_rule_twice", root, manner)
 
     assert told.pop("in the child").startswith("StoreFailure: ")
     assert told == {"held": 4}
 
 
-def test_a_child_that_leaves_a_block_does_not_free_the_key_of_its_parent(root: str) -> None:
+def test_leaving_a_block_in_a_forked_child_does_not_free_the_parents_key_lock(root: str) -> None:
     assert told_by("leaves_key_lock_twice", root) == {"during": "LockTimeout", "afterwards": "free"}
 
 
@@ -120,7 +118,7 @@ def test_the_lock_of_a_holder_that_is_killed_is_free_while_its_child_lives_on(
     assert is_alive(child)
 
 
-def test_a_child_that_is_killed_takes_no_lock_from_its_parent(root: str, holder_and_child: Start) -> None:
+def test_killing_a_child_does_not_free_the_lock_of_its_parent(root: str, holder_and_child: Start) -> None:
     holder, child = holder_and_child("holds_beside_child")
 
     os.kill(child, signal.SIGKILL)
@@ -134,7 +132,7 @@ def test_a_child_that_is_killed_takes_no_lock_from_its_parent(root: str, holder_
 def test_a_child_that_was_forked_while_its_parent_opened_the_lock_file_does_not_share_the_lock(
     root: str, tmp_path: Path, holder_and_child: Start
 ) -> None:
-    """The file is open, and the call that opened it returns a second later: no hook can know its number."""
+    # strace delays the return of the call by a second: the file is open, but Python does not know its descriptor yet.
     if which("strace") is None:
         pytest.skip("needs strace to delay a call")
     slowly = ["strace", "-f", "-qq", "-o", str(tmp_path / "log"), "-P", "one.lock"]

@@ -1,4 +1,4 @@
-"""Many processes at one log that is full: every line that was there, and every new one, is kept."""
+"""Many processes write to one full log: no old line and no new line is lost."""
 
 from __future__ import annotations
 
@@ -16,9 +16,7 @@ PROCESSES, ROUNDS, LIMIT = 4, 60, 4096
 
 
 @table("why", ["it is full", "it has a second name"])
-def test_one_of_many_writers_makes_a_log_the_old_file_and_no_line_is_lost(
-    tmp_path: Path, race: Start, why: str
-) -> None:
+def test_one_of_many_writers_rotates_a_log_and_no_line_is_lost(tmp_path: Path, race: Start, why: str) -> None:
     logs = tmp_path / why
     before = b"x" * (LIMIT - 1) + b"\n" if why == "it is full" else b"one\n"
     (logs / "snapshot").mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""Many processes at one session: nothing acknowledged is lost, and of what excludes each other one happens."""
+"""Many processes change one session: no acknowledged change is lost, and one of several rivals wins."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ if TYPE_CHECKING:
 
 @pytest.fixture(autouse=True)
 def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """On a loaded machine nobody gives up: fairness is not what is tested here."""
+    """On a slow machine, no process gives up: these tests are not about fairness."""
     monkeypatch.setenv("GAIA_SESSIONS_LOCK_TIMEOUT", "120")
 
 
 def record_of(root: str, agent_id: str) -> Any:
-    """The record, by the API and by its bare file: they must agree."""
+    """The record, which must be the same from the API and from its file."""
     record = gaia_sessions.get_session(agent_id, root=root)
     assert record == json.loads(Path(root, agent_id, "state.json").read_bytes())
     return record
 
 
 def many(*sizes: tuple[int, int]) -> pytest.MarkDecorator:
-    """A small race, and a slow one: so many processes that each do it so many times."""
+    """A small race and a slow race, each with a number of processes and a number of times."""
     return pytest.mark.parametrize(("many", "times"), [sizes[0], pytest.param(*sizes[1], marks=pytest.mark.slow)])
 
 
 @many((4, 10), (16, 40))
-def test_every_acknowledged_update_of_many_processes_is_present_and_readers_never_see_less(
+def test_no_acknowledged_update_is_lost_and_readers_never_see_an_older_revision(
     root: str, tmp_path: Path, race: Start, many: int, times: int
 ) -> None:
     agent_id = gaia_sessions.create_session("racer", root=root)
@@ -60,7 +60,7 @@ def test_every_acknowledged_update_of_many_processes_is_present_and_readers_neve
 
 
 @pytest.mark.parametrize("many", [6, pytest.param(64, marks=pytest.mark.slow)])
-def test_of_many_creators_of_one_id_exactly_one_wins_and_the_record_is_its(root: str, race: Start, many: int) -> None:
+def test_exactly_one_of_many_creators_of_an_id_wins_and_writes_the_record(root: str, race: Start, many: int) -> None:
     told = race([("creates", root, "wanted", f"c{number}") for number in range(many)]).results()
 
     assert Counter(told) == {"wanted": 1, "exists": many - 1}
@@ -70,7 +70,7 @@ def test_of_many_creators_of_one_id_exactly_one_wins_and_the_record_is_its(root:
 
 
 @pytest.mark.parametrize("many", [9, pytest.param(20, marks=pytest.mark.slow)])
-def test_of_many_finalizations_exactly_one_outcome_wins(root: str, race: Start, many: int) -> None:
+def test_exactly_one_outcome_of_many_concurrent_finalizations_wins(root: str, race: Start, many: int) -> None:
     agent_id = gaia_sessions.create_session("racer", root=root)
 
     asked = [OUTCOMES[number % 3] for number in range(many)]
@@ -86,7 +86,9 @@ def test_of_many_finalizations_exactly_one_outcome_wins(root: str, race: Start, 
 
 
 @many((3, 20), (8, 100))
-def test_e12_what_many_processes_charge_at_once_adds_up_exactly(root: str, race: Start, many: int, times: int) -> None:
+def test_e12_tokens_that_many_processes_charge_at_once_add_up_exactly(
+    root: str, race: Start, many: int, times: int
+) -> None:
     agent_id = gaia_sessions.create_session("racer", root=root)
 
     told = race([("charges", root, agent_id, times)] * many).results()
@@ -99,7 +101,7 @@ def test_e12_what_many_processes_charge_at_once_adds_up_exactly(root: str, race:
 
 
 @many((3, 30), (8, 200))
-def test_of_many_processes_exactly_one_moves_the_session_on_from_each_revision(
+def test_exactly_one_process_updates_the_session_from_each_revision(
     root: str, race: Start, many: int, times: int
 ) -> None:
     agent_id = gaia_sessions.create_session("racer", root=root)
@@ -119,7 +121,7 @@ def answers_in_journal(root: str, agent_id: str) -> list[Any]:
     return [entry for entry in entries if entry["kind"] in ("approval", "denial")]
 
 
-def test_of_many_answers_the_last_one_holds_and_each_that_was_taken_is_in_the_journal(root: str, race: Start) -> None:
+def test_the_last_of_many_concurrent_answers_holds_and_the_journal_has_all(root: str, race: Start) -> None:
     agent_id = gaia_sessions.create_session("racer", root=root)
     gaia_sessions.update_state(agent_id, "approval", root=root)
 
@@ -137,7 +139,7 @@ def test_of_many_answers_the_last_one_holds_and_each_that_was_taken_is_in_the_jo
 
 
 @table("time", range(3))
-def test_whoever_resumes_is_told_the_one_answer_that_was_taken_before_and_none_is_taken_after(
+def test_the_briefing_has_the_last_answer_before_the_claim_and_later_answers_are_refused(
     tmp_path: Path, race: Start, time: int
 ) -> None:
     root = str(tmp_path / str(time))
@@ -157,7 +159,7 @@ def test_whoever_resumes_is_told_the_one_answer_that_was_taken_before_and_none_i
 
 
 @many((3, 20), (8, 100))
-def test_every_appended_entry_of_many_processes_is_whole_present_and_in_its_order(
+def test_journal_entries_that_many_processes_append_are_all_whole_and_in_order(
     root: str, race: Start, many: int, times: int
 ) -> None:
     agent_id = gaia_sessions.create_session("racer", root=root)
@@ -176,7 +178,7 @@ def test_every_appended_entry_of_many_processes_is_whole_present_and_in_its_orde
 
 
 def turns_of(root: str, agent_id: str) -> list[list[list[str]]]:
-    """The messages of each turn, in the order in which they stand, as words; the long last one is left out."""
+    """The words of the messages of each turn, in their order, without the long last word."""
     messages: list[Any] = [*gaia_sessions.Sessions(root).messages(agent_id)]
     assert [message["seq"] for message in messages] == list(range(1, len(messages) + 1))
     found = groupby(messages, lambda message: message["turn"])
@@ -185,7 +187,7 @@ def turns_of(root: str, agent_id: str) -> list[list[list[str]]]:
     return [said for _, said in turns]
 
 
-def test_the_turns_of_two_processes_are_whole_and_in_sequence_and_no_reader_sees_a_part_of_one(
+def test_turns_of_two_processes_are_in_sequence_and_readers_see_only_whole_turns(
     root: str, tmp_path: Path, race: Start
 ) -> None:
     agent_id = gaia_sessions.create_session("racer", root=root)
@@ -211,7 +213,7 @@ def test_the_turns_of_two_processes_are_whole_and_in_sequence_and_no_reader_sees
 
 @pytest.mark.parametrize("times", [12, pytest.param(40, marks=pytest.mark.slow)])
 @table("them", ["0123", "0000"])
-def test_each_numbered_turn_is_taken_by_one_of_four_processes_and_once_where_all_say_the_same(
+def test_exactly_one_of_four_processes_adds_each_numbered_turn_even_with_equal_content(
     tmp_path: Path, race: Start, them: str, times: int
 ) -> None:
     root = str(tmp_path / them)
@@ -228,7 +230,7 @@ def test_each_numbered_turn_is_taken_by_one_of_four_processes_and_once_where_all
 
 
 @many((3, 12), (6, 30))
-def test_every_message_of_many_processes_is_in_one_transcript_however_often_a_new_one_begins(
+def test_each_message_of_many_processes_is_stored_once_while_new_transcripts_begin(
     root: str, tmp_path: Path, race: Start, many: int, times: int
 ) -> None:
     agent_id = gaia_sessions.create_session("racer", root=root)

@@ -1,4 +1,4 @@
-"""Sessions that somebody names for removal beside everybody else: whole or gone, and what was told is true."""
+"""Removal of named sessions beside other processes: each session is whole or gone, and each answer is true."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TURNS = 3
 
 @pytest.fixture
 def roots(tmp_path: Path) -> Iterator[str]:
-    """A root for each turn, each with a bystander; after the turn no session is half there."""
+    """A root for each turn, with a bystander. After the turn, no session may be partial."""
 
     def each() -> Iterator[str]:
         for turn in range(TURNS):
@@ -40,7 +40,7 @@ def roots(tmp_path: Path) -> Iterator[str]:
     return each()
 
 
-def test_of_two_that_remove_the_same_session_one_does_and_the_other_finds_none(
+def test_one_of_two_concurrent_removals_removes_the_session_and_the_other_finds_none(
     race: Start, roots: Iterator[str]
 ) -> None:
     for root in roots:
@@ -49,16 +49,14 @@ def test_of_two_that_remove_the_same_session_one_does_and_the_other_finds_none(
         assert sorted(told) == ["a", "not_found"]
 
 
-def test_whoever_updates_a_session_beside_its_removal_does_not_bring_it_back(race: Start, roots: Iterator[str]) -> None:
+def test_an_update_during_a_removal_does_not_bring_the_session_back(race: Start, roots: Iterator[str]) -> None:
     for root in roots:
         gaia_sessions.create_session(agent_id="a", root=root)
         told = race([["names_for_removal", root, "a", "force"], *[["updates_until_gone", root, "a"]] * 2]).results()
         assert (told[0], FileStore(root).has("a")) == ("a", False)
 
 
-def test_of_an_end_and_a_removal_at_once_the_removal_takes_only_what_has_ended(
-    race: Start, roots: Iterator[str]
-) -> None:
+def test_a_removal_beside_a_finalization_removes_only_an_ended_session(race: Start, roots: Iterator[str]) -> None:
     for root in roots:
         gaia_sessions.create_session(agent_id="a", root=root)
         told = race([["names_for_removal", root, "a"], ["finalizes", root, "a", "me", "completed"]]).results()
@@ -67,7 +65,7 @@ def test_of_an_end_and_a_removal_at_once_the_removal_takes_only_what_has_ended(
         assert (record and record["phase"]) == (None if told[0] == "a" else "completed")
 
 
-def test_a_session_is_removed_or_gets_its_child_but_no_open_one_is_left_below_a_gone_one(
+def test_a_removal_beside_new_children_leaves_no_open_child_below_a_removed_session(
     race: Start, roots: Iterator[str]
 ) -> None:
     for root in roots:
@@ -79,7 +77,7 @@ def test_a_session_is_removed_or_gets_its_child_but_no_open_one_is_left_below_a_
         assert (removed, FileStore(root).has("a")) == (("not_removable", True) if created else ("a", False))
 
 
-def test_the_start_of_its_agent_beside_the_removal_of_a_session_leaves_no_half_of_it(
+def test_an_agent_that_starts_during_the_removal_of_its_session_leaves_no_partial_session(
     race: Start, roots: Iterator[str]
 ) -> None:
     for root in roots:

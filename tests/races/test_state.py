@@ -1,4 +1,4 @@
-"""Many processes at the state of one session, of one app and of one user: nothing acknowledged is lost."""
+"""Many processes change the state of one session, one app and one user: no acknowledged change is lost."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(("processes", "times"), SIZES)
-def test_of_the_keys_that_many_processes_set_none_is_lost(root: str, race: Start, processes: int, times: int) -> None:
+def test_no_state_key_that_many_processes_set_is_lost(root: str, race: Start, processes: int, times: int) -> None:
     agent_id = Sessions(root).create()
     race([("sets_keys", root, agent_id, number, times) for number in range(processes)]).results()
     expected = {f"key.{number}.{turn}": turn for number in range(processes) for turn in range(times)}
@@ -32,7 +32,7 @@ def test_of_the_keys_that_many_processes_set_none_is_lost(root: str, race: Start
 
 
 @pytest.mark.parametrize(("processes", "times"), [(4, 8), *SIZES[1:]])
-def test_increments_of_what_is_shared_and_of_what_is_not_are_exact(
+def test_increments_of_own_and_shared_keys_by_many_processes_are_exact(
     root: str, race: Start, processes: int, times: int
 ) -> None:
     sessions = Sessions(root)
@@ -45,7 +45,7 @@ def test_increments_of_what_is_shared_and_of_what_is_not_are_exact(
 
 
 @pytest.mark.parametrize(("processes", "times"), SIZES[:1])
-def test_events_of_an_app_count_exactly_because_whoever_was_overtaken_is_told(
+def test_concurrent_app_events_count_exactly_because_overtaken_writers_are_refused(
     root: str, race: Start, processes: int, times: int
 ) -> None:
     sessions = Sessions(root)

@@ -1,4 +1,4 @@
-"""Trees: many processes at once change what is above or below one another."""
+"""Many processes change parents and children at the same time."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     Start = Callable[..., Any]
 
 
-def test_a_cancellation_and_a_finish_at_once_leave_one_true_outcome(race: Start, tmp_path: Path) -> None:
-    """Whoever is first decides; once a cancellation has returned, no finish makes it another outcome."""
+def test_a_cancellation_and_a_finalization_at_once_leave_one_outcome(race: Start, tmp_path: Path) -> None:
     for turn in range(6):
         root = str(tmp_path / f"root-{turn}")
         agent_id = gaia_sessions.create_session(root=root)
@@ -32,8 +31,10 @@ def test_a_cancellation_and_a_finish_at_once_leave_one_true_outcome(race: Start,
         assert gaia_sessions.explain_resume(agent_id, root=root)["reason"] == "cancelled"
 
 
-def test_of_many_that_cancel_at_once_one_is_the_first_and_all_say_its_reason(race: Start, tmp_path: Path) -> None:
-    """E6: the first reason and time are kept."""
+def test_the_first_of_many_concurrent_cancellations_holds_and_all_return_its_reason(
+    race: Start, tmp_path: Path
+) -> None:
+    # E6: the first reason and time hold.
     root = str(tmp_path / "root")
     agent_id = gaia_sessions.create_session(root=root)
 
@@ -43,8 +44,7 @@ def test_of_many_that_cancel_at_once_one_is_the_first_and_all_say_its_reason(rac
     assert sorted(one["new"] for one in told) == [False] * 5 + [True]
 
 
-def test_l19_of_eight_processes_that_begin_a_child_at_once_five_do(race: Start, tmp_path: Path) -> None:
-    """L19: all or nothing, and nobody is refused who has a place."""
+def test_l19_only_five_of_eight_processes_that_create_a_child_at_once_succeed(race: Start, tmp_path: Path) -> None:
     root = str(tmp_path / "root")
     parent_id = gaia_sessions.create_session(root=root)
 
@@ -55,8 +55,9 @@ def test_l19_of_eight_processes_that_begin_a_child_at_once_five_do(race: Start, 
     assert sorted(line["agent_id"] for line in gaia_sessions.Sessions(root).children(parent_id)) == created
 
 
-def test_nobody_who_begins_below_a_cancelled_session_at_its_removal_escapes(race: Start, tmp_path: Path) -> None:
-    """Whoever was put below it has its mark by then, and whoever comes later is not below it."""
+def test_sessions_that_begin_below_a_cancelled_session_during_its_removal_are_cancelled(
+    race: Start, tmp_path: Path
+) -> None:
     for turn in range(5):
         root = str(tmp_path / f"root-{turn}")
         parent_id = gaia_sessions.create_session(root=root)

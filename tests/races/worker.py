@@ -1,7 +1,7 @@
 """One process of a race: ``worker.py ROLE ROOT ARGUMENT...``.
 
-Starts when its stdin ends, plays its role, and at the end prints as one JSON value what it was told by the package:
-what was acknowledged and how the rest failed.
+It starts when its stdin ends, does what its role says, and prints one JSON value: what the package acknowledged or
+refused.
 """
 
 from __future__ import annotations
@@ -55,11 +55,11 @@ if TYPE_CHECKING:
     Role = Callable[..., Any]
 
 LONG_AGO = timedelta(hours=2)
-"""So old are the sessions that cleanup may take, whose hours are 1."""
+"""Sessions of this age can be cleaned up: the cleanup of these tests has a limit of 1 hour."""
 
 
 def updates(root: str, agent_id: str, me: str, times: str) -> list[str]:
-    """Each update adds one key of its own; those acknowledged."""
+    """Makes updates with one new key each. Returns the acknowledged keys."""
     acknowledged = []
     for number in range(int(times)):
         key = f"{me}.{number}"
@@ -70,7 +70,7 @@ def updates(root: str, agent_id: str, me: str, times: str) -> list[str]:
 
 
 def reads(root: str, agent_id: str, stop: str) -> dict[str, Any]:
-    """Reads by API and raw until the file ``stop`` is there; what was wrong, and the last revision seen."""
+    """Reads by the API and from the file until the file ``stop`` exists. Returns faults and the last revision."""
     wrong, seen, count = [], 0, 0
     while not os.path.exists(stop):
         record = gaia_sessions.get_session(agent_id, root=root)
@@ -102,7 +102,7 @@ def creates_below(root: str, parent_id: str) -> str:
 
 
 def begins_below(root: str, parent_id: str, manner: str) -> int:
-    """Begins sessions below one until that is gone, as somebody who asks for them or as a host; how many were begun."""
+    """Begins sessions below a parent until the parent is gone, by the API or as a host. Returns their number."""
     store, begun = FileStore(root), 0
     while store.has(parent_id):
         try:
@@ -126,7 +126,7 @@ def begins_below(root: str, parent_id: str, manner: str) -> int:
 
 
 def removes(root: str, parent_id: str, count: str) -> bool:
-    """Removes the session as soon as it has so many children."""
+    """Removes the session as soon as it has ``count`` children."""
     store = FileStore(root)
     leaving = removal.Leaving(store, datetime.now(UTC), Config({}).limits)
     while True:
@@ -138,7 +138,7 @@ def removes(root: str, parent_id: str, count: str) -> bool:
 
 
 def names_for_removal(root: str, agent_id: str, *force: str) -> object:
-    """Removes the session as a command does; why not if it could not."""
+    """Removes the session as ``rm`` does. Returns its ID, or the code of the error."""
     try:
         return gaia_sessions.Sessions(root).remove([agent_id], force=bool(force))[0]["agent_id"]
     except (NotRemovable, SessionNotFound) as error:
@@ -146,7 +146,7 @@ def names_for_removal(root: str, agent_id: str, *force: str) -> object:
 
 
 def updates_until_gone(root: str, agent_id: str) -> int:
-    """How many updates were acknowledged until the session was gone."""
+    """Updates the session until it is gone. Returns the number of acknowledged updates."""
     count = 0
     while True:
         try:
@@ -157,7 +157,7 @@ def updates_until_gone(root: str, agent_id: str) -> int:
 
 
 def starts_by_hook(root: str, tool_use_id: str) -> str | None:
-    """The start of the agent of this delegation; the session that it was applied to, if any."""
+    """Starts the agent of this delegation. Returns the session that the event was applied to, if any."""
     config, now = Config({}), datetime.now(UTC)
     event: Event = {
         "kind": "start",
@@ -172,7 +172,7 @@ def starts_by_hook(root: str, tool_use_id: str) -> str | None:
     }
     try:
         return apply_event(open_store(root, config), event, Terms(now, config, 10.0)).agent_id
-    except SessionNotFound:  # removed after it was found; a hook logs that, and is silent
+    except SessionNotFound:  # removed after the event found it; a hook only logs that
         return None
 
 
@@ -187,7 +187,7 @@ def finalizes(root: str, agent_id: str, me: str, outcome: str) -> str:
 
 
 def charges(root: str, agent_id: str, times: str) -> list[int]:
-    """Charges one token at a time; what the session had used after each."""
+    """Charges one token at a time. Returns the total after each charge."""
     return [gaia_sessions.Sessions(root).charge(agent_id, 1)["tokens"] for _ in range(int(times))]
 
 
@@ -201,7 +201,7 @@ def cancels_for(root: str, agent_id: str, reason: str) -> object:
 
 
 def compares_and_sets(root: str, agent_id: str, me: str, last: str) -> list[int]:
-    """Moves the session on from every revision it finds, until it stands at ``last``; those it moved it to."""
+    """Updates the session from each revision until the revision is ``last``. Returns the revisions that it made."""
     moved: list[int] = []
     while True:
         record = gaia_sessions.get_session(agent_id, root=root)
@@ -218,7 +218,7 @@ def compares_and_sets(root: str, agent_id: str, me: str, last: str) -> list[int]
 
 
 def answers(root: str, agent_id: str, me: str) -> str:
-    """Approves if the number ``me`` is even, else denies; ``me`` if that was taken, else why not."""
+    """Approves if the number ``me`` is even, else denies. Returns ``me``, or the reason for a refusal."""
     sessions = gaia_sessions.Sessions(root)
     try:
         (sessions.deny if int(me) % 2 else sessions.approve)(agent_id, me)
@@ -228,12 +228,12 @@ def answers(root: str, agent_id: str, me: str) -> str:
 
 
 def runs(root: str, agent_id: str) -> str:
-    """Begins a run of the session; ``begun``, or why not."""
+    """Begins a run of the session. Returns ``begun``, or the code of the error."""
     return _begun(root, Start(agent_id))
 
 
 def runs_below(root: str, parent_id: str) -> str:
-    """Begins a run in a new session below another; ``begun``, or why not."""
+    """Begins a run in a new session below the parent. Returns ``begun``, or the code of the error."""
     return _begun(root, Start(parent_id=parent_id))
 
 
@@ -246,7 +246,7 @@ def _begun(root: str, start: Start) -> str:
 
 
 def claims(root: str, agent_id: str) -> str:
-    """What the delegation that resumes the session is told."""
+    """Delegates with a resume line. Returns the briefing."""
     config = Config({})
     event: Event = {
         "kind": "delegate",
@@ -264,7 +264,7 @@ def claims(root: str, agent_id: str) -> str:
 
 
 def appends(root: str, agent_id: str, me: str, times: str) -> int:
-    """Journal entries of very different length, some in pairs; how many were acknowledged."""
+    """Appends journal entries of very different lengths, some in pairs. Returns the number of acknowledged entries."""
     store = FileStore(root, lock_timeout=60)
     chance = random.Random(me)
     acknowledged = 0
@@ -279,7 +279,7 @@ def appends(root: str, agent_id: str, me: str, times: str) -> int:
 
 
 def speaks(root: str, agent_id: str, me: str, times: str) -> int:
-    """Messages of very different length; how many were acknowledged."""
+    """Adds messages of very different lengths. Returns the number of acknowledged messages."""
     chance = random.Random(me)
     for number in range(int(times)):
         content = f"{me} {number} " + "x" * chance.choice([0, 100, 5_000, 60_000])
@@ -288,7 +288,7 @@ def speaks(root: str, agent_id: str, me: str, times: str) -> int:
 
 
 def takes_turns(root: str, agent_id: str, me: str, times: str) -> list[int]:
-    """Turns of several messages; their numbers, in the order in which they were acknowledged."""
+    """Adds turns of several messages. Returns their numbers in the order of acknowledgement."""
     chance = random.Random(me)
     sessions = gaia_sessions.Sessions(root)
     return [
@@ -298,7 +298,7 @@ def takes_turns(root: str, agent_id: str, me: str, times: str) -> list[int]:
 
 
 def takes_numbered_turns(root: str, agent_id: str, me: str, times: str) -> list[int]:
-    """Asks for each turn up to ``times`` by its number, as others do; the numbers of those that it got."""
+    """Tries to add each turn up to ``times`` by its number. Returns the numbers of the turns that it added."""
     sessions, won = gaia_sessions.Sessions(root), []
     for number in range(1, int(times) + 1):
         try:
@@ -310,13 +310,13 @@ def takes_numbered_turns(root: str, agent_id: str, me: str, times: str) -> list[
 
 
 def _turn(words: str, size: int) -> list[dict[str, str]]:
-    """So many messages that each say which of them it is, some of them long."""
+    """``size`` messages with their place in the turn; some are long."""
     ends = [f" {place} {size} " + "x" * (9_000 * (place % 3)) for place in range(size)]
     return [{"role": "user", "content": words + end} for end in ends]
 
 
 def sees_turns(root: str, agent_id: str, stop: str) -> dict[str, Any]:
-    """Reads the transcript until the file ``stop`` is there; the turns that were not whole, and how often it read."""
+    """Reads the transcript until the file ``stop`` exists. Returns partial turns and the number of reads."""
     wrong, count = [], 0
     while not os.path.exists(stop):
         found: dict[int, list[list[str]]] = {}
@@ -332,7 +332,7 @@ def sees_turns(root: str, agent_id: str, stop: str) -> dict[str, Any]:
 
 
 def empties(root: str, agent_id: str, times: str) -> int:
-    """Begins the transcript anew again and again; how many were archived by the last record seen."""
+    """Begins a new transcript many times. Returns the number of archived transcripts in the last record."""
     store, archived = FileStore(root), 0
     for _ in range(int(times)):
         archived = begin_anew(store, agent_id).get("transcripts_archived", 0)
@@ -341,21 +341,21 @@ def empties(root: str, agent_id: str, times: str) -> int:
 
 
 def sets_keys(root: str, agent_id: str, me: str, times: str) -> int:
-    """Sets so many keys of its own in the state of the session."""
+    """Sets ``times`` new keys in the state of the session."""
     for number in range(int(times)):
         gaia_sessions.Sessions(root).change_state(agent_id, {f"key.{me}.{number}": number})
     return int(times)
 
 
 def counts(root: str, agent_id: str, times: str) -> int:
-    """Counts up in the state of the session, and in what it shares with its app and its user."""
+    """Increments a key of the session, of its app and of its user."""
     for _ in range(int(times)):
         gaia_sessions.Sessions(root).change_state(agent_id, add={"plain": 1, "app:n": 1, "user:n": 2})
     return int(times)
 
 
 def adds_events(root: str, agent_id: str, times: str) -> int:
-    """So many events of an app, each of which counts up in the state; how often it was told that it was overtaken."""
+    """Appends app events that each increment keys. Returns how often another writer was faster."""
     store, overtaken = FileStore(root), 0
     event = app_event('{"author": "racer", "timestamp": 1700000000.5}')
     added = 0
@@ -373,7 +373,7 @@ def adds_events(root: str, agent_id: str, times: str) -> int:
 
 
 def listens(root: str, agent_id: str, stop: str) -> dict[str, Any]:
-    """Reads the transcript from both ends until the file ``stop`` is there; what was wrong with what it read."""
+    """Reads the transcript in both directions until the file ``stop`` exists. Returns faults and number of reads."""
     wrong, count = [], 0
     while not os.path.exists(stop):
         forwards = list(gaia_sessions.Sessions(root).messages(agent_id))
@@ -387,7 +387,7 @@ def listens(root: str, agent_id: str, stop: str) -> dict[str, Any]:
 
 
 def logs(folder: str, me: str, rounds: str, limit: str) -> int:
-    """One line to each of many full logs, all processes at the same log at the same moment; how many were written."""
+    """Writes one line to each of many full logs, at the same moment as all other processes. Returns their number."""
     lines = [strict.dump_line({"by": me, "number": number}) for number in range(int(rounds))]
     with Directory.at(folder) as opened:
         for number, line in enumerate(lines):
@@ -397,7 +397,7 @@ def logs(folder: str, me: str, rounds: str, limit: str) -> int:
 
 
 def _wait_for_turn(path: str, number: int) -> None:
-    """Until so many turns, of two milliseconds each, have passed since the file at ``path`` was made."""
+    """Sleeps until ``number`` times two milliseconds after the time of the file at ``path``."""
     time.sleep(max(0.0, os.stat(path).st_mtime + number * 0.002 - time.time()))
 
 
@@ -406,7 +406,7 @@ def cleans_once(root: str, hours: str) -> list[str]:
 
 
 def cleans(root: str, seconds: str) -> dict[str, Any]:
-    """A cleanup every 50 ms; each removal it was told of, and what it could not judge or remove."""
+    """Cleans up every 50 ms. Returns the removed sessions, and those that cleanup could not judge or remove."""
     removed, odd, rounds = [], [], 0
     end = time.monotonic() + float(seconds)
     while time.monotonic() < end:
@@ -419,10 +419,7 @@ def cleans(root: str, seconds: str) -> dict[str, Any]:
 
 
 def brings_back(root: str, me: str, seconds: str) -> dict[str, Any]:
-    """Creates sessions that nobody touched for long, again and again under the same few ids.
-
-    Each gets a mark of its own, ``born``; those acknowledged by id.
-    """
+    """Creates old sessions under the same few IDs, again and again. Returns the ID and the ``born`` of each."""
     store = FileStore(root)
     created: list[tuple[str, str]] = []
     failed: dict[str, int] = {}
@@ -443,7 +440,7 @@ def brings_back(root: str, me: str, seconds: str) -> dict[str, Any]:
 
 
 def writes_beside_cleanup(root: str, me: str, seconds: str) -> dict[str, Any]:
-    """Updates, a few finalizations; of each acknowledged one the id, the key written, and whose life it was."""
+    """Updates and finalizes sessions. Returns the ID, the new key and the ``born`` of each acknowledged change."""
     written: list[tuple[str, str, str]] = []
     final: list[tuple[str, str]] = []
     failed: dict[str, int] = {}
@@ -465,7 +462,7 @@ def writes_beside_cleanup(root: str, me: str, seconds: str) -> dict[str, Any]:
 
 
 def watches(root: str, seconds: str) -> dict[str, Any]:
-    """Looks at the bare directories; one that stands in the root without a whole record is wrong."""
+    """Looks at the folders in the root. Reports each folder without a whole record."""
     wrong, looked = [], 0
     end = time.monotonic() + float(seconds)
     while time.monotonic() < end:
@@ -500,7 +497,7 @@ def _still_there(root: str, name: str, folder: int) -> bool:
 
 
 def ids_of_the_moment() -> list[str]:
-    """So many ids, the same in all processes for half a second, that cleanup finds some before a writer does."""
+    """50 IDs for half a second, the same in all processes: cleanup finds some before a writer does."""
     half = int(time.time() * 2)
     return [f"at-{half}-{number}" for number in range(50)]
 
@@ -551,7 +548,7 @@ ROLES: dict[str, Role] = {
 
 
 def main(role: str, *arguments: str) -> None:
-    os.write(0, b".")  # it stands before the gate
+    os.write(0, b".")  # ready for the start
     os.read(0, 1)
     json.dump(ROLES[role](*arguments), sys.stdout)
 

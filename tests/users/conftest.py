@@ -1,4 +1,4 @@
-"""Two users of this machine, made for the tests, and root: each runs commands and hooks as processes of their own."""
+"""Two users made for the tests, and root: each runs commands and hooks as processes of that user."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ SILENT = Ended(0, "", "")
 
 
 class Machine(NamedTuple):
-    """What every user may read. python: an interpreter; folder: the package, what it needs, and the scripts."""
+    """What every user can read. python: an interpreter. folder: the package, its dependencies and the hooks."""
 
     python: str
     folder: Path
@@ -67,7 +67,7 @@ class User(NamedTuple):
         return json.loads(ended.out)
 
     def make(self, *folders: Path, mode: int = 0o755) -> Path:
-        """Folders of this user, whatever they lie in; the last one."""
+        """Makes folders that belong to this user, and returns the last one."""
         for folder in folders:
             folder.mkdir(mode=mode)
             os.chown(folder, self.uid, self.gid)
@@ -111,7 +111,7 @@ def machine() -> Iterator[Machine]:
 
 @pytest.fixture(scope="session")
 def user_forks(machine: Machine) -> Iterator[Forks]:
-    """Processes of every user, which have imported the package already."""
+    """Forks processes of any user. They have imported the package already."""
     started = Forks(package(), machine.python, {"PATH": os.environ["PATH"], "PYTHONPATH": str(machine.folder)})
     yield started
     started.close()
@@ -127,7 +127,7 @@ def _make_readable(folder: Path) -> None:
 
 
 def _interpreter_for_all() -> str:
-    """The one that runs the tests, if others may start it, else the system's."""
+    """The interpreter of the tests if every user can start it, else the one of the system."""
     for python in (sys.executable, "/usr/bin/python3"):
         try:
             done = subprocess.run([python, "-c", OLDEST], check=False, cwd="/", user=65534, group=65534)
@@ -135,12 +135,12 @@ def _interpreter_for_all() -> str:
             continue
         if done.returncode == 0:
             return python
-    return pytest.skip("needs a Python 3.11 or later that every user may start")
+    return pytest.skip("needs a Python 3.11 or later that every user can start")
 
 
 @pytest.fixture(scope="session")
 def names() -> Iterator[list[str]]:
-    """The names of two users that exist as long as the tests run."""
+    """The names of two users that exist while the tests run."""
     if os.geteuid() or not shutil.which("useradd"):
         pytest.skip("needs root and useradd to make users")
     names = [f"gaia-{who}-{os.getpid()}" for who in ("alice", "bob")]
@@ -153,7 +153,7 @@ def names() -> Iterator[list[str]]:
 
 @pytest.fixture
 def world(names: list[str]) -> Iterator[Path]:
-    """A folder like ``/tmp``, of root, in which everybody may make files; searches end before the one it is in."""
+    """A world-writable folder of root, like ``/tmp``. The search for a project ends at its parent."""
     above = Path(tempfile.mkdtemp(prefix="gaia-sessions-world-"))
     above.chmod(0o755)
     folder = above / "world"
@@ -188,7 +188,7 @@ def root_user(machine: Machine, user_forks: Forks, world: Path) -> User:
 
 
 def tree(folder: Path) -> dict[str, tuple[int, int, int, int, bytes]]:
-    """All that is below ``folder``: mode, owner, group, time of change and content by path."""
+    """Mode, owner, group, time of change and content of everything in ``folder``, by path."""
     found = {}
     for path in [folder, *folder.rglob("*")]:
         status = path.lstat()
@@ -198,7 +198,7 @@ def tree(folder: Path) -> dict[str, tuple[int, int, int, int, bytes]]:
 
 
 def findings(user: User, cwd: Path, **environment: str) -> dict[str, Any]:
-    """The problems that ``doctor`` finds, by name; that some packages are missing is the tests' own doing."""
+    """The problems that ``doctor`` finds, by name, without the packages that the tests leave out."""
     report = json.loads(user.gaia(cwd, "doctor", "--json", **environment).out)
     return {
         found["name"]: found

@@ -1,4 +1,4 @@
-"""``doctor`` among several users: one finding for one cause, and no command that the user may not run."""
+"""``doctor`` with several users: one finding for each cause, and only commands that the user may run."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 
 def run(user: User, cwd: Path, command: str) -> None:
-    """What doctor names, run by that user."""
+    """Runs a command that doctor shows, as that user."""
     subprocess.run(["sh", "-euc", command], check=True, cwd=cwd, user=user.uid, group=user.gid, extra_groups=[])
 
 
 @pytest.fixture
 def project(world: Path, alice: User) -> Path:
-    """A project of alice's with one session, in which hooks were called."""
+    """A project of alice with one session, in which hooks have run."""
     folder = alice.make(world / "project")
     alice.gaia(folder, "create", "--id", "agent-1")
     alice.hook(folder, DELEGATES)
@@ -34,7 +34,7 @@ def project(world: Path, alice: User) -> Path:
 
 
 @pytest.mark.parametrize("fix", [[], ["--fix"]], ids=["doctor", "doctor --fix"])
-def test_a_second_user_gets_one_finding_that_says_whose_the_sessions_are(
+def test_a_second_user_gets_one_finding_that_names_the_owner_of_the_sessions(
     project: Path, alice: User, bob: User, fix: list[str]
 ) -> None:
     project.chmod(0o777)
@@ -56,7 +56,7 @@ def test_a_second_user_gets_one_finding_that_says_whose_the_sessions_are(
     assert findings(bob, project, GAIA_SESSIONS_ROOT=f"{bob.home}/gaia-sessions") == {}
 
 
-def test_a_project_that_was_passed_over_is_one_finding_with_the_command_that_settles_it(
+def test_a_skipped_project_is_one_finding_with_the_command_that_resolves_it(
     project: Path, alice: User, bob: User, root_user: User
 ) -> None:
     below = bob.make(project / "below")
@@ -65,14 +65,14 @@ def test_a_project_that_was_passed_over_is_one_finding_with_the_command_that_set
     for user, cwd, root in ((bob, below, below), (root_user, of_root, project)):
         found = findings(user, cwd)
         assert list(found) == ["project"]
-        assert f"the project {project} was passed over: {project} belongs to {alice.name}" in found["project"]["found"]
+        assert f"the project {project} was skipped: {project} belongs to {alice.name}" in found["project"]["found"]
         assert found["project"]["fix"] == f"export GAIA_SESSIONS_ROOT={root}/.claude/session"
         assert user.gaia(cwd, "doctor").err == ""
         assert findings(user, cwd, GAIA_SESSIONS_ROOT=f"{root}/.claude/session") == {}
 
 
 @pytest.mark.parametrize("name", ["agent-1", "agent-1/state.json", ".locks", ".index", ".inbox", ".index/active.keys"])
-def test_what_root_left_in_a_store_is_one_finding_whose_command_only_root_is_told(
+def test_a_file_of_root_is_one_finding_with_a_command_for_root_only(
     world: Path, project: Path, alice: User, root_user: User, name: str
 ) -> None:
     path = project / ".claude" / "session" / name
@@ -86,16 +86,16 @@ def test_what_root_left_in_a_store_is_one_finding_whose_command_only_root_is_tol
     assert list(told) == list(told_root) == ["owner"]
     assert told["owner"]["fix"] is None
     words, command, rest = told["owner"]["found"].split("`")
-    assert words == f"1 entry not owned by {alice.name}: {path}; they belong to root; run "
+    assert words == f"1 entry not owned by {alice.name}: {path}; they belong to root; to see the repair command, type "
     sudo, *typed = shlex.split(command)
-    assert (sudo, rest) == ("sudo", " for the command")
+    assert (sudo, rest) == ("sudo", "")
     assert told_root["owner"]["fix"] in root_user.gaia(world, *typed[typed.index("--root") :]).out
     assert told_root["owner"]["fix"] == f"chown -h {alice.uid}:{alice.gid} -- {path}"
     run(root_user, project, told_root["owner"]["fix"])
     assert findings(alice, project) == findings(root_user, project) == {}
 
 
-def test_what_another_user_has_in_a_store_is_taken_from_nobody(
+def test_doctor_offers_no_fix_for_a_file_of_another_user_in_a_store(
     project: Path, alice: User, bob: User, root_user: User
 ) -> None:
     path = project / ".claude" / "session" / "agent-1" / "state.json"
@@ -111,7 +111,7 @@ def test_what_another_user_has_in_a_store_is_taken_from_nobody(
 
 @pytest.mark.parametrize("mode", [0o000, 0o500, 0o300])
 @pytest.mark.parametrize("by_hand", [True, False], ids=["the command", "--fix"])
-def test_a_root_whose_mode_keeps_its_owner_out_is_one_finding(
+def test_a_root_whose_mode_denies_its_owner_access_is_one_finding_with_a_fix(
     project: Path, alice: User, mode: int, *, by_hand: bool
 ) -> None:
     root = project / ".claude" / "session"
@@ -128,7 +128,7 @@ def test_a_root_whose_mode_keeps_its_owner_out_is_one_finding(
     assert findings(alice, project) == {}
 
 
-def test_a_record_whose_mode_keeps_its_owner_out_is_one_finding(project: Path, alice: User) -> None:
+def test_a_record_whose_mode_denies_its_owner_access_is_one_finding_with_a_fix(project: Path, alice: User) -> None:
     (project / ".claude" / "session" / "agent-1" / "state.json").chmod(0o000)
 
     found = findings(alice, project)
@@ -139,7 +139,7 @@ def test_a_record_whose_mode_keeps_its_owner_out_is_one_finding(project: Path, a
     assert findings(alice, project) == {}
 
 
-def test_logs_of_somebody_else_are_put_aside_by_the_command(project: Path, alice: User) -> None:
+def test_the_command_for_logs_of_another_user_moves_them_aside(project: Path, alice: User) -> None:
     logs = project / ".claude" / "logs"
     os.chown(logs, 0, 0)
 
@@ -153,9 +153,7 @@ def test_logs_of_somebody_else_are_put_aside_by_the_command(project: Path, alice
     assert (logs.stat().st_uid, (project / ".claude" / "logs.old").stat().st_uid) == (alice.uid, 0)
 
 
-def test_a_folder_in_which_no_project_can_begin_is_one_finding_with_the_command_for_another(
-    world: Path, alice: User
-) -> None:
+def test_an_unwritable_folder_is_one_finding_with_a_command_for_another_root(world: Path, alice: User) -> None:
     here = world / "here"
     here.mkdir(mode=0o755)
 

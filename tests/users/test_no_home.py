@@ -1,4 +1,4 @@
-"""A user without HOME, whom the system does not know, as in many containers: what needs no home works."""
+"""A user without HOME whom the system does not know, as in many containers: what needs no home works."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ UNKNOWN = "HOME is not set, and the system knows no home folder for you"
 
 
 class Stranger(User):
-    """Only a number."""
+    """A user with a number and no name."""
 
     def does(self, cwd: Path, *words: str, **environment: str) -> Ended:
         return self.gaia(cwd, *words, **(HOMELESS | environment))
@@ -39,17 +39,17 @@ def project(world: Path, stranger: Stranger) -> Path:
     return folder
 
 
-def test_the_hooks_of_a_project_are_installed_and_removed(stranger: Stranger, project: Path) -> None:
+def test_hooks_of_a_project_can_be_installed_and_removed_without_a_home(stranger: Stranger, project: Path) -> None:
     for scope, name in (("--project", "settings.json"), ("--local", "settings.local.json")):
         settings = project / ".claude" / name
         for action, is_there in (("install", True), ("uninstall", False)):
             done = stranger.does(project, "hooks", action, scope)
             assert (done.code, settings.exists()) == (0, is_there), done
-            assert f"not looked at: your own settings of claude-code: {UNKNOWN}" in done.out
+            assert f"not checked: your own settings of claude-code, because {UNKNOWN}" in done.out
             assert stranger.does(project, "hooks", action, scope, "--json").code == 0
 
 
-def test_status_and_doctor_say_what_they_did_not_look_at(stranger: Stranger, project: Path) -> None:
+def test_status_and_doctor_name_the_settings_that_they_did_not_check(stranger: Stranger, project: Path) -> None:
     stranger.does(project, "hooks", "install", "--project")
 
     status = stranger.does(project, "hooks", "status")
@@ -57,8 +57,8 @@ def test_status_and_doctor_say_what_they_did_not_look_at(stranger: Stranger, pro
     checked = stranger.does(project, "doctor", "--json")
 
     assert status.code == 0, status
-    expected = f"your own settings of {', '.join(ALL)}: {UNKNOWN}"
-    assert status.out.splitlines()[0] == f"not looked at: {expected}"
+    expected = f"your own settings of {', '.join(ALL)}, because {UNKNOWN}"
+    assert status.out.splitlines()[0] == f"not checked: {expected}"
     assert [found["scope"] for found in report["installed"] if found["command"]] == ["project"]
     told = [found for found in json.loads(checked.out)["checks"] if UNKNOWN in found["found"]]
     assert [(found["name"], found["state"], found["found"], found["fix"]) for found in told] == [
@@ -66,7 +66,9 @@ def test_status_and_doctor_say_what_they_did_not_look_at(stranger: Stranger, pro
     ]
 
 
-def test_what_the_variable_of_a_client_names_is_looked_at(stranger: Stranger, project: Path, world: Path) -> None:
+def test_hooks_install_user_uses_the_folder_that_the_variable_of_a_client_names(
+    stranger: Stranger, project: Path, world: Path
+) -> None:
     own = stranger.make(world / "claude")
 
     done = stranger.does(project, "hooks", "install", "--user", CLAUDE_CONFIG_DIR=str(own))

@@ -1,4 +1,4 @@
-"""Sessions are private to a user: a second one is told whose they are, and neither reads nor changes anything."""
+"""Sessions are private to a user: a second user is told the owner, and can neither read nor change anything."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def refusal(path: Path, owner: User, user: User, hint: str = HINT) -> Ended:
 
 @pytest.fixture(params=["with sessions", "with a .claude", "a repository", "a folder"])
 def project(request: pytest.FixtureRequest, world: Path, alice: User) -> Path:
-    """A project of alice's, in which everybody may make files."""
+    """A world-writable project of alice."""
     folder = repository(alice, world / "project") if request.param == "a repository" else alice.make(world / "project")
     if request.param == "with sessions":
         create(alice, folder)
@@ -65,11 +65,11 @@ def project(request: pytest.FixtureRequest, world: Path, alice: User) -> Path:
 
 
 def blamed(project: Path) -> Path:
-    """What says whose ``project`` is."""
+    """The folder whose owner is the owner of ``project``."""
     return next(path for path in (project / ".claude", project / ".git", project) if path.exists())
 
 
-def test_every_command_of_a_second_user_says_whose_the_sessions_are_and_makes_nothing(
+def test_every_command_of_a_second_user_names_the_owner_and_changes_nothing(
     world: Path, alice: User, bob: User
 ) -> None:
     project = alice.make(world / "project")
@@ -84,7 +84,9 @@ def test_every_command_of_a_second_user_says_whose_the_sessions_are_and_makes_no
     assert (tree(project), tree(bob.home)) == (before, own)
 
 
-def test_a_second_user_makes_nothing_in_a_project_however_it_is_named(alice: User, bob: User, project: Path) -> None:
+def test_a_second_user_cannot_create_a_session_in_a_project_however_it_is_named(
+    alice: User, bob: User, project: Path
+) -> None:
     before = tree(project)
 
     made = [
@@ -110,7 +112,7 @@ def test_hooks_of_a_second_user_do_nothing(alice: User, bob: User, project: Path
     assert [*(project / ".claude" / "logs").glob("*.log")], "the first user's log is still writable"
 
 
-def test_the_direct_form_answers_a_second_user_that_nothing_was_done(alice: User, bob: User, project: Path) -> None:
+def test_the_direct_form_of_a_hook_answers_a_second_user_with_an_error(alice: User, bob: User, project: Path) -> None:
     before = tree(project)
     asked = {"agent_id": "agent-1", "agent_name": "x", "create": True}
 
@@ -133,7 +135,7 @@ def test_the_settings_of_another_user_are_not_read(world: Path, alice: User, bob
     assert bob.gaia(world / "project", "list") == refusal(folder, alice, bob)
 
 
-def test_what_is_said_to_be_done_helps(bob: User, project: Path) -> None:
+def test_the_root_that_the_hint_suggests_works(bob: User, project: Path) -> None:
     elsewhere = {"GAIA_SESSIONS_ROOT": f"{bob.home}/gaia-sessions"}
     before = tree(project)
 
@@ -147,7 +149,7 @@ def test_what_is_said_to_be_done_helps(bob: User, project: Path) -> None:
     assert len([*(bob.home / "gaia-sessions").glob("*/state.json")]) == 2
 
 
-def test_the_hooks_of_a_users_own_settings_are_installed_from_anywhere(bob: User, project: Path) -> None:
+def test_hooks_uninstall_user_works_in_the_project_of_another_user(bob: User, project: Path) -> None:
     before = tree(project)
 
     ended = bob.gaia(project, "hooks", "uninstall", "--user")
@@ -157,7 +159,7 @@ def test_the_hooks_of_a_users_own_settings_are_installed_from_anywhere(bob: User
 
 
 @pytest.mark.parametrize("name", ["session", "elsewhere"])
-def test_a_store_of_somebody_else_is_neither_read_nor_written_wherever_it_is(
+def test_a_store_of_another_user_is_neither_read_nor_written_wherever_it_is(
     world: Path, alice: User, bob: User, name: str
 ) -> None:
     create(alice, alice.home, GAIA_SESSIONS_ROOT=f"{world}/{name}")
@@ -170,7 +172,7 @@ def test_a_store_of_somebody_else_is_neither_read_nor_written_wherever_it_is(
     assert tree(world / name) == before
 
 
-def test_a_link_that_somebody_else_put_where_we_stand_is_not_followed_into_what_is_ours(
+def test_a_link_that_another_user_made_in_the_working_folder_is_not_followed(
     world: Path, alice: User, bob: User
 ) -> None:
     ours, here = bob.make(world / "ours"), alice.make(world / "here", mode=0o777)
@@ -184,16 +186,14 @@ def test_a_link_that_somebody_else_put_where_we_stand_is_not_followed_into_what_
     assert tree(ours) == before
 
 
-def test_a_link_of_root_to_a_store_of_ours_may_be_named(world: Path, bob: User) -> None:
+def test_the_root_option_accepts_a_link_of_root_to_the_users_own_store(world: Path, bob: User) -> None:
     create(bob, bob.home, GAIA_SESSIONS_ROOT=f"{bob.home}/sessions")
     (world / "link").symlink_to(bob.home / "sessions")
 
     assert bob.gaia(bob.home, "list", "--root", f"{world}/link").code == 0
 
 
-def test_a_project_may_begin_in_a_folder_of_root_that_everybody_may_write_to(
-    world: Path, alice: User, bob: User
-) -> None:
+def test_a_user_can_begin_a_project_in_a_world_writable_folder_of_root(world: Path, alice: User, bob: User) -> None:
     agent_id, said = create(bob, world)
 
     assert said == ""
@@ -201,8 +201,8 @@ def test_a_project_may_begin_in_a_folder_of_root_that_everybody_may_write_to(
     assert alice.gaia(world, "create") == refusal(world / ".claude", bob, alice)
 
 
-@pytest.mark.parametrize(("mode", "code"), [(0o755, 0), (0o700, 8)], ids=["one that others may read", "a private one"])
-def test_sessions_that_somebody_else_left_are_taken_in_if_they_may_be_read(
+@pytest.mark.parametrize(("mode", "code"), [(0o755, 0), (0o700, 8)], ids=["readable", "private"])
+def test_sessions_of_another_user_can_be_imported_if_they_are_readable(
     world: Path, alice: User, bob: User, mode: int, code: int
 ) -> None:
     create(alice, alice.make(world / "project"))
@@ -222,7 +222,7 @@ def test_sessions_that_somebody_else_left_are_taken_in_if_they_may_be_read(
     assert (said in done.err) == (code == 8)
 
 
-def test_a_shard_of_the_index_that_its_user_may_only_read_is_made_anew(world: Path, alice: User, bob: User) -> None:
+def test_an_index_shard_with_a_wrong_owner_or_mode_is_replaced(world: Path, alice: User, bob: User) -> None:
     project = alice.make(world / "project", world / "project" / ".claude").parent
     shard = project / ".claude" / "session" / ".index" / "active.keys"
     ids = set()

@@ -1,4 +1,4 @@
-"""Root in the project of a user, by sudo or in a container: what it makes there is the user's, who goes on with it."""
+"""Root works in the project of a user, with sudo or in a container: new files belong to the user."""
 
 from __future__ import annotations
 
@@ -45,18 +45,18 @@ def owners(folder: Path) -> set[tuple[int, int]]:
     return {(uid, gid) for _, uid, gid, _, _ in tree(folder).values()}
 
 
-@pytest.fixture(params=["where it stands", "CLAUDE_PROJECT_DIR"])
+@pytest.fixture(params=["the working folder", "CLAUDE_PROJECT_DIR"])
 def place(
     request: pytest.FixtureRequest, world: Path, alice: User, root_user: User
 ) -> tuple[Path, Path, dict[str, str]]:
-    """A project of alice's without a ``.claude``, where root is, and the environment that leads from there."""
+    """A project of alice without a ``.claude``, the working folder of root, and the environment of root."""
     project = alice.make(world / "project")
-    if request.param == "where it stands":
+    if request.param == "the working folder":
         return project, project, {}
     return project, root_user.home, {"CLAUDE_PROJECT_DIR": str(project)}
 
 
-def test_all_that_commands_and_hooks_of_root_make_belongs_to_whose_project_it_is(
+def test_files_that_commands_and_hooks_of_root_make_belong_to_the_project_owner(
     alice: User, root_user: User, place: tuple[Path, Path, dict[str, str]]
 ) -> None:
     project, here, environment = place
@@ -89,7 +89,9 @@ def test_all_that_commands_and_hooks_of_root_make_belongs_to_whose_project_it_is
     assert findings(alice, project) == {}
 
 
-def test_what_root_adds_to_a_store_belongs_to_whose_store_it_is(world: Path, alice: User, root_user: User) -> None:
+def test_files_that_root_adds_to_a_store_belong_to_the_owner_of_the_store(
+    world: Path, alice: User, root_user: User
+) -> None:
     project = alice.make(world / "project")
     agent_id, _ = create(alice, project)
 
@@ -100,19 +102,19 @@ def test_what_root_adds_to_a_store_belongs_to_whose_store_it_is(world: Path, ali
     assert alice.gaia(project, "update", agent_id, "--phase", "approval").code == 0
 
 
-def test_a_root_below_the_home_of_a_user_is_made_for_that_user(alice: User, root_user: User) -> None:
+def test_a_root_below_the_home_of_a_user_belongs_to_that_user(alice: User, root_user: User) -> None:
     create(root_user, root_user.home, GAIA_SESSIONS_ROOT=f"{alice.home}/deep/down/sessions")
 
     assert owners(alice.home / "deep") == {(alice.uid, alice.gid)}
 
 
-def test_in_a_folder_of_its_own_root_keeps_what_it_makes(world: Path, root_user: User) -> None:
+def test_files_that_root_makes_in_its_own_folder_belong_to_root(world: Path, root_user: User) -> None:
     create(root_user, world)
 
     assert owners(world / ".claude") == {(0, 0)}
 
 
-def test_a_lock_that_the_package_makes_again_belongs_to_the_owner_of_the_folder(world: Path, alice: User) -> None:
+def test_a_lock_file_that_filelock_makes_belongs_to_the_owner_of_the_folder(world: Path, alice: User) -> None:
     folder = alice.make(world / "locks")
 
     with Directory.at(str(folder)) as opened:
@@ -153,7 +155,7 @@ def test_figures_are_not_written_to_a_file_of_another_user(
 
     ended = alice.gaia(project, "rm", "--force", agent_id)
 
-    assert (ended.code, "figures of removed sessions cannot be kept" in ended.err) == (0, True)
+    assert (ended.code, "figures of removed sessions could not be stored" in ended.err) == (0, True)
     assert (file.read_text(encoding="utf-8"), file.stat().st_uid, root_user.uid) == ("mine\n", 0, 0)
     assert findings(alice, project).keys() >= {"owner"}
 
@@ -173,7 +175,7 @@ def test_a_folder_of_root_that_a_user_puts_into_the_store_is_not_given_away(
     assert planted.stat().st_uid == (planted / "secret").stat().st_uid == 0
 
 
-def test_root_follows_no_link_of_a_user_into_what_is_not_that_users(world: Path, alice: User, root_user: User) -> None:
+def test_root_follows_no_link_of_a_user_into_a_folder_of_root(world: Path, alice: User, root_user: User) -> None:
     project, target = alice.make(world / "project"), root_user.make(world / "target")
     (project / ".claude").symlink_to(target)
     os.chown(project / ".claude", alice.uid, alice.gid, follow_symlinks=False)
@@ -186,7 +188,7 @@ def test_root_follows_no_link_of_a_user_into_what_is_not_that_users(world: Path,
     assert [*target.iterdir()] == []
 
 
-def test_root_follows_a_link_of_a_user_into_what_is_that_users(world: Path, alice: User, root_user: User) -> None:
+def test_root_follows_a_link_of_a_user_into_a_folder_of_that_user(world: Path, alice: User, root_user: User) -> None:
     project = alice.make(world / "project")
     target = alice.make(project / "target")
     (project / ".claude").symlink_to(target)
@@ -198,9 +200,7 @@ def test_root_follows_a_link_of_a_user_into_what_is_that_users(world: Path, alic
     assert owners(target) == {(alice.uid, alice.gid)}
 
 
-def test_root_uses_no_store_that_a_user_planted_in_a_folder_of_somebody_else(
-    world: Path, bob: User, root_user: User
-) -> None:
+def test_root_uses_no_store_that_a_user_planted_in_a_folder_of_root(world: Path, bob: User, root_user: User) -> None:
     common = root_user.make(world / "common", mode=0o1777)
     create(bob, common)
     before = tree(common)
@@ -224,7 +224,7 @@ while libc.renameat2(-100, names[0], -100, names[1], 2) == 0:
 
 @pytest.mark.parametrize("times", [2, pytest.param(8, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("exchanged", [".claude/session", ".claude", "."])
-def test_root_is_led_nowhere_by_a_user_who_exchanges_a_folder_with_a_link_meanwhile(
+def test_root_changes_no_private_folder_while_a_user_exchanges_a_folder_with_a_link(
     world: Path, alice: User, root_user: User, exchanged: str, times: int
 ) -> None:
     alice.make(world / "of-alice", project := world / "of-alice" / "project")
@@ -258,7 +258,7 @@ def test_root_is_led_nowhere_by_a_user_who_exchanges_a_folder_with_a_link_meanwh
 
 
 @pytest.mark.parametrize("there", [True, False])
-def test_root_installs_no_hooks_through_a_link_of_a_user_into_what_is_not_that_users(
+def test_root_installs_no_hooks_through_a_link_of_a_user_to_a_file_of_root(
     world: Path,
     alice: User,
     root_user: User,
@@ -277,12 +277,12 @@ def test_root_installs_no_hooks_through_a_link_of_a_user_into_what_is_not_that_u
     ended = root_user.gaia(project, "hooks", "install")
 
     assert (ended.code, ended.out) == (8, "")
-    assert f"a link of {alice.name} leads to what belongs to root" in ended.err
+    assert f"a link of {alice.name} leads to a file or folder of root" in ended.err
     assert tree(secret) == before
     assert root_user.gaia(project, "hooks", "status").code == 0
 
 
-def test_root_installs_hooks_through_a_link_of_a_user_into_what_is_that_users(
+def test_root_installs_hooks_through_a_link_of_a_user_to_a_file_of_that_user(
     world: Path, alice: User, root_user: User
 ) -> None:
     project, target = alice.make(world / "project"), alice.make(world / "target") / "settings.json"

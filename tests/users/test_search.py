@@ -1,4 +1,4 @@
-"""What a search finds of another user's does not count: their folders neither take in sessions nor are they touched."""
+"""The search for a project skips folders of other users: no session goes there, and nothing there changes."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ def repository(user: User, folder: Path) -> Path:
 
 
 def create(user: User, cwd: Path, **environment: str) -> tuple[str, str]:
-    """The id of a new session, and what was said beside it."""
+    """Creates a session. Returns its ID and stderr."""
     ended = user.gaia(cwd, "create", **environment)
     assert ended.code == 0, ended
     return ended.out.strip(), ended.err
 
 
-def test_a_store_planted_in_a_world_writable_folder_takes_in_nobody_elses_sessions(
+def test_a_store_planted_in_a_world_writable_folder_gets_no_sessions_of_other_users(
     world: Path, alice: User, bob: User
 ) -> None:
     planted, _ = create(alice, alice.make(world / "x", mode=0o1777))
@@ -69,9 +69,9 @@ def test_a_store_planted_in_a_world_writable_folder_takes_in_nobody_elses_sessio
     delegated = bob.hook(below, DELEGATES)
 
     assert said == (
-        f"Note: the project {world}/x was passed over: {world}/x belongs to {alice.name}, and you are {bob.name};"
+        f"Note: the project {world}/x was skipped: {world}/x belongs to {alice.name}, and you are {bob.name};"
         f" the sessions are in {below}/.claude/session\n"
-        f"Hint: to keep them there without this notice: export GAIA_SESSIONS_ROOT={below}/.claude/session\n"
+        f"Hint: to store the sessions there without this notice: export GAIA_SESSIONS_ROOT={below}/.claude/session\n"
     )
     assert [session["agent_id"] for session in listed] == [agent_id]
     assert (looked_up.code, looked_up.out, "--root" in looked_up.err) == (3, "", False)
@@ -82,7 +82,7 @@ def test_a_store_planted_in_a_world_writable_folder_takes_in_nobody_elses_sessio
 
 
 @pytest.mark.parametrize("planted", [".git", ".claude"])
-def test_what_is_planted_beside_nothing_in_a_folder_of_root_counts_for_nobody_below(
+def test_a_git_or_claude_folder_planted_in_a_folder_of_root_is_skipped(
     world: Path, alice: User, bob: User, planted: str
 ) -> None:
     alice.make(world / planted, mode=0o777)
@@ -90,13 +90,13 @@ def test_what_is_planted_beside_nothing_in_a_folder_of_root_counts_for_nobody_be
 
     _, said = create(bob, below)
 
-    assert f"Note: the project {world} was passed over: {world} belongs to root, and you are {bob.name};" in said
+    assert f"Note: the project {world} was skipped: {world} belongs to root, and you are {bob.name};" in said
     assert (below / ".claude" / "session").is_dir()
     assert [*(world / planted).iterdir()] == []
 
 
 @pytest.mark.parametrize("planted", [".git", ".claude"])
-def test_a_mark_of_somebody_else_in_a_folder_of_ours_does_not_count(
+def test_a_git_or_claude_folder_planted_in_a_folder_of_the_user_is_skipped(
     world: Path, alice: User, bob: User, planted: str
 ) -> None:
     mine = bob.make(world / "mine", mode=0o777)
@@ -105,12 +105,14 @@ def test_a_mark_of_somebody_else_in_a_folder_of_ours_does_not_count(
 
     _, said = create(bob, below)
 
-    assert f"the project {mine} was passed over: {mine}/{planted} belongs to {alice.name}, and you are" in said
+    assert f"the project {mine} was skipped: {mine}/{planted} belongs to {alice.name}, and you are" in said
     assert (below / ".claude" / "session").is_dir()
     assert [*(mine / planted).iterdir()] == []
 
 
-def test_a_mark_of_ours_beside_one_of_somebody_else_counts(world: Path, alice: User, bob: User) -> None:
+def test_the_users_claude_folder_counts_beside_a_git_folder_of_another_user(
+    world: Path, alice: User, bob: User
+) -> None:
     mine = bob.make(world / "mine", mode=0o777)
     alice.make(mine / ".git")
     bob.make(mine / ".claude")
@@ -121,7 +123,7 @@ def test_a_mark_of_ours_beside_one_of_somebody_else_counts(world: Path, alice: U
     assert (mine / ".claude" / "session").is_dir()
 
 
-def test_a_link_that_somebody_else_made_does_not_lead_into_what_is_ours(world: Path, alice: User, bob: User) -> None:
+def test_a_claude_link_that_another_user_made_is_not_followed(world: Path, alice: User, bob: User) -> None:
     ours = bob.make(world / "ours")
     create(bob, ours)
     before = tree(ours)
@@ -137,18 +139,20 @@ def test_a_link_that_somebody_else_made_does_not_lead_into_what_is_ours(world: P
     assert (below / ".claude" / "session").is_dir()
 
 
-def test_a_project_of_ours_further_up_is_found_past_one_of_somebody_else(world: Path, alice: User, bob: User) -> None:
+def test_the_search_finds_the_users_project_above_a_project_of_another_user(
+    world: Path, alice: User, bob: User
+) -> None:
     project = bob.make(world / "project", world / "project" / ".claude").parent
     theirs = alice.make(project / "theirs")
     alice.make(theirs / ".git")
 
     agent_id, said = create(bob, bob.make(theirs / "work"))
 
-    assert f"the project {theirs} was passed over" in said
+    assert f"the project {theirs} was skipped" in said
     assert (project / ".claude" / "session" / agent_id).is_dir()
 
 
-def test_what_is_passed_over_is_said_in_json_where_json_was_asked_for(world: Path, alice: User, bob: User) -> None:
+def test_with_json_a_skipped_project_is_reported_as_json(world: Path, alice: User, bob: User) -> None:
     create(alice, alice.make(world / "x", mode=0o1777))
     below = bob.make(world / "x" / "work")
 
@@ -158,13 +162,13 @@ def test_what_is_passed_over_is_said_in_json_where_json_was_asked_for(world: Pat
     assert (ended.code, ended.out) == (0, "[]\n")
     assert notice == {
         "code": "passed_over",
-        "message": f"the project {world}/x was passed over: {world}/x belongs to {alice.name}, and you are {bob.name};"
+        "message": f"the project {world}/x was skipped: {world}/x belongs to {alice.name}, and you are {bob.name};"
         f" the sessions are in {below}/.claude/session",
-        "hint": f"to keep them there without this notice: export GAIA_SESSIONS_ROOT={below}/.claude/session",
+        "hint": f"to store the sessions there without this notice: export GAIA_SESSIONS_ROOT={below}/.claude/session",
     }
 
 
-def test_a_named_root_says_nothing_of_what_lies_above(world: Path, alice: User, bob: User) -> None:
+def test_a_named_root_or_project_gives_no_notice_of_folders_above(world: Path, alice: User, bob: User) -> None:
     create(alice, alice.make(world / "x", mode=0o1777))
     below = bob.make(world / "x" / "work")
 
@@ -172,9 +176,7 @@ def test_a_named_root_says_nothing_of_what_lies_above(world: Path, alice: User, 
         assert create(bob, below, **environment)[1] == ""
 
 
-def test_root_passes_over_the_project_of_a_user_and_is_told_how_to_use_it(
-    world: Path, alice: User, root_user: User
-) -> None:
+def test_root_skips_the_project_of_a_user_and_is_told_how_to_use_it(world: Path, alice: User, root_user: User) -> None:
     project = repository(alice, world / "project")
     below = alice.make(project / "sub")
 
@@ -182,16 +184,16 @@ def test_root_passes_over_the_project_of_a_user_and_is_told_how_to_use_it(
     named = root_user.gaia(below, "list", GAIA_SESSIONS_ROOT=f"{project}/.claude/session")
 
     said = (
-        f"Note: the project {project} was passed over: {project} belongs to {alice.name}, and you are root;"
+        f"Note: the project {project} was skipped: {project} belongs to {alice.name}, and you are root;"
         f" the sessions are in {below}/.claude/session\n"
-        f"Hint: as root you may use {alice.name}'s sessions instead:"
+        f"Hint: as root, you can use {alice.name}'s sessions instead:"
         f" export GAIA_SESSIONS_ROOT={project}/.claude/session\n"
     )
     assert ended == (0, f"No sessions found: {below}/.claude/session does not exist\n", said)
     assert named == (0, f"No sessions found: {project}/.claude/session does not exist\n", "")
 
 
-def test_a_worktree_of_ours_counts_as_its_main_checkout_only_if_that_is_ours(
+def test_a_worktree_uses_its_main_checkout_only_if_the_user_owns_the_checkout(
     world: Path, alice: User, bob: User
 ) -> None:
     main, other = repository(bob, world / "main"), repository(alice, world / "other")
@@ -207,14 +209,14 @@ def test_a_worktree_of_ours_counts_as_its_main_checkout_only_if_that_is_ours(
 
     for environment in ({}, {"CLAUDE_PROJECT_DIR": f"{world}/linked"}):
         _, said = create(bob, world / "linked", **environment)
-        assert f"the project {other} was passed over: {other}" in said
+        assert f"the project {other} was skipped: {other}" in said
         assert f"the sessions are in {world}/linked/.claude/session" in said
 
     assert tree(other) == before
     assert len([*(world / "linked" / ".claude" / "session").glob("*/state.json")]) == 2
 
 
-def test_a_planted_pointer_does_not_lead_sessions_into_another_project_of_ours(
+def test_a_planted_git_file_does_not_lead_sessions_into_another_project_of_the_user(
     world: Path, alice: User, bob: User
 ) -> None:
     main = repository(bob, world / "main")
@@ -227,6 +229,6 @@ def test_a_planted_pointer_does_not_lead_sessions_into_another_project_of_ours(
 
     _, said = create(bob, here)
 
-    assert f"the project {main} was passed over: {here}/.git belongs to {alice.name}" in said
+    assert f"the project {main} was skipped: {here}/.git belongs to {alice.name}" in said
     assert tree(main) == before
     assert (here / ".claude" / "session").is_dir()
