@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Ran(NamedTuple):
-    """What a call left behind when it ended."""
+    """The result of a call."""
 
     code: int
     out: bytes
@@ -25,7 +25,7 @@ class Ran(NamedTuple):
 
     @property
     def answer(self) -> Any:
-        """The one JSON object it printed; nothing else happened."""
+        """The printed JSON object of a call that succeeded without stderr."""
         assert (self.code, self.err) == (0, b"")
         answer = json.loads(self.out)
         assert isinstance(answer, dict)
@@ -41,11 +41,10 @@ def call(
 ) -> Ran:
     """Runs ``main`` with ``data`` on descriptor 0, and collects what it writes to 1 and 2 or to Python's own streams.
 
-    This costs a fiftieth of a process. Start a process where its imports, its death by a signal or its time are the
-    property.
+    This costs a fiftieth of a process. Start a process if the test is about imports, time or death by a signal.
 
-    data: the input, or a descriptor to read it from. elsewhere: where ``stdout`` and ``stderr`` go, if not to the
-    result. A stream whose descriptor is None is closed.
+    data: the input, or a descriptor to read it from. elsewhere: descriptors for ``stdout`` and ``stderr``, if they do
+    not go into the result. A stream whose descriptor is None is closed.
     """
     with ExitStack() as stack:
         told, out, err = (stack.enter_context(tempfile.TemporaryFile()) for _ in range(3))
@@ -61,7 +60,7 @@ def call(
 
 @contextmanager
 def _streams(*descriptors: int | None) -> Iterator[None]:
-    """``descriptors`` are the standard streams of this process until the block ends."""
+    """Makes ``descriptors`` the standard streams of this process until the block ends."""
     kept = [os.dup(number) for number in range(3)]
     try:
         for number, descriptor in enumerate(descriptors):
@@ -78,7 +77,7 @@ def _streams(*descriptors: int | None) -> Iterator[None]:
 
 @contextmanager
 def _streams_of_python() -> Iterator[None]:
-    """``sys.stdin`` and its siblings are those that the descriptors are; None for one that is closed."""
+    """Sets ``sys.stdin``, ``sys.stdout`` and ``sys.stderr`` to the descriptors; None for a closed one."""
     with ExitStack() as stack:
         for number, stream in enumerate(("stdin", "stdout", "stderr")):
             file = _opened(number)
@@ -97,7 +96,7 @@ def _opened(number: int) -> TextIO | None:
 
 
 def _close(stream: str) -> None:
-    """Closes one of Python's own streams, which the program may have replaced."""
+    """Closes a stream of Python, which the program may have replaced."""
     file = getattr(sys, stream)
     with suppress(OSError):
         if file is not None:
@@ -115,7 +114,7 @@ def _environment(environment: Mapping[str, str]) -> Iterator[None]:
 
 
 def _set_environment(present: dict[str, str], wanted: dict[str, str]) -> None:
-    if present == wanted:  # as it nearly always is, and each variable costs
+    if present == wanted:  # nearly always; setting variables is slow
         return
     for name in present.keys() - wanted.keys():
         del os.environ[name]

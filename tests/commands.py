@@ -1,4 +1,4 @@
-"""Our command lines and hooks, run in this process as a program would run them."""
+"""Runs command lines and hooks in this process."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Ended:
-    """How a command ended: its exit code, what it said where."""
+    """The result of a command: exit code, stdout and stderr."""
 
     def __init__(self, code: int, out: bytes, err: bytes) -> None:
         self.code = code
@@ -37,24 +37,24 @@ class Ended:
 
     @property
     def lines(self) -> list[str]:
-        """What was answered to a person, whatever became of it."""
+        """The lines on stdout, of any result."""
         return self.out.decode().splitlines()
 
     @property
     def answer(self) -> list[str]:
-        """The lines that a command that succeeded answered to a person."""
+        """The lines on stdout of a command that succeeded."""
         assert (self.code, self.err, self.out[-1:]) == (0, b"", b"\n"), self
         return self.out[:-1].decode().split("\n")
 
     @property
     def json(self) -> Any:
-        """The answer of a command that succeeded."""
+        """The JSON answer of a command that succeeded."""
         assert (self.code, self.err) == (0, b""), self
         return json.loads(self.out)
 
     @property
     def error(self) -> Any:
-        """The error in JSON, of a command that gave no answer."""
+        """The JSON error of a command that failed."""
         assert (self.code > 0, self.out) == (True, b""), self
         document = json.loads(self.err)
         assert list(document) == ["error"]
@@ -63,10 +63,10 @@ class Ended:
 
     @property
     def refusal(self) -> tuple[int, str, str]:
-        """The exit code of a command that gave no answer, the error and the hint that it said for people."""
+        """The exit code, the error and the hint of a command that failed."""
         said = re.fullmatch("Error: (.*)\nHint: (.*)\n", self.err.decode())
         assert (self.out, said is None) == (b"", False), self
-        return (self.code, *said.groups())  # type: ignore[union-attr]  # it is there
+        return (self.code, *said.groups())  # type: ignore[union-attr]  # checked above
 
 
 def gaia(

@@ -1,4 +1,4 @@
-"""What every test may ask for, and the guard that keeps the suite away from whoever runs it."""
+"""Fixtures of all tests, and a guard that keeps the tests away from the home and the settings of the user."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from tests.durations import DurationsByFolder
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-# No deadline: a slow machine is no wrong answer. No example store: the suite leaves nothing behind.
-# Of each property a sample of its examples; scripts/test --thorough asks for the other profile.
+# No deadline: a slow machine is not an error. No example store: the tests leave no files.
+# By default, each property is tested with a sample of examples. scripts/test --thorough uses the other profile.
 settings.register_profile("thorough", deadline=None, database=None)
 settings.register_profile("sample", settings.get_profile("thorough"), max_examples=25)  # of 100
 settings.load_profile("sample")
@@ -51,37 +51,37 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def _is_usable_memory() -> bool:
-    """Whether temporary files may be in memory: tests also run programs there."""
+    """Whether temporary files can be in memory. Tests also run programs there."""
     try:
         found = os.statvfs(_MEMORY)
     except OSError:
         return False
-    has_room = found.f_bavail * found.f_frsize >= 1 << 30  # containers often give it 64 MiB
+    has_room = found.f_bavail * found.f_frsize >= 1 << 30  # in containers it often has 64 MiB
     return has_room and os.access(_MEMORY, os.W_OK) and not found.f_flag & os.ST_NOEXEC
 
 
 @pytest.fixture(scope="session")
 def own_home() -> str:
-    """The home of whoever runs the tests, for the few that need what is set up there; asked for before any test."""
+    """The home of the user who runs the tests, for the few tests that need it."""
     return pwd.getpwuid(os.getuid()).pw_dir
 
 
 @pytest.fixture(scope="session")
 def folder_on_disk() -> Iterator[Path]:
-    """A folder on a file system that keeps what is synced, as that of people's records does."""
+    """A folder on a file system that is on a disk."""
     with tempfile.TemporaryDirectory(prefix="gaia-sessions-tests-", dir="/var/tmp") as folder:
         yield Path(folder)
 
 
 @pytest.fixture
 def on_disk() -> None:
-    """Asked for by a test of durability, of file systems or of other users: its folders are not in memory."""
+    """For tests of durability, file systems or other users: their folders are not in memory."""
 
 
 @pytest.fixture
 def folder_of_test(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Path:
-    """A folder with a number of its own: pytest's way to one looks through those of all tests before."""
-    name = re.sub(r"\W", "_", request.node.name.removeprefix("test_"))[:16]  # answers cut long paths off
+    """A new folder with a number. It is faster than the one of pytest, which looks through all earlier folders."""
+    name = re.sub(r"\W", "_", request.node.name.removeprefix("test_"))[:16]  # some answers cut long paths
     is_on_disk = "on_disk" in request.fixturenames
     above: Path = request.getfixturevalue("folder_on_disk") if is_on_disk else tmp_path_factory.getbasetemp()
     folder = above / "tests" / f"{next(_numbers)}-{name}"
@@ -98,10 +98,9 @@ def tmp_path(folder_of_test: Path) -> Path:
 
 @pytest.fixture(autouse=True)
 def away_from_home(folder_of_test: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Every test lives in a home of its own, somewhere below it, with no setting of the user's in sight.
+    """Gives every test a new home, a working folder below it, and no settings of the user.
 
-    The working directory lies below that home because the search for a project stops there: it can
-    never climb into a real one.
+    The search for a project stops at the home, so it never finds a real project.
     """
     home = folder_of_test / "home"
     home.mkdir(mode=0o700)
@@ -126,7 +125,7 @@ def talks(away_from_home: Path) -> Path:
 
 @pytest.fixture
 def interruptible() -> Iterator[None]:
-    """Signals reach the children of a test, which otherwise inherit that whoever runs the tests ignores them."""
+    """Lets signals reach the children of a test even if the process that runs the tests ignores signals."""
     old = signal.signal(signal.SIGINT, signal.default_int_handler)
     others = [(number, signal.signal(number, signal.SIG_DFL)) for number in (signal.SIGQUIT, signal.SIGHUP)]
     yield

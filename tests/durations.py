@@ -1,4 +1,4 @@
-"""What the tests of each folder take, so that growth is visible: ``--durations-by-folder``."""
+"""The time of the tests of each folder: ``--durations-by-folder``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _KEY = "processor seconds"
 
 
 class DurationsByFolder:
-    """Measures each test where it runs, and adds up what the reports of all workers say."""
+    """Measures each test in its worker, and adds up the reports of all workers."""
 
     def __init__(self) -> None:
         self.rows: dict[str, list[float]] = defaultdict(lambda: [0, 0, 0])
@@ -42,5 +42,5 @@ class DurationsByFolder:
 
 
 def _processor_seconds() -> float:
-    """Of this process and of its children that have ended and been waited for."""
+    """The processor seconds of this process and of its children that have ended."""
     return sum(os.times()[:4])

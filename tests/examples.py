@@ -1,4 +1,4 @@
-"""How many examples of a property are tried: each of them with ``scripts/test --all``, otherwise a sample."""
+"""The number of examples for a property: all with ``scripts/test --thorough``, otherwise a sample."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ _OF_HYPOTHESIS = 100
 
 
 def examples(count: int) -> int:
-    """As many as the profile of the run takes where all would be ``count``."""
+    """The share of ``count`` that the profile of this run takes."""
     return count * settings().max_examples // _OF_HYPOTHESIS

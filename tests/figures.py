@@ -1,4 +1,4 @@
-"""Which sessions count: one that is there beats its line, and of several lines that of the latest revision holds."""
+"""The figures of present and removed sessions. A present session beats its line; a later revision beats an earlier."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def standing_figures(store: Reader, now: datetime | None = None) -> dict[Key, Any]:
-    """What each session that is there would leave."""
+    """The figures that each present session would leave."""
     found = {}
     for _, record in store.scan():
         if not isinstance(record, SessionsError):
@@ -30,18 +30,18 @@ def standing_figures(store: Reader, now: datetime | None = None) -> dict[Key, An
 
 
 def left(store: Reader) -> dict[Key, Any]:
-    """What removed sessions left, by id and time of creation."""
+    """The figures that removed sessions left, by ID and time of creation."""
     read = [read_figures(line) if line is not None else None for line in store.figures()]
     figures = sorted((one for one in read if one is not None), key=lambda one: one["revision"])
     return {(one["agent_id"], one["created_at"]): one for one in figures}
 
 
 def unread(store: Reader) -> int:
-    """How many lines are none of ours."""
+    """The number of lines that are not figures."""
     return [line is None or read_figures(line) is None for line in store.figures()].count(True)
 
 
 def counted(store: Reader) -> dict[Key, str]:
-    """Each session that counts, and how: as one that is ``there``, or as one that has ``left``."""
+    """Each session that counts: ``there`` if it is present, ``left`` if it was removed."""
     there = [record for _, record in store.scan() if not isinstance(record, SessionsError)]
     return dict.fromkeys(left(store), "left") | {(one["agent_id"], one["created_at"]): "there" for one in there}

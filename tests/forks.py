@@ -1,7 +1,7 @@
-"""Processes forked from one interpreter that has imported the package: each costs a fraction of a start.
+"""Processes forked from an interpreter that has imported the package: a fork costs a fraction of a start.
 
-A child is a process like any other, which is killed, traced and limited, or belongs to another user. This module is
-both sides: who asks for children, and the program that forks them, which imports nothing of the tests.
+A child can be killed, traced and limited, and can belong to another user. This module is both sides: the tests ask for
+children with ``Forks``; the program below, which imports nothing from the tests, forks them.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ GO = signal.SIGUSR1
 
 
 class Forks:
-    """The interpreter and its children.
+    """An interpreter that forks children.
 
-    python: another interpreter than ours. environment: its own. imports: modules that its children have.
+    imports: modules that the children have. python: the interpreter. environment: the environment of the interpreter.
     """
 
     def __init__(
@@ -58,29 +58,29 @@ class Forks:
         self._channel.settimeout(PATIENCE)
 
     def start(self, words: Sequence[str], streams: Sequence[int], **options: Any) -> int:
-        """The id of a child that runs a command line of Python; ``streams`` are its descriptors from 0 on.
+        """Starts a child that runs a command line of Python, with ``streams`` as its descriptors. Returns its pid.
 
-        environment, folder: its own. user, group: whom it belongs to. waits: whether it begins when it is sent ``GO``.
+        environment, folder, user, group: those of the child. waits: whether the child waits for the signal ``GO``.
         """
         asked = {"environment": dict(os.environ), "folder": os.getcwd(), "waits": False, **options, "words": words}
         socket.send_fds(self._channel, [json.dumps(asked).encode()], streams)
         return self._answer()
 
     def wait(self, pid: int) -> int:
-        """The return code of a child, once it has ended."""
+        """Waits for a child, and returns its exit code."""
         self._channel.send(json.dumps({"pid": pid}).encode())
         return self._answer()
 
     def _answer(self) -> int:
         try:
             return int(self._channel.recv(100))
-        except TimeoutError:  # a late answer would be taken for that to the next request
+        except TimeoutError:  # a late answer would look like the answer to the next request
             self.close()
             forks.cache_clear()
             raise
 
     def run(self, words: Sequence[str], stdin: str = "", trace: Sequence[str] = (), **options: Any) -> Ended:
-        """What a child came to; traced by the command line ``trace`` from its first call on, if there is one."""
+        """Runs a child to its end. If ``trace`` is given, this command line traces it from the start."""
         with ExitStack() as stack:
             told, out, err = (stack.enter_context(_memory()) for _ in range(3))
             os.pwrite(told, stdin.encode(), 0)
@@ -93,7 +93,7 @@ class Forks:
         return subprocess.CompletedProcess([*words], code, *texts)
 
     def close(self) -> None:
-        """Ends the interpreter, and the children that have not ended."""
+        """Kills the interpreter and its children."""
         self._channel.close()
         with suppress(ProcessLookupError):
             os.killpg(self._server.pid, signal.SIGKILL)
@@ -102,7 +102,7 @@ class Forks:
 
 @cache
 def package() -> list[str]:
-    """The modules of the package, but for those that need Google ADK."""
+    """The modules of the package, without those that need Google ADK."""
     import gaia_sessions
 
     known = [module.name for module in walk_packages(gaia_sessions.__path__, "gaia_sessions.", onerror=lambda _: None)]
@@ -112,7 +112,7 @@ def package() -> list[str]:
 
 @cache
 def forks() -> Forks:
-    """Those of the whole package, which import nothing more."""
+    """Children that have imported the whole package."""
     started = Forks([*package(), "resource"])
     atexit.register(started.close)
     return started
@@ -127,7 +127,7 @@ def _memory() -> Iterator[int]:
 
 @contextmanager
 def _tracing(words: Sequence[str], pid: int) -> Iterator[None]:
-    """Lets a tracer follow the process until that ends."""
+    """Traces the process until it ends."""
     with subprocess.Popen([*words, "-p", str(pid)], stderr=subprocess.PIPE, text=True) as tracer:
         assert tracer.stderr is not None
         said = tracer.stderr.readline()
@@ -142,7 +142,7 @@ def _tracing(words: Sequence[str], pid: int) -> Iterator[None]:
 
 
 def serve(channel: socket.socket) -> Asked:
-    """Serves requests until the channel closes. Returns only in a child, with its request."""
+    """Answers requests until the channel closes. It returns only in a child, with the request of that child."""
     compiled = cache(_compiled)
     while True:
         data, streams, _, _ = socket.recv_fds(channel, 1 << 20, 3)
@@ -167,7 +167,7 @@ def serve(channel: socket.socket) -> Asked:
 
 
 def _program_of(words: Sequence[str]) -> tuple[str, str]:
-    """How a command line of Python names its program: by an option or as a file."""
+    """The option (``-c``, ``-m`` or none) and the program of a command line of Python."""
     return (words[1], words[2]) if words[1] in {"-c", "-m"} else ("", words[1])
 
 
@@ -203,11 +203,11 @@ def play(asked: Asked) -> None:
         sys.path[0] = os.path.dirname(name) if not option else ""
         sys.modules["__main__"] = program = ModuleType("__main__")
         program.__file__ = name
-        exec(asked["program"], vars(program))  # noqa: S102  # it is what was asked for
+        exec(asked["program"], vars(program))  # noqa: S102  # the requested program
 
 
 def end(asked: Asked) -> None:
-    """Plays it, and ends without tearing the interpreter down."""
+    """Runs the program, and ends without the cleanup of the interpreter."""
     code: object = 0
     try:
         play(asked)
@@ -226,7 +226,7 @@ def end(asked: Asked) -> None:
 
 if __name__ == "__main__":
     for module in sys.argv[2:]:
-        with suppress(ImportError):  # of what is not installed
+        with suppress(ImportError):  # not installed
             importlib.import_module(module)
     signal.pthread_sigmask(signal.SIG_BLOCK, [GO])
     gc.freeze()

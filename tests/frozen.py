@@ -1,4 +1,4 @@
-"""Records that cannot be changed in place, and a plan that hands out no others: to see that nobody tries."""
+"""Records that cannot be changed in place, to find code that tries to."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ def _refuse(*_: object, **__: object) -> Any:
 
 
 class FrozenDict(dict[str, Any]):
-    """An object that stays as it is."""
+    """A dict that cannot be changed."""
 
     __setitem__ = __delitem__ = __ior__ = clear = pop = popitem = setdefault = update = _refuse
 
 
 class FrozenList(list[Any]):
-    """An array that stays as it is."""
+    """A list that cannot be changed."""
 
     __setitem__ = __delitem__ = __iadd__ = __imul__ = append = clear = extend = insert = pop = remove = _refuse
     reverse = sort = _refuse
 
 
 def frozen(value: Any) -> Any:
-    """The same JSON, which nobody can change."""
+    """The same JSON as frozen dicts and lists."""
     if isinstance(value, dict):
         return FrozenDict({key: frozen(item) for key, item in value.items()})
     return FrozenList(map(frozen, value)) if isinstance(value, list) else value
 
 
 class FrozenPlan(Plan):
-    """A plan whose records cannot be changed."""
+    """A plan that returns frozen records."""
 
     def read(self, agent_id: str) -> Any:
         return frozen(super().read(agent_id))

@@ -1,7 +1,7 @@
-"""What is looked through that anybody may have written, for ``tests/test_growth.py``: a case for each loop.
+"""The cases of ``tests/test_growth.py``: loops over input that anybody can write.
 
-A case makes so much of it and returns the call that looks through it. As a program, this makes each call in a process
-that is forked for it, so that a tool counts what it costs by itself, and prints the processes.
+A case makes an input of a given size and returns the call that loops over it. As a program, this module forks a
+process for each call and prints the pids, so that a tool can count the cost of each call.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def a_key_that_is_cleared_twice(number: int) -> Callable[[], object]:
 
 
 def runs_of(number: int, **fields: Any) -> list[dict[str, Any]]:
-    """So many runs of agents of one conversation, at work; of ``fields`` each is called with the number of the run."""
+    """``number`` open runs of one conversation. A function in ``fields`` is called with the number of the run."""
     fixed = {"host": "claude-code", "host_session_id": "s", "host_agent_id": "a"}
     made = ({name: of(run) if callable(of) else of for name, of in fields.items()} for run in range(1, number + 1))
     return [{"run": run, **fixed, **one} for run, one in enumerate(made, 1)]
@@ -105,7 +105,7 @@ def agents_that_began_each_other(number: int) -> Callable[[], object]:
 
 
 def times_that_a_delegation_names_a_session(number: int) -> Callable[[], object]:
-    """As often as that one has runs."""
+    """The named session has ``number`` runs too."""
     store = kept(agents_of(number))
     event: Any = {"kind": "delegate", "at": WHEN, "host": "claude-code", "host_session_id": "s", "tool_use_id": "t"}
     event |= {"agent_name": "a", "purpose": "p", "resume": ["s"] * number, "mentioned": ["agent-1", "none"] * number}
@@ -176,9 +176,9 @@ def a_line_in_pieces(number: int) -> Callable[[], object]:
 
 
 def below_each_other(number: int, above_all: str | None = None) -> MemoryStore:
-    """So many sessions, each below the one before; the first below ``above_all``, which may be one of them."""
+    """``number`` sessions, each below the one before. The first is below ``above_all``, which can be one of them."""
     store = MemoryStore()
-    for one in reversed(range(number)):  # whoever is begun looks at all above
+    for one in reversed(range(number)):  # a new session reads all sessions above it
         parent_id = f"s{one - 1}" if one else above_all
         store.create({**record_with(), "agent_id": f"s{one}", **({"parent_id": parent_id} if parent_id else {})})  # type: ignore[typeddict-item]  # keys of one
     return store
@@ -195,7 +195,7 @@ def sessions_below_each_other(number: int) -> Callable[[], object]:
 
 
 def without_index(keys: Iterable[dict[str, Any]]) -> tuple[object, FileStore]:
-    """A store on files whose index is not complete, with a session for each of ``keys``, and what keeps it there."""
+    """A folder, and a store in it with an incomplete index and a session for each of ``keys``."""
     folder = tempfile.TemporaryDirectory()
     store = FileStore(f"{folder.name}/root", durable=False)
     for one, more in enumerate(keys):
@@ -241,7 +241,7 @@ def old_sessions_in_a_circle(number: int) -> Callable[[], object]:
 
 
 def removed_from_files(number: int, *, in_circle: bool) -> Callable[[], object]:
-    """The cleanup of so many, each below the next by its ID; of a circle the one above all others goes first."""
+    """The cleanup of ``number`` sessions, each below the session with the next ID."""
     folder = tempfile.TemporaryDirectory()
     store = FileStore(f"{folder.name}/root", durable=False)
     for one in range(number):
@@ -296,7 +296,7 @@ CASES: dict[Case, int] = {
     a_parent_that_is_no_id: 5000,
     tasks_for_the_guard: 2000,
 }
-"""Each case with how much of it is enough to tell: a square of it would cost more than all that is done once."""
+"""Each case with its size. At this size, a quadratic loop costs more than everything that is done once."""
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""The entries of an index on disk, read and spoiled behind the back of the store."""
+"""Reads and damages the entries of an index on disk without the store."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from gaia_sessions.store.directory import Directory
 
 
 def shard_of(root: str | Path, *key: str) -> Path:
-    """The file that has the entries of ``key``."""
+    """The file with the entries of ``key``."""
     [shard] = index.lines_by_shard({"one": [key]})
     return Path(root, ".index", shard)
 
 
 def line(agent_id: str, *key: str) -> str:
-    """The entry of a session under ``key``, as ``entries`` has it."""
+    """The entry of a session under ``key``, as ``entries`` returns it."""
     return f"{encode_key(*key)} {agent_id}"
 
 
 def entries(root: str | Path) -> set[str]:
-    """Every entry that nobody has removed, as a line, and the names of all other files of the index."""
+    """Every present entry as a line, and the names of all other files of the index."""
     found: set[str] = set()
     for path in Path(root, ".index").rglob("*"):
         if index_repair.is_shard(path.name) and path.is_file():
@@ -32,12 +32,12 @@ def entries(root: str | Path) -> set[str]:
 
 
 def plant(root: str | Path, agent_id: str, *key: str) -> None:
-    """Adds an entry that no writer would, for anything in the place of an id."""
+    """Adds an entry that a writer would not add. The ID can be any text."""
     with Directory.at(str(root)) as opened:
         index.add(opened, agent_id, [key])
 
 
 def lose(root: str | Path, agent_id: str, *key: str) -> None:
-    """Takes an entry away that the session should have."""
+    """Removes an entry that the session needs."""
     with Directory.at(str(root)) as opened:
         index.remove(opened, {agent_id: [key]})

@@ -1,6 +1,6 @@
-"""A store in memory: the second engine, with which the contract tests compare the file store.
+"""A store in memory, with which the contract tests compare the file store.
 
-Owns the simplest implementation of every method of the port, for one process and one thread. Nothing in it is durable.
+It implements every method of the port in the simplest way, for one process and one thread. Nothing is durable.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ if TYPE_CHECKING:
 
 
 class MemoryStore:
-    """Keeps records as bytes, so that a stored record cannot be changed through a value that was returned."""
+    """Stores records as bytes, so that a change of a returned record does not change the stored one."""
 
     root = ""
 
@@ -93,10 +93,10 @@ class MemoryStore:
         return
 
     def take_in(self, record: Record, source: ImportSource, *, reserved: int = 0) -> None:
-        raise NotImplementedError  # nobody imports into memory
+        raise NotImplementedError  # no test imports into memory
 
     def repair(self, agent_id: str) -> None:
-        self.read(agent_id)  # which can be read as it is
+        self.read(agent_id)  # a readable record needs no repair
 
     def read(self, agent_id: str) -> Record:
         if check_agent_id(agent_id) not in self._records:
@@ -144,7 +144,7 @@ class MemoryStore:
         kept, data = fit_record(record, reserved)
         if self.has(agent_id):
             raise errors.SessionExists(agent_id)
-        self.cancellation(kept)  # refused while that cannot be read
+        self.cancellation(kept)  # raises if the mark cannot be read
         self._save(kept, data, entry_lines([entry] if entry else ()))
         self._transcripts[agent_id] = line
         self._documents |= encoded
@@ -157,7 +157,7 @@ class MemoryStore:
             return session.commit(rule(session.record), reserved=reserved)
 
     def cancellation(self, record: Record) -> Cancellation | None:
-        """Why the session of ``record`` is cancelled; None if it is not."""
+        """The cancellation of the session of ``record``, or None."""
         agent_id = record["agent_id"]
         return cancellation_of(agent_id, self.marks([agent_id, *self.ancestors(record)]))
 
@@ -170,7 +170,7 @@ class MemoryStore:
         messages: Sequence[NewMessage],
         documents: Mapping[Scope, Document],
     ) -> tuple[Record, list[Message]]:
-        """Keeps what ``change`` makes of the record ``before``; returns that, and the ``messages`` as they are kept."""
+        """Stores the changed record, messages and documents. Returns the stored record and messages."""
         agent_id, record, entries = before["agent_id"], change.record, change.entries
         kept, size = self._transcripts.get(agent_id, b""), committed_bytes(before)
         if generation_of(record) != generation_of(before):
@@ -199,7 +199,7 @@ class MemoryStore:
     def messages_from_turn(self, agent_id: str, turn: int) -> Messages:
         return (found for found in self.messages(agent_id) if isinstance(found, dict) and found["turn"] >= turn)
 
-    def output_path(self, agent_id: str, number: int) -> str | None:  # noqa: ARG002  # it is no file
+    def output_path(self, agent_id: str, number: int) -> str | None:  # noqa: ARG002  # it is not a file
         check_agent_id(agent_id)
         return None
 
@@ -246,7 +246,7 @@ class MemoryStore:
     def _journal(self, agent_id: str, name: str) -> list[bytes]:
         return self._journals.setdefault(agent_id, {}).setdefault(name, [])
 
-    def find(self, alias: Alias, *, strict: bool = False) -> Record | None:  # noqa: ARG002  # all can be read
+    def find(self, alias: Alias, *, strict: bool = False) -> Record | None:  # noqa: ARG002  # every record can be read
         return newest_of(self.having(alias))
 
     def having(self, alias: Alias) -> list[Record]:
@@ -291,7 +291,7 @@ class MemoryStore:
     def ensure_index(self) -> None:
         return
 
-    def sweep(self, now: datetime) -> list[str]:  # noqa: ARG002  # nothing is ever left over
+    def sweep(self, now: datetime) -> list[str]:  # noqa: ARG002  # there are no leftovers
         return []
 
     def lock_key(self, key: tuple[str, ...], timeout: float | None = None) -> MemoryKeyLock:
@@ -343,7 +343,7 @@ class MemoryStore:
 
 
 class MemorySession:
-    """A session open for a ``with`` block, in which nobody else can write to a store of one thread."""
+    """A session that is open for a ``with`` block."""
 
     def __init__(self, store: MemoryStore, agent_id: str) -> None:
         self._store = store
@@ -370,7 +370,6 @@ class MemorySession:
         messages: Sequence[NewMessage] = (),
         documents: Mapping[Scope, Document] | None = None,
     ) -> Record:
-        """As the port says."""
         change = change if isinstance(change, Change) else Change(change)
         self.added = ()
         if change.record is not self.record or messages or documents:
@@ -381,7 +380,7 @@ class MemorySession:
 
 
 class MemoryKeyLock:
-    """Holds the key for the length of a ``with`` block."""
+    """Holds a key lock for a ``with`` block."""
 
     def __init__(self, held_keys: set[tuple[str, ...]], key: tuple[str, ...], timeout: float) -> None:
         self._held_keys = held_keys
@@ -390,7 +389,7 @@ class MemoryKeyLock:
         self.is_held = False
 
     def holder(self) -> HostProcess:
-        """As the port says: nobody else can see this store."""
+        """Returns this process: no other process can use this store."""
         return describe(os.getpid()) or {}
 
     def __enter__(self) -> None:

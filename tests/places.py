@@ -1,4 +1,4 @@
-"""What operations are given, without a directory that is searched for: a store and a moment."""
+"""Arguments of operations, made of a store and a time instead of a searched folder."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 
 def planned(store: Store) -> Any:
-    """A plan above ``store``, which has what a dry run calls of a store."""
+    """A plan above ``store``, as a dry run uses it."""
     return Plan(store)
 
 
 def writing(store: Store, now: datetime) -> Writing:
-    """What an operation that writes is given by a program without settings."""
+    """The first argument of an operation that writes, for a program without settings."""
     return Writing(store, now, Config({}), "")

@@ -1,4 +1,4 @@
-"""Records made for tests of pure changes, and what every such test asks of a change."""
+"""Records for tests of pure changes, and checks for such changes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def record_with(*runs: dict[str, Any], phase: str = "investigating", **changed: 
 
 
 def ago(**span: float) -> str:
-    """The moment that was so long ago, as a record has it."""
+    """The time that long ago, as a record has it."""
     return format_time(datetime.now(UTC) - timedelta(**span))
 
 
@@ -40,7 +40,7 @@ def moved(one: str, other: str, at: str = WHEN) -> dict[str, str]:
 
 
 def unchanged(change: Callable[[Record], object], record: Record) -> Any:
-    """What ``change`` makes of ``record``, which must itself stay as it was."""
+    """The result of ``change``, which must not change ``record`` itself."""
     before = deepcopy(record)
     after = change(record)
     assert record == before
@@ -48,6 +48,6 @@ def unchanged(change: Callable[[Record], object], record: Record) -> Any:
 
 
 def id_found(store: StoreReader | Plan, alias: Alias) -> str | None:
-    """The id of the session that ``store`` finds by ``alias``."""
+    """The ID of the session that ``store`` finds by ``alias``."""
     record = store.find(alias)
     return None if record is None else record["agent_id"]

@@ -1,4 +1,4 @@
-"""One session, by what removes or deletes many."""
+"""Removes one session with the functions that remove many."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 
 def remove_if(store: Store, agent_id: str, should_delete: Callable[[RecordOrError], bool], leaving: Leaving) -> bool:
-    """Whether the session was removed, because ``should_delete`` says so of what it found; raises why not."""
+    """Removes the session if ``should_delete`` agrees. Returns whether it was removed, or raises its error."""
     return _or_raised(remove_each(store, [agent_id], lambda _, found: should_delete(found), leaving))
 
 
 def deleted(
     store: Store | Plan, agent_id: str, should_delete: Callable[[RecordOrError], bool], *, timeout: float | None = 0
 ) -> bool:
-    """Whether ``store`` deleted the session, because ``should_delete`` says so of what it found; raises why not."""
+    """Deletes the session if ``should_delete`` agrees. Returns whether it was deleted, or raises its error."""
     return _or_raised(store.delete_each([agent_id], lambda _, found: should_delete(found), timeout=timeout))
 
 

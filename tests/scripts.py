@@ -1,4 +1,4 @@
-"""The scripts of the checkout that are Python without an extension, as modules."""
+"""Loads Python scripts of the checkout as modules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a stranger may put where a path is named, and which files are opened, and which signals sent, meanwhile."""
+"""What another user can put at a path, and recorders of opened files and sent signals."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ AGENT = "a1"
 
 
 def line(text: str = SECRET) -> str:
-    """One of a transcript of Claude Code: what the agent ``AGENT`` said."""
+    """A line of a transcript of Claude Code: a message of the agent ``AGENT``."""
     usage = {"input_tokens": 7_000_007, "output_tokens": 1}
     message = {"id": "m", "model": "m", "role": "assistant", "content": text, "usage": usage}
     told = {"type": "assistant", "agentId": AGENT, "timestamp": "2026-01-08T18:05:30.000Z", "message": message}
@@ -29,8 +29,9 @@ def line(text: str = SECRET) -> str:
 
 
 class Folders:
-    """Where a client keeps the files of an agent, and a folder elsewhere with files of the same names; ``own`` is the
-    transcript that the client would write, ``secret`` the other one, which says ``SECRET``.
+    """The folder of a client with the files of an agent, and a folder elsewhere with files of the same names.
+
+    ``own`` is the transcript that the client would write, ``secret`` the other one, which contains ``SECRET``.
     """
 
     def __init__(self, talks: Path, outside: Path) -> None:
@@ -82,7 +83,7 @@ MADE = {
     "2 GiB": Folders.huge,
     "somebody else's": Folders.of_others,
 }
-"""What stands where the transcript of an agent should be."""
+"""What can be in place of the transcript of an agent."""
 
 NAMED: dict[str, Callable[[Folders], str]] = {
     "outside": lambda at: str(at.secret),
@@ -93,7 +94,7 @@ NAMED: dict[str, Callable[[Folders], str]] = {
     "a device": lambda _: "/dev/zero",
     "nothing": lambda at: str(at.own),
 }
-"""What is named in place of it."""
+"""The paths that can be named as the transcript."""
 
 PLACES = [
     pytest.param(name, marks=as_root) if name == "somebody else's" else pytest.param(name) for name in (*MADE, *NAMED)
@@ -101,7 +102,7 @@ PLACES = [
 
 
 def place(name: str, talks: Path, outside: Path) -> str:
-    """What is named as the transcript of ``AGENT``, whose client keeps its files in ``talks``."""
+    """Prepares the case ``name``. Returns the path that is named as the transcript of ``AGENT``."""
     at = Folders(talks, outside)
     if name in MADE:
         MADE[name](at)
@@ -110,7 +111,7 @@ def place(name: str, talks: Path, outside: Path) -> str:
 
 @contextmanager
 def opened() -> Iterator[list[str]]:
-    """The files and folders that are opened in this process until the end of the block, without links."""
+    """Records the real paths of files and folders that this process opens until the end of the block."""
     found: list[str] = []
     open_fd, open_file, listdir, scandir = os.open, builtins.open, os.listdir, os.scandir
 
@@ -137,7 +138,7 @@ def opened() -> Iterator[list[str]]:
 
 @contextmanager
 def signalled() -> Iterator[list[tuple[int, int]]]:
-    """The signals to other processes and groups until the end of the block, with the pid of each; only 0 is sent."""
+    """Records the signals to other processes until the end of the block, as pid and number. It sends only signal 0."""
     sent: list[tuple[int, int]] = []
 
     def noting(call: Any) -> Any:

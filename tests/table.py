@@ -1,4 +1,4 @@
-"""A table tested as a table: one test walks all rows, and reports every row that fails."""
+"""Table tests: one test walks all rows of a table and reports every row that fails."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
     Test = Callable[..., None]
 
-_SHOWN = 200  # characters of a row, in the report of its failure
+_SHOWN = 200  # characters of a row in the report of a failure
 
 
 def table(names: str | tuple[str, ...], rows: Iterable[Any]) -> Callable[[Test], Test]:
-    """Calls the test once for each row, which gives its parameters ``names``; several tables give their product.
+    """Calls the test once for each row, which sets its parameters ``names``. Several tables give their product.
 
-    What ``pytest.mark.parametrize`` does with one item for each row. Fixtures are shared by all rows, so a row that
-    writes takes a name or a folder of its own. All rows run; each failure is in the group that is raised, with its row.
+    Unlike ``pytest.mark.parametrize``, this is one test. All rows share the fixtures, so a row that writes needs its
+    own name or folder. All rows run, and the failures are raised together.
     """
     keys = [name.strip() for name in names.split(",")] if isinstance(names, str) else [*names]
     arguments = [dict(zip(keys, row if len(keys) > 1 else (row,), strict=True)) for row in rows]
@@ -52,9 +52,9 @@ def table(names: str | tuple[str, ...], rows: Iterable[Any]) -> Callable[[Test],
 def _fault(test: Test, fixtures: dict[str, Any], row: dict[str, Any]) -> Exception | None:
     try:
         test(**fixtures, **row)
-    except Exception as error:  # noqa: BLE001  # it is reported with all others
+    except Exception as error:  # noqa: BLE001  # it is reported with the others
         fault = error
-    except (pytest.fail.Exception, pytest.skip.Exception) as error:  # of pytest.raises, for one; no Exception
+    except (pytest.fail.Exception, pytest.skip.Exception) as error:  # not subclasses of Exception
         fault = AssertionError(f"{type(error).__name__}: {error}").with_traceback(error.__traceback__)
     else:
         return None

@@ -1,6 +1,6 @@
-"""The users' own document, followed to the letter: its two use cases and its sample.
+"""The two use cases and the sample of the users' own document.
 
-The lines of the use cases are theirs. Where their text says that time passes, the record is aged by as much.
+The lines of the use cases are copied from it. If the document says that time passes, the record is aged.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ SAMPLE_ID = "agent-20260108-180530-abc12345"
 
 
 def pass_time(agent_id: str, **span: float) -> None:
-    """So much time goes by: every moment in the record moves into the past."""
+    """Ages the session: every time in the record moves into the past."""
     path = STORAGE / agent_id / "state.json"
     record = json.loads(path.read_bytes())
 
@@ -177,20 +177,20 @@ def test_the_first_case_takes_1330_bytes_the_second_800_and_a_long_one_under_fiv
 
 @pytest.fixture
 def sample() -> Path:
-    """Their state.json, put in place by hand."""
+    """The state.json of the document."""
     path = STORAGE / SAMPLE_ID / "state.json"
     path.parent.mkdir(parents=True)
     path.write_text(SAMPLE, encoding="utf-8")
     return path
 
 
-def test_their_sample_is_read_as_it_stands(sample: Path) -> None:
+def test_the_users_sample_is_read_unchanged(sample: Path) -> None:
     assert get_session(SAMPLE_ID) == {**json.loads(SAMPLE), "schema": 1, "revision": 0}
     assert sample.read_text(encoding="utf-8") == SAMPLE
 
 
 @pytest.mark.usefixtures("sample")
-def test_their_sample_is_listed() -> None:
+def test_the_users_sample_is_listed() -> None:
     assert list(list_sessions(active_only=True, agent_name="terraform-architect")) == [
         {
             "agent_id": SAMPLE_ID,
@@ -211,7 +211,7 @@ def test_their_sample_is_listed() -> None:
     ]
 
 
-def test_their_sample_is_decided_on(sample: Path) -> None:
+def test_the_resume_check_works_on_the_users_sample(sample: Path) -> None:
     assert (explain_resume(SAMPLE_ID)["reason"], should_resume(SAMPLE_ID)) == ("expired", False)
     recent = datetime.now(UTC) - timedelta(minutes=4)
     sample.write_text(SAMPLE.replace("2026-01-08T18:10:15Z", f"{recent:%Y-%m-%dT%H:%M:%SZ}"), encoding="utf-8")
@@ -219,7 +219,7 @@ def test_their_sample_is_decided_on(sample: Path) -> None:
 
 
 @pytest.mark.usefixtures("sample")
-def test_their_sample_is_updated_and_keeps_what_it_had() -> None:
+def test_an_update_of_the_users_sample_keeps_its_other_fields() -> None:
     before = json.loads(SAMPLE)
     after: Any = update_state(SAMPLE_ID, phase="executing", metadata={"approved_by": "ana"})
     now = after["last_updated"]
@@ -241,7 +241,7 @@ def test_their_sample_is_updated_and_keeps_what_it_had() -> None:
     assert get_session(SAMPLE_ID) == after
 
 
-def test_their_sessions_of_an_episode_are_found_by_time() -> None:
+def test_sessions_of_an_episode_are_found_by_since_and_until() -> None:
     agent_id = create_session("gitops-operator", "investigation")
     record = get_session(agent_id)
     assert record is not None
@@ -251,7 +251,7 @@ def test_their_sessions_of_an_episode_are_found_by_time() -> None:
     assert list(list_sessions(since=begun - 2 * minute, until=begun - minute)) == []
 
 
-def test_the_query_of_an_episode_finds_what_worked_meanwhile_and_two_parallel_ones_share_it() -> None:
+def test_list_around_an_episode_finds_an_overlapping_session_and_its_share() -> None:
     agent_id = create_session("gitops-operator", "investigation")
     finalize_session(agent_id, "completed")
     record = get_session(agent_id)
@@ -271,7 +271,7 @@ def test_the_query_of_an_episode_finds_what_worked_meanwhile_and_two_parallel_on
         )
 
 
-def test_their_storage_is_kept_out_of_version_control() -> None:
+def test_the_session_folder_is_ignored_by_git() -> None:
     create_session()
     assert Path(STORAGE, ".gitignore").read_text(encoding="utf-8") == "*\n"
     assert os.listdir(".claude") == ["session"]

@@ -1,4 +1,4 @@
-"""A call in this process: what it says is heard, by whatever way it says it."""
+"""``tests.calls``: a program that runs in this process, with its own streams, environment and folder."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def test_what_is_written_by_descriptors_and_by_pythons_own_streams_is_collected() -> None:
+def test_output_through_descriptors_and_python_streams_is_collected() -> None:
     def talk() -> int:
         told = sys.stdin.read()
         sys.stdout.write(f"{told} by Python\n")
@@ -26,7 +26,7 @@ def test_what_is_written_by_descriptors_and_by_pythons_own_streams_is_collected(
     assert call(talk, b"heard", os.environ, ".") == (3, b"heard by Python\nby the system", b"an error")
 
 
-def test_environment_folder_and_streams_are_its_own(tmp_path: Path) -> None:
+def test_a_call_has_its_own_environment_folder_and_streams(tmp_path: Path) -> None:
     before = dict(os.environ), os.getcwd(), sys.stdout
 
     def look() -> int:
@@ -40,7 +40,7 @@ def test_environment_folder_and_streams_are_its_own(tmp_path: Path) -> None:
     assert (dict(os.environ), os.getcwd(), sys.stdout) == before
 
 
-def test_a_closed_stream_is_closed_and_what_is_raised_comes_through() -> None:
+def test_a_closed_stream_is_none_and_exceptions_pass_through() -> None:
     def fail() -> int:
         assert sys.stdin is None
         raise LookupError

@@ -1,4 +1,4 @@
-"""The script before every commit: what it says of itself is all there is, and what it starts is what was asked for."""
+"""The script ``check`` and its siblings: their help is complete, and they start what was asked for."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ THOROUGH = "--hypothesis-profile=thorough"
 
 @pytest.fixture
 def check(tmp_path: Path) -> Check:
-    """Runs a script where the tools that it starts only say how they were started; the lines on stdout."""
+    """Runs a script with stubs that only print how they were started. Returns the lines on stdout."""
     for tool in TOOLS:
         found = which(tool)
         assert found
@@ -72,7 +72,7 @@ def check(tmp_path: Path) -> Check:
         ),
     ],
 )
-def test_lint_types_and_the_tests_that_were_asked_for_are_started(
+def test_check_starts_lint_type_checks_and_the_requested_tests(
     check: Check, words: list[str], started: list[str]
 ) -> None:
     lines = [line for line in check("check", *words) if not line.startswith("== ")]
@@ -98,13 +98,13 @@ def test_help_starts_nothing_and_names_every_option_and_every_marker(
     assert not {line.split()[0] for line in lines if line} & set(STARTED)
 
 
-def test_the_script_for_other_interpreters_says_what_it_does_and_starts_nothing(check: Check) -> None:
+def test_help_of_test_interpreters_shows_its_usage_and_starts_nothing(check: Check) -> None:
     lines = check("test-interpreters", "--help")
 
     assert lines[0] == "Usage: sh scripts/test-interpreters [PYTEST ARGUMENT]..."
     assert not {line.split()[0] for line in lines if line} & set(STARTED)
 
 
-def test_a_server_runs_all_tests_but_the_thorough_ones_with_coverage_and_on_other_interpreters() -> None:
+def test_ci_runs_all_tests_with_coverage_and_then_other_interpreters() -> None:
     lines = (CHECKOUT / ".ci" / "run").read_text(encoding="utf-8").splitlines()
     assert lines[-2:] == ["sh scripts/test --all --coverage --durations-by-folder", "sh scripts/test-interpreters"]

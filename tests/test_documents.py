@@ -1,8 +1,7 @@
-"""The command lines of the users' own document, as it prints them, typed into a shell in a plain folder.
+"""The command lines of the users' own document, typed into a shell, and their tool ``agent_session.py``.
 
-What else there is to say of their tool is said by its function in this process. The folder has
-``tools/4-memory/agent_session.py`` and ``hooks/``, as the document says, and ``python3`` is one that has the package.
-The blocks are the document's, to the letter; the reader replaces ``<agent_id>`` and the path of the cron line.
+The blocks are copied from the document. Only ``<agent_id>`` and the path in the cron line are replaced. The folder has
+``tools/4-memory/agent_session.py`` and ``hooks/``, as the document says, and ``python3`` has the package.
 """
 
 from __future__ import annotations
@@ -151,7 +150,7 @@ python3 tools/4-memory/agent_session.py list --agent terraform-architect
 
 
 class Said(NamedTuple):
-    """How a command line ended; made ids and times are ``ID`` and ``TIME``."""
+    """The result of a command line, with ``ID`` and ``TIME`` in place of generated IDs and times."""
 
     code: int
     out: str
@@ -159,14 +158,14 @@ class Said(NamedTuple):
 
 
 class Folder:
-    """The users' project, with nobody's settings around it."""
+    """The users' project, without any settings."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.session = path / ".claude" / "session"
 
     def run(self, line: str, where: str = ".", **environment: str) -> Said:
-        """What a shell makes of ``line``; before anything else it finds the Python that has the package."""
+        """Runs ``line`` in a shell that finds the Python with the package first."""
         path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
         done = subprocess.run(
             ["sh", "-c", line],
@@ -180,16 +179,16 @@ class Folder:
         return Said(done.returncode, plain(done.stdout), plain(done.stderr))
 
     def typed(self, line: str) -> Said:
-        """What their tool makes of a ``line`` that calls it and needs no shell."""
+        """Runs a ``line`` of the document that calls the tool and needs no shell."""
         assert line.startswith(TOOL)
         return self.tool(line.removeprefix(TOOL))
 
     def tool(self, words: str) -> Said:
-        """What their tool makes of ``words``."""
+        """Runs the tool with ``words``."""
         return self._say(words, agent_session.group, TOOL)
 
     def ours(self, words: str) -> Said:
-        """The same of our command."""
+        """Runs gaia-sessions with ``words``."""
         return self._say(words, main.commands, "gaia-sessions")
 
     def _say(self, words: str, group: click.Group, name: str) -> Said:
@@ -205,7 +204,7 @@ class Folder:
         return folder.name
 
     def put(self, agent_id: str, idle: timedelta, phase: str = "approval") -> None:
-        """A session as the earlier tool left it."""
+        """Makes a session as the earlier tool did."""
         moment = (datetime.now(UTC) - idle).isoformat()
         record = {
             "agent_id": agent_id,
@@ -231,7 +230,7 @@ def plain(text: str) -> str:
 
 
 def commands(block: str) -> list[str]:
-    """The command lines of a block, each whole, without its comments."""
+    """The command lines of a block, without comments."""
     lines = block.replace("\\\n", " ").splitlines()
     return [line for line in lines if line and not line.startswith("#")]
 
@@ -272,13 +271,13 @@ def test_the_quick_start_works_with_the_id_that_it_printed(folder: Folder) -> No
     ]
 
 
-def test_a_link_to_the_script_will_do(tmp_path: Path) -> None:
+def test_a_link_to_the_script_works(tmp_path: Path) -> None:
     folder = lay_out(tmp_path / "gaia-ops", link=True)
     assert folder.run(commands(QUICK_START)[0]) == Said(0, "Created session: ID\n")
     assert folder.only_id()
 
 
-def test_the_quick_start_works_word_for_word_once_there_is_a_session_with_its_id(folder: Folder) -> None:
+def test_the_quick_start_works_word_for_word_if_its_session_exists(folder: Folder) -> None:
     folder.put(THEIR_ID, timedelta(minutes=1), phase="investigating")
     said = [folder.typed(line) for line in commands(QUICK_START)[1:]]
     assert said == [
@@ -290,7 +289,7 @@ def test_the_quick_start_works_word_for_word_once_there_is_a_session_with_its_id
     ]
 
 
-def test_the_quick_start_word_for_word_says_that_its_id_is_not_there_and_does_the_rest(folder: Folder) -> None:
+def test_the_quick_start_without_its_session_says_so_and_does_the_rest(folder: Folder) -> None:
     said = [folder.typed(line) for line in commands(QUICK_START)]
     missing = said[1], said[4]
     assert [(one.code, one.out) for one in missing] == [
@@ -314,7 +313,7 @@ def test_the_quick_start_word_for_word_says_that_its_id_is_not_there_and_does_th
     ("case", "metadata"),
     [(CASE_1, {"task_id": "T001"}), (CASE_2, {"findings": ["issue A", "issue B", "issue C"]})],
 )
-def test_a_use_case_runs_with_the_functions_of_their_module(
+def test_a_use_case_runs_with_the_functions_of_the_agent_session_module(
     tmp_path: Path, case: str, metadata: dict[str, object]
 ) -> None:
     folder = lay_out(tmp_path / next(iter(metadata)))
@@ -324,7 +323,7 @@ def test_a_use_case_runs_with_the_functions_of_their_module(
     assert (record["phase"], record["metadata"]) == ("completed", metadata)
 
 
-def test_the_hook_sample_answers_as_they_show(folder: Folder) -> None:
+def test_the_hook_sample_answers_as_the_document_shows(folder: Folder) -> None:
     [line] = commands(HOOK)
     folder.put("agent-123", timedelta(minutes=1))
     said = folder.run(line)
@@ -341,7 +340,7 @@ def test_the_hook_sample_answers_as_they_show(folder: Folder) -> None:
     assert (folder.path / ".claude" / "logs" / "pre_delegate.log").read_text(encoding="utf-8").count("\n") == 1
 
 
-def test_the_hook_sample_word_for_word_says_that_its_session_is_not_there(folder: Folder) -> None:
+def test_the_hook_sample_without_its_session_answers_not_found(folder: Folder) -> None:
     [line] = commands(HOOK)
     said = folder.run(line)
     answer = json.loads(said.out)
@@ -349,14 +348,14 @@ def test_the_hook_sample_word_for_word_says_that_its_session_is_not_there(folder
     assert (answer["reason"], answer["detail"]) == ("session_not_resumable", "not_found")
 
 
-def test_the_hook_after_the_work_ends_the_session_named_in_task_info(folder: Folder) -> None:
+def test_the_subagent_stop_hook_ends_the_session_named_in_task_info(folder: Folder) -> None:
     folder.put("agent-123", timedelta(minutes=1), phase="executing")
     said = folder.run("""echo '{"task_info": {"agent_id": "agent-123"}}' | python3 hooks/subagent_stop.py""")
     assert (said.code, json.loads(said.out)["outcome"], said.err) == (0, "completed", "")
     assert folder.run("chmod +x hooks/*.py && hooks/subagent_stop.py < /dev/null").code == 0
 
 
-def test_the_cleanup_lines_remove_what_is_old_from_wherever_cron_starts_them(folder: Folder) -> None:
+def test_the_cleanup_lines_remove_old_sessions_whatever_folder_they_start_in(folder: Folder) -> None:
     by_hand, by_cron = commands(CLEANUP)
     *_fields, command = by_cron.split(maxsplit=5)
     command = command.replace("/path/to/gaia-ops", str(folder.path))
@@ -369,14 +368,14 @@ def test_the_cleanup_lines_remove_what_is_old_from_wherever_cron_starts_them(fol
     assert not (folder.path.parent / ".claude").exists()
 
 
-def test_their_own_tests_pass_and_the_tool_finds_its_sessions_where_it_stands(folder: Folder) -> None:
+def test_the_tests_of_the_document_pass_and_the_tool_finds_its_sessions(folder: Folder) -> None:
     said = folder.run(TESTING)
     tried, _, rest = said.out.partition(" passed, 0 failed\n")
     assert (said.code, said.err, "FAILED" in tried) == (0, "", False)
     assert rest == "Created session: ID\n" + listed(agent="test-agent")
 
 
-def test_their_own_tests_use_the_sessions_of_the_project_once_it_has_some(folder: Folder) -> None:
+def test_the_tests_of_the_document_use_the_existing_sessions_of_the_project(folder: Folder) -> None:
     folder.typed(commands(QUICK_START)[0])
     said = folder.run(TESTING).out
     agents = [line for line in said.splitlines() if "Agent: " in line]
@@ -405,7 +404,7 @@ def test_the_lines_for_a_corrupt_session_show_it_and_remove_it(folder: Folder) -
     assert folder.typed(commands(METRICS)[1]).out == "No sessions found\n"
 
 
-def test_the_metrics_list_what_is_open_all_and_those_of_an_agent(folder: Folder) -> None:
+def test_the_metrics_lines_list_open_sessions_all_sessions_and_those_of_an_agent(folder: Folder) -> None:
     folder.typed(commands(QUICK_START)[0])
     folder.tool(f"finalize {folder.only_id()} failed --summary no")
     said = [folder.typed(line) for line in commands(METRICS)]
@@ -413,7 +412,7 @@ def test_the_metrics_list_what_is_open_all_and_those_of_an_agent(folder: Folder)
     assert said == [Said(0, "No sessions found\n"), ended, ended]
 
 
-def test_what_fails_never_ends_with_0_and_says_what_to_type(folder: Folder) -> None:
+def test_a_failed_command_never_exits_with_0_and_says_what_to_type(folder: Folder) -> None:
     folder.put("a", timedelta(hours=1))
     folder.put("done", timedelta(hours=1), phase="completed")
     wrong = {
@@ -440,17 +439,20 @@ def test_what_fails_never_ends_with_0_and_says_what_to_type(folder: Folder) -> N
     assert folder.tool("should-resume ../a")[:2] == (7, "Should resume ../a: False\n")
 
 
-def test_a_missing_session_and_a_summary_that_is_not_stored_are_said_as_by_our_commands(folder: Folder) -> None:
+def test_a_missing_session_and_an_unstored_summary_are_reported_as_by_gaia_sessions(folder: Folder) -> None:
     folder.put("a", timedelta(hours=1), phase="completed")
     lists = "`gaia-sessions list` shows the existing sessions"
     advice = f"searched in {plain(str(folder.session))}; {lists}; or start new work"
     assert folder.tool("should-resume nobody") == Said(3, "Should resume nobody: False\n", f"not_found: {advice}\n")
-    note = "Note: already completed: the summary was not stored\nHint: `gaia-sessions show a` shows what is stored\n"
+    note = (
+        "Note: the session had already ended (completed); the summary was not stored\n"
+        "Hint: `gaia-sessions show a` shows what is stored\n"
+    )
     assert folder.tool("finalize a completed --summary x") == Said(0, "Finalized session: a\n", note)
     assert folder.tool("cleanup --hours 30m") == Said(0, "Cleaned up 1 sessions older than 0.5h\n")
 
 
-def test_errors_are_counted_in_the_list(folder: Folder) -> None:
+def test_list_shows_the_number_of_errors_of_a_session(folder: Folder) -> None:
     folder.put("a", timedelta(minutes=1))
     assert folder.tool("update a --error boom") == Said(0, "Updated session: a\n")
     assert folder.tool("list").out == listed(phase="approval").replace("ID", "a").replace(
@@ -458,7 +460,7 @@ def test_errors_are_counted_in_the_list(folder: Folder) -> None:
     )
 
 
-def test_without_a_command_it_shows_its_seven(folder: Folder) -> None:
+def test_the_tool_without_a_command_lists_its_seven_commands(folder: Folder) -> None:
     said = folder.tool("")
     names = ["cleanup", "create", "finalize", "get", "list", "should-resume", "update"]
     assert (said.code, said.err) == (0, "")
@@ -477,7 +479,7 @@ def test_without_a_command_it_shows_its_seven(folder: Folder) -> None:
         "cleanup --hours 9",
     ],
 )
-def test_in_json_the_answer_is_that_of_our_command(tmp_path: Path, words: str) -> None:
+def test_with_json_the_tool_answers_like_gaia_sessions(tmp_path: Path, words: str) -> None:
     folder, other = (lay_out(tmp_path / words.partition(" ")[0] / name) for name in ("one", "other"))
     for each in (folder, other):
         each.put("a", timedelta(minutes=1))
@@ -489,7 +491,7 @@ def test_in_json_the_answer_is_that_of_our_command(tmp_path: Path, words: str) -
 
 
 def other_pythons() -> list[tuple[str, str]]:
-    """Pythons of this machine that are too old, and one that has no package, each with what is wrong with it."""
+    """Pythons of this machine that are too old, and one without the package, each with the expected reason."""
     pyenv = Path(os.environ.get("PYENV_ROOT", "/root/.pyenv"), "versions")
     old = [str(path) for version in ("2.7", "3.6", "3.10") for path in pyenv.glob(f"{version}.*/bin/python")]
     return [
@@ -500,7 +502,7 @@ def other_pythons() -> list[tuple[str, str]]:
 
 @table(("python", "reason"), other_pythons())
 @table("words", ["list", "cleanup --hours 24"])
-def test_a_python_that_cannot_run_it_is_told_in_one_sentence(
+def test_a_python_that_cannot_run_the_tool_gets_one_sentence(
     folder: Folder, python: str, reason: str, words: str
 ) -> None:
     said = folder.run(f"{python} tools/4-memory/agent_session.py {words}")
@@ -513,7 +515,7 @@ def test_a_python_that_cannot_run_it_is_told_in_one_sentence(
     assert (said.code, said.out) == (8, "")
 
 
-def test_the_shared_options_stand_before_the_command_too_and_a_wrong_command_is_answered(folder: Folder) -> None:
+def test_shared_options_can_precede_the_command_and_a_wrong_command_gets_a_hint(folder: Folder) -> None:
     folder.put("a", timedelta(hours=1), phase="completed")
     assert json.loads(folder.tool("--json list").out)[0]["agent_id"] == "a"
     assert folder.tool("--root ./elsewhere list")[:2] == (0, "No sessions found\n")

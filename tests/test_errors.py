@@ -1,3 +1,5 @@
+"""Every error: its message, hint, exit code and data. Errors can be copied, pickled and printed."""
+
 from __future__ import annotations
 
 import copy
@@ -69,7 +71,7 @@ from tests.table import table
 if TYPE_CHECKING:
     from pathlib import Path
 
-# One of each kind: the error, its code, its exit code, its message, its hint, its own data.
+# One of each kind: the error, its code, its exit code, its message, its hint, its data.
 EXAMPLES: list[tuple[SessionsError, str, int, str, str, dict[str, object]]] = [
     (UsageError("not so", "but so"), "usage", 2, "not so", "but so", {}),
     (
@@ -124,8 +126,8 @@ EXAMPLES: list[tuple[SessionsError, str, int, str, str, dict[str, object]]] = [
         NoSuchFolder("/old"),
         "no_such_folder",
         2,
-        "'/old' is not a folder",
-        "name a project, a folder that has one folder per session, or the folder of one session",
+        "there is no folder '/old'",
+        "give a project, a folder with one folder per session, or the folder of one session",
         {"path": "/old"},
     ),
     (
@@ -149,7 +151,7 @@ EXAMPLES: list[tuple[SessionsError, str, int, str, str, dict[str, object]]] = [
         "ambiguous_id",
         2,
         "'agent' is the beginning or end of 2 IDs: agent-1, agent-2",
-        "type more of the ID: `gaia-sessions list` shows the existing sessions",
+        "type more of the ID, or its last 8 characters, which `gaia-sessions list` shows",
         {"typed": "agent", "candidates": ("agent-1", "agent-2")},
     ),
     (Conflict("no", "ask otherwise"), "conflict", 4, "no", "ask otherwise", {}),
@@ -158,15 +160,15 @@ EXAMPLES: list[tuple[SessionsError, str, int, str, str, dict[str, object]]] = [
         "exists",
         4,
         "session 'agent-1' already exists",
-        "leave out the ID to have one generated",
+        "choose another ID, or leave out the ID to get a new one",
         {"agent_id": "agent-1"},
     ),
     (
         SessionFinal("agent-1", "completed"),
         "final",
         4,
-        "session 'agent-1' is completed and can no longer be changed",
-        "create a new session for further work",
+        "session 'agent-1' has ended (completed) and can no longer be changed",
+        "to continue it in a new session, type gaia-sessions create --continues agent-1",
         {"agent_id": "agent-1", "phase": "completed"},
     ),
     (
@@ -189,7 +191,7 @@ EXAMPLES: list[tuple[SessionsError, str, int, str, str, dict[str, object]]] = [
         AgentAtWork("agent-1", "its agent is at work", "wait for it"),
         "agent_at_work",
         4,
-        "session 'agent-1' cannot go on: its agent is at work",
+        "session 'agent-1' cannot be used for this: its agent is at work",
         "wait for it",
         {"agent_id": "agent-1", "problem": "its agent is at work"},
     ),
@@ -197,7 +199,7 @@ EXAMPLES: list[tuple[SessionsError, str, int, str, str, dict[str, object]]] = [
         RunNotAllowed("agent-1", "its agent is at work", "wait for it"),
         "run_not_allowed",
         4,
-        "session 'agent-1' cannot go on: its agent is at work",
+        "session 'agent-1' cannot be used for this: its agent is at work",
         "wait for it",
         {"agent_id": "agent-1", "problem": "its agent is at work"},
     ),
@@ -206,42 +208,42 @@ EXAMPLES: list[tuple[SessionsError, str, int, str, str, dict[str, object]]] = [
         "run_gone",
         4,
         (
-            "session 'agent-1' does not have this run 2 any more: "
-            "somebody took it to be gone, or the session was removed and created again, or restored from a copy"
+            "session 'agent-1' no longer has this run 2: "
+            "the run's process seemed gone, or the session was removed and created again, or restored from a copy"
         ),
-        "`gaia-sessions show agent-1` shows what it has",
+        "`gaia-sessions show agent-1` shows its runs",
         {"agent_id": "agent-1", "number": 2},
     ),
     (
         NotApproved("agent-1"),
         "not_approved",
         4,
-        "session 'agent-1' waits for an approval, which only a person gives",
-        "a person types this in a terminal, then the same again: gaia-sessions approve agent-1",
+        "session 'agent-1' waits for approval, and only a person can approve",
+        "first, a person must type this in a terminal: gaia-sessions approve agent-1",
         {"agent_id": "agent-1", "answered": None},
     ),
     (
         NotApproved("agent-1", "denied"),
         "not_approved",
         4,
-        "session 'agent-1' was denied, and an agent's shell does not move it on",
-        "its resume line goes on with it, and tells its agent what was answered",
+        "session 'agent-1' was denied; its phase cannot be changed in the shell of an agent",
+        "resume it with its resume line, which tells its agent the answer: gaia-sessions resume agent-1",
         {"agent_id": "agent-1", "answered": "denied"},
     ),
     (
         AnswerOfAgent("agent-1", "Claude Code", "deny"),
         "answer_of_agent",
         4,
-        "only a person answers for session 'agent-1', and this is a shell of Claude Code's agent",
-        "a person types this in a terminal outside of Claude Code: gaia-sessions deny agent-1",
+        "only a person can answer for session 'agent-1', and this is the shell of an agent of Claude Code",
+        "a person must type this in a terminal outside Claude Code: gaia-sessions deny agent-1",
         {"agent_id": "agent-1", "client": "Claude Code", "command": "deny"},
     ),
     (
         NothingToAnswer("agent-1", "it is planning"),
         "nothing_to_answer",
         4,
-        "session 'agent-1' is not waiting for an approval: it is planning",
-        "`gaia-sessions pending` shows what waits, and how it is answered",
+        "session 'agent-1' does not wait for approval: it is planning",
+        "`gaia-sessions pending` shows which sessions wait, and how to answer",
         {"agent_id": "agent-1", "problem": "it is planning"},
     ),
     (
@@ -249,15 +251,15 @@ EXAMPLES: list[tuple[SessionsError, str, int, str, str, dict[str, object]]] = [
         "not_removable",
         4,
         "session 'agent-1' is open",
-        "nothing was removed; add --force to remove it all the same",
+        "nothing was removed; add --force to remove it anyway",
         {"reasons": {"agent-1": "open"}, "wanted": ("agent-1",), "open_below": ()},
     ),
     (
         NotRemovable({"a": "above_open", "b": "running", "c": "above_open"}, ["a", "b", "c"], ["d"]),
         "not_removable",
         4,
-        "session 'b' has ended, but an agent may still be at work on it; 2 sessions have open ones below them: 'a', 'c'",  # noqa: E501  # as it is said
-        "nothing was removed; to remove them all, type gaia-sessions rm --force a b c d",
+        "session 'b' has ended, but an agent may still be at work on it; 2 sessions have open sessions below them: 'a', 'c'",  # noqa: E501  # as it is said
+        "nothing was removed; to remove all of them, type gaia-sessions rm --force a b c d",
         {
             "reasons": {"a": "above_open", "b": "running", "c": "above_open"},
             "wanted": ("a", "b", "c"),
@@ -268,31 +270,31 @@ EXAMPLES: list[tuple[SessionsError, str, int, str, str, dict[str, object]]] = [
         NotRemovable({"a": "above_open"}, ["a"], ["b", "c", "d", "e", "f", "g"]),
         "not_removable",
         4,
-        "session 'a' has an open one below it",
-        "nothing was removed; to see what is below it, type gaia-sessions tree a",
+        "session 'a' has an open session below it",
+        "nothing was removed; to see the sessions below it, type gaia-sessions tree a",
         {"reasons": {"a": "above_open"}, "wanted": ("a",), "open_below": ("b", "c", "d", "e", "f", "g")},
     ),
     (
         NotTheNextTurn("agent-1", 5, 4),
         "not_the_next_turn",
         4,
-        "turn 5 of session 'agent-1' is not the next one",
-        "the next is 4: `gaia-sessions turn agent-1 - --number 4`",
+        "the next turn of session 'agent-1' is 4, not 5",
+        "to add the next turn, type gaia-sessions turn agent-1 - --number 4 < FILE",
         {"agent_id": "agent-1", "number": 5, "following": 4},
     ),
     (
         NotTheNextTurn("agent-1", 3, 4),
         "not_the_next_turn",
         4,
-        "turn 3 of session 'agent-1' is complete, with other messages",
-        "the next is 4: `gaia-sessions turn agent-1 - --number 4`",
+        "turn 3 of session 'agent-1' already has other messages",
+        "to add the next turn, type gaia-sessions turn agent-1 - --number 4 < FILE",
         {"agent_id": "agent-1", "number": 3, "following": 4},
     ),
     (
         NoSuchTodo("agent-1", 3, 2),
         "no_such_todo",
         4,
-        "session 'agent-1' has no todo 3: its todos are numbered from 1 to 2",
+        "session 'agent-1' has no todo 3; it has 2 todos",
         "`gaia-sessions todo list agent-1` shows its todos",
         {"agent_id": "agent-1", "number": 3, "count": 2},
     ),
@@ -300,16 +302,16 @@ EXAMPLES: list[tuple[SessionsError, str, int, str, str, dict[str, object]]] = [
         NoSuchTodo("agent-1", 1, 0),
         "no_such_todo",
         4,
-        "session 'agent-1' has no todo 1: it has no todos",
-        "`gaia-sessions todo add agent-1 TEXT` adds one",
+        "session 'agent-1' has no todo 1; it has 0 todos",
+        "`gaia-sessions todo add agent-1 TEXT` adds a todo",
         {"agent_id": "agent-1", "number": 1, "count": 0},
     ),
     (
         ResumeNotAllowed("agent-1", "executing"),
         "resume_not_allowed",
         4,
-        "session 'agent-1' cannot be made ready to resume while executing",
-        "move it to investigating, planning or approval first",
+        "session 'agent-1' cannot be resumed: its phase is executing",
+        "first change its phase to investigating, planning or approval: gaia-sessions update agent-1 --phase planning",
         {"agent_id": "agent-1", "phase": "executing"},
     ),
     (
@@ -317,39 +319,42 @@ EXAMPLES: list[tuple[SessionsError, str, int, str, str, dict[str, object]]] = [
         "revision_changed",
         4,
         "session 'agent-1' is at revision 5, not 3",
-        "read the session again and retry with its current revision",
+        "read the session again (`gaia-sessions get agent-1`), then retry with revision 5",
         {"agent_id": "agent-1", "asked": 3, "actual": 5},
     ),
     (
         StateChanged("agent-1", "another message was added"),
         "state_changed",
         4,
-        "agent-1: another message was added since it was read",
-        "read the session again, and repeat the change",
+        "agent-1: another message was added since you read the session",
+        "read the session again, then repeat the change",
         {"agent_id": "agent-1", "what": "another message was added"},
     ),
     (
         NewerSchema("agent-1", 2, 1),
         "newer_schema",
         4,
-        "session 'agent-1' has schema 2; this version writes 1 and can only show newer ones",
-        "update gaia-sessions",
+        "session 'agent-1' was written by a newer version (schema 2, not 1) and can only be shown",
+        "install a newer version of gaia-sessions",
         {"agent_id": "agent-1", "schema": 2, "known": 1},
     ),
     (
         Cancelled("agent-1", "2026-01-08T18:05:30.000000Z", "no longer needed", "agent-0"),
         "cancelled",
         10,
-        "session 'agent-1' is cancelled since 2026-01-08T18:05:30.000000Z, with 'agent-0' above it: no longer needed",
-        "stop; what was stored so far is kept",
+        (
+            "session 'agent-1' was cancelled at 2026-01-08T18:05:30.000000Z, together with 'agent-0' above it: "
+            "no longer needed"
+        ),
+        "stop this work: nobody can undo a cancellation; for new work, type gaia-sessions create",
         {"agent_id": "agent-1", "at": "2026-01-08T18:05:30.000000Z", "reason": "no longer needed", "by": "agent-0"},
     ),
     (
         Cancelled(None),
         "cancelled",
         10,
-        "the work is cancelled",
-        "stop; what was stored so far is kept",
+        "the work was cancelled",
+        "stop this work: nobody can undo a cancellation; for new work, type gaia-sessions create",
         {"agent_id": None, "at": None, "reason": None, "by": None},
     ),
     (
@@ -357,7 +362,7 @@ EXAMPLES: list[tuple[SessionsError, str, int, str, str, dict[str, object]]] = [
         "too_deep",
         4,
         "a session below 'agent-8' would have depth 9; the limit is 8",
-        "create it below a session further up: `gaia-sessions tree` shows all levels",
+        "choose a parent higher up: `gaia-sessions tree` shows all levels",
         {"parent_id": "agent-8", "depth": 9, "max_depth": 8},
     ),
     (
@@ -365,7 +370,7 @@ EXAMPLES: list[tuple[SessionsError, str, int, str, str, dict[str, object]]] = [
         "too_many_children",
         4,
         "session 'agent-0' has 2 children at work; the limit is 2",
-        "wait until one of them has ended, or cancel one: agent-1, agent-2",
+        "wait until one of them ends, or cancel one with `gaia-sessions cancel ID`: agent-1, agent-2",
         {"parent_id": "agent-0", "at_work": ("agent-1", "agent-2"), "limit": 2},
     ),
     (
@@ -373,7 +378,7 @@ EXAMPLES: list[tuple[SessionsError, str, int, str, str, dict[str, object]]] = [
         "hooks_elsewhere",
         4,
         "/p/.claude/settings.json already has the hooks for claude-code",
-        "update them there with --project, or remove them first: gaia-sessions hooks uninstall --project",
+        "use --project, or first remove the hooks there: gaia-sessions hooks uninstall --host claude-code --project",
         {"host": "claude-code", "path": "/p/.claude/settings.json", "scope": "project"},
     ),
     (
@@ -381,7 +386,7 @@ EXAMPLES: list[tuple[SessionsError, str, int, str, str, dict[str, object]]] = [
         "lock_timeout",
         5,
         "session/.locks/a.lock: locked by process 4711 for more than 10 seconds",
-        "try again, or wait longer with --lock-timeout",
+        "try again, or wait longer, for example with --lock-timeout 1m",
         {"path": "session/.locks/a.lock", "seconds": 10.0, "holder": 4711},
     ),
     (
@@ -389,7 +394,7 @@ EXAMPLES: list[tuple[SessionsError, str, int, str, str, dict[str, object]]] = [
         "lock_timeout",
         5,
         "a.lock: locked by another process for more than 0.5 seconds",
-        "try again, or wait longer with --lock-timeout",
+        "try again, or wait longer, for example with --lock-timeout 1m",
         {"path": "a.lock", "seconds": 0.5, "holder": None},
     ),
     (
@@ -397,7 +402,7 @@ EXAMPLES: list[tuple[SessionsError, str, int, str, str, dict[str, object]]] = [
         "corrupt",
         6,
         "agent-1/state.json: line 1 column 1: not JSON",
-        "`gaia-sessions doctor` has the command that repairs or removes it, or the file to fix",
+        "`gaia-sessions doctor` says how to repair or remove this session",
         {"agent_id": "agent-1", "path": "agent-1/state.json", "problem": "line 1 column 1: not JSON"},
     ),
     (
@@ -421,7 +426,7 @@ EXAMPLES: list[tuple[SessionsError, str, int, str, str, dict[str, object]]] = [
         "invalid_id",
         7,
         "'..' is not a session ID: does not begin with a letter or digit",
-        "an ID looks like agent-123: letters, digits, . _ -",
+        "use letters, digits, . _ and - only, for example agent-123",
         {
             "value": "..",
             "problem": "'..' is not a session ID: does not begin with a letter or digit",
@@ -446,15 +451,15 @@ EXAMPLES: list[tuple[SessionsError, str, int, str, str, dict[str, object]]] = [
         "no_tools_left",
         7,
         (
-            "no allowed tools are left: cat is blocked for sub-agents; ls is not among the tools of a; "
+            "no requested tool can be used: cat is blocked for sub-agents; ls is not among the tools of a; "
             "requested: cat, ls; available: rm"
         ),
-        "request a tool that is available and not blocked",
+        "request at least one tool that is available and not blocked",
         {
             "requested": ("cat", "ls"),
             "available": ("rm",),
             "reasons": ("cat is blocked for sub-agents", "ls is not among the tools of a"),
-            "problem": "no allowed tools are left: cat is blocked for sub-agents; ls is not among the tools of a; "
+            "problem": "no requested tool can be used: cat is blocked for sub-agents; ls is not among the tools of a; "
             "requested: cat, ls; available: rm",
             "where": "",
         },
@@ -464,7 +469,7 @@ EXAMPLES: list[tuple[SessionsError, str, int, str, str, dict[str, object]]] = [
         "task_refused",
         7,
         "it asks for analysis",
-        "word the task so that it asks for facts, or type GAIA_SESSIONS_GUARD_MODE=off before the command",
+        "ask for facts, or switch the guard off: type GAIA_SESSIONS_GUARD_MODE=off before the command",
         {"keyword": "Explain", "problem": "it asks for analysis", "where": ""},
     ),
     (
@@ -472,7 +477,7 @@ EXAMPLES: list[tuple[SessionsError, str, int, str, str, dict[str, object]]] = [
         "too_large",
         7,
         "the document is over the limit of 10 bytes",
-        "keep long texts in a file and store its name",
+        "put long texts into a file, and store its name",
         {
             "what": "the document",
             "size": 11,
@@ -502,7 +507,7 @@ EXAMPLES: list[tuple[SessionsError, str, int, str, str, dict[str, object]]] = [
         "lock_unsupported",
         8,
         ".locks: cannot lock: Function not implemented",
-        "keep the sessions on a local file system",
+        "store the sessions on a local file system, for example with --root DIR",
         {"action": "lock", "path": ".locks", "reason": "Function not implemented"},
     ),
     (
@@ -524,7 +529,7 @@ EXAMPLES: list[tuple[SessionsError, str, int, str, str, dict[str, object]]] = [
         "linked_elsewhere",
         8,
         "/p/.claude/session: cannot use the sessions: a link leads out of the project, to /home/bob/my notes",
-        "remove the link, or, if it is yours, name the folder itself: export GAIA_SESSIONS_ROOT='/home/bob/my notes'",
+        "remove the link; or, if you made the link, type export GAIA_SESSIONS_ROOT='/home/bob/my notes'",
         {
             "action": "use the sessions",
             "path": "/p/.claude/session",
@@ -550,7 +555,7 @@ EXAMPLES: list[tuple[SessionsError, str, int, str, str, dict[str, object]]] = [
         "durability_unknown",
         9,
         "agent-1: written, but the sync to disk failed: Input/output error",
-        "check the disk; the change is visible",
+        "check the disk: a power failure may undo the change",
         {"path": "agent-1", "reason": "Input/output error"},
     ),
 ]
@@ -559,7 +564,7 @@ ALL = [*(row[0] for row in EXAMPLES), SessionsError("not so", "but so")]
 
 
 class Later(LockUnsupported):
-    """An error of a part that is not written yet, whose constructor takes something else."""
+    """An error subclass whose constructor has other arguments."""
 
     def __init__(self, path: str, number: int) -> None:
         self.number = number
@@ -583,16 +588,16 @@ def test_an_error_says_what_happened_and_what_to_do_and_carries_its_data(
 
 
 @table("error", [row[0] for row in EXAMPLES])
-def test_whatever_an_error_is_made_of_can_be_asked_of_it(error: SessionsError) -> None:
+def test_every_constructor_argument_of_an_error_is_an_attribute(error: SessionsError) -> None:
     arguments = {*inspect.signature(type(error)).parameters} - {"message"}
     assert [name for name in arguments if not hasattr(error, name)] == []
 
 
-def test_there_is_an_example_above_of_every_error_but_the_root() -> None:
+def test_the_examples_cover_every_error_but_the_base_class() -> None:
     assert {type(row[0]) for row in EXAMPLES} == set(KINDS) - {SessionsError}
 
 
-def test_the_drawn_tree_is_the_tree() -> None:
+def test_the_tree_in_the_docstring_matches_the_error_classes() -> None:
     _, _, drawing = str(errors.__doc__).partition("SessionsError\n")
     drawn: list[tuple[str, str]] = []
     above = ["SessionsError"]
@@ -619,13 +624,13 @@ def test_a_copied_error_shares_no_data_with_its_original(error: SessionsError) -
     assert vars(error) == before
 
 
-def test_an_error_of_a_later_part_survives_pickling_too() -> None:
+def test_an_error_subclass_with_other_arguments_survives_pickling() -> None:
     again = pickle.loads(pickle.dumps(Later("p", 7)))  # noqa: S301  # our own
     assert (type(again), str(again), vars(again)) == (Later, "p: cannot lock: errno 7", vars(Later("p", 7)))
 
 
 def printed(error: SessionsError) -> str:
-    """What Python prints of an error that nobody catches."""
+    """What Python prints for an uncaught error."""
     return "".join(traceback.format_exception_only(error))
 
 
@@ -641,7 +646,7 @@ def test_python_prints_the_hint_of_an_error_once_however_often_it_is_raised(erro
     assert (printed(error), printed(again), printed(copy.copy(error))) == (expected,) * 3
 
 
-def test_python_prints_the_hint_that_replaced_another_and_what_a_program_notes() -> None:
+def test_python_prints_a_replaced_hint_and_the_notes_of_a_program() -> None:
     error = SessionNotFound("agent-1")
     copied = copy.copy(error)
     copied.add_note("of the copy")
@@ -663,7 +668,7 @@ except Exception:
 """
 
 
-def test_whoever_reads_a_traceback_is_told_once_what_to_do_and_so_is_whoever_reads_a_command(tmp_path: Path) -> None:
+def test_a_traceback_and_a_command_each_show_the_hint_once(tmp_path: Path) -> None:
     program = [sys.executable, "-c", NOBODY_CATCHES, "agent-404", str(tmp_path)]
     said = [
         subprocess.run(program, capture_output=True, text=True, check=False).stderr,
@@ -681,7 +686,7 @@ def test_no_two_kinds_of_error_share_a_code() -> None:
     assert sorted(codes) == sorted(set(codes))
 
 
-def test_the_table_of_exit_codes_has_the_code_of_every_error_and_those_without_an_error() -> None:
+def test_the_exit_code_table_has_every_error_code_and_the_codes_without_an_error() -> None:
     own = {kind.exit_code for kind in KINDS if kind is not SessionsError}
     without_error = {
         number for name, number in vars(exit_codes).items() if name.startswith("EXIT_") and number is not EXIT_CODES
@@ -690,7 +695,7 @@ def test_the_table_of_exit_codes_has_the_code_of_every_error_and_those_without_a
     assert list(EXIT_CODES) == sorted(own | without_error) == [*range(12), 70, 124, 130]
 
 
-def test_an_error_of_a_later_part_ends_like_its_nearest_ancestor() -> None:
+def test_an_error_subclass_has_the_exit_code_of_its_parent() -> None:
     assert Later("p", 7).exit_code == 8
 
 
@@ -698,7 +703,7 @@ def test_an_error_of_a_later_part_ends_like_its_nearest_ancestor() -> None:
     ("length", "shown"),
     [(78, "'" + "x" * 78 + "'"), (79, "'" + "x" * 76 + "..."), (1 << 20, "'" + "x" * 76 + "...")],
 )
-def test_an_impossible_id_is_shown_shortened(length: int, shown: str) -> None:
+def test_a_long_invalid_id_is_shown_shortened(length: int, shown: str) -> None:
     assert str(InvalidId("x" * length, "too long")) == f"{shown} is not a session ID: too long"
 
 
@@ -707,5 +712,5 @@ def test_a_message_is_well_formed_utf_8_whatever_bytes_a_name_has() -> None:
     assert said == r"root/\udcff/é\ud800.json: cannot read: Permission denied"
 
 
-def test_control_characters_of_an_impossible_id_are_shown_escaped() -> None:
+def test_control_characters_of_an_invalid_id_are_shown_escaped() -> None:
     assert str(InvalidId("a\x1b[2J\n", "bad")) == r"'a\x1b[2J\n' is not a session ID: bad"

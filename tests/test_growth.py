@@ -1,4 +1,4 @@
-"""What costs more the more anybody has written costs so in proportion to it, counted in instructions."""
+"""Loops over untrusted input cost in proportion to its size, counted in instructions."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from tests.growth import CASES, TIMES
 from tests.test_instructions import CALLGRIND
 
 MOST = 1.5 * TIMES
-"""By how much more a call may cost for so many times as much; twice would be the square of something small."""
+"""The most by which the cost of a call may grow if its input grows by TIMES. A square would double it."""
 
 
-@pytest.mark.slow  # the quick run has what each of these loops finds
+@pytest.mark.slow  # quick tests check the results of these loops
 @pytest.mark.skipif(shutil.which("valgrind") is None, reason="needs valgrind to count instructions")
-def test_what_is_looked_through_costs_in_proportion_to_how_much_there_is() -> None:
+def test_the_cost_of_each_case_grows_in_proportion_to_its_size() -> None:
     done = subprocess.run(
         [*CALLGRIND, sys.executable, "-m", "tests.growth"],
         cwd=Path(__file__).parents[1],

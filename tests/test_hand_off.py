@@ -1,4 +1,4 @@
-"""The hand-offs of the users' document on sessions, as ``scripts/hand_off`` does them with processes."""
+"""``scripts/hand_off``: the hand-offs of state in the users' document, between processes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ DOCUMENT = {"url": "https://example.org/paper.pdf"}
 
 
 def states(folder: Path, *words: str) -> tuple[list[Any], str]:
-    """The state before the sub-agent and after it, and what that said."""
+    """The state before and after the sub-agent, and stderr of the script."""
     environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
     environment["GAIA_SESSIONS_ROOT"] = str(folder / "root")
     done = subprocess.run([SCRIPT, *words], env=environment, capture_output=True, text=True, check=True, cwd=folder)
@@ -39,7 +39,7 @@ def states(folder: Path, *words: str) -> tuple[list[Any], str]:
         pytest.param("cancelled-draft", {}, marks=pytest.mark.slow),
     ],
 )
-def test_the_sub_agent_for_domains_finds_the_intent_and_leaves_none(
+def test_the_domain_sub_agent_finds_the_intent_and_removes_it(
     tmp_path: Path, outcome: str, result: dict[str, str]
 ) -> None:
     found, said = states(tmp_path, "domain", outcome)
@@ -60,9 +60,7 @@ def test_the_sub_agent_for_domains_finds_the_intent_and_leaves_none(
         ("cancelled-facts", None),
     ],
 )
-def test_the_sub_agent_for_documents_finds_the_url_and_leaves_none(
-    tmp_path: Path, outcome: str, result: str | None
-) -> None:
+def test_the_document_sub_agent_finds_the_url_and_removes_it(tmp_path: Path, outcome: str, result: str | None) -> None:
     found, said = states(tmp_path, "document", outcome)
     assert (found, said) == (
         [{**ALWAYS, **DOCUMENT}, {**ALWAYS, **({"url_result": result} if result else {})}],

@@ -1,6 +1,6 @@
-"""What a hook costs, in instructions the processor executes: nearly the same on every run, which time is not.
+"""The cost of a hook in processor instructions, which hardly differ from run to run.
 
-The limit is in bare starts of the same interpreter, since every call of a hook pays for one anyway.
+The limit is a number of bare starts of the interpreter: every call of a hook needs one start.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ DELEGATION = {
 }
 
 pytestmark = [
-    pytest.mark.slow,  # the quick run has limits of what each call loads
+    pytest.mark.slow,  # quick tests limit the modules that each call loads
     pytest.mark.skipif(shutil.which("valgrind") is None, reason="needs valgrind to count instructions"),
 ]
 
 
 class Project:
-    """A project with some sessions in it, and a host that runs the hooks there, counting."""
+    """A project with sessions, and a host that runs hooks there and counts instructions."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -58,7 +58,7 @@ class Project:
         }
 
     def run(self, *command: str | Path, told: object = None, through: tuple[str, ...] = ()) -> bytes:
-        """What came on stderr."""
+        """Runs Python with ``command`` and returns stderr."""
         asked = json.dumps(told).encode()
         done = subprocess.run(
             [*through, sys.executable, *command], input=asked, capture_output=True, check=True, env=self.environment
@@ -70,7 +70,7 @@ class Project:
         return int(count)
 
     def cost(self, hook: str, warm: object, told: object) -> float:
-        """How many bare starts of the interpreter one call costs, once everything was compiled by another call."""
+        """The cost of one call in bare starts of the interpreter, after another call has compiled everything."""
         script = SCRIPTS / f"{hook}.py"
         self.run(script, told=warm)
         return self.count(script, told=told) / bare_start()
@@ -81,7 +81,7 @@ class Project:
         return agent_id
 
     def agent(self, number: int) -> Mapping[str, object]:
-        """An agent at work on delegation ``number``, and how the host tells that it stopped."""
+        """Starts an agent for delegation ``number``. Returns the payload of its stop."""
         self.run(SCRIPTS / "pre_delegate.py", told={**DELEGATION, "tool_use_id": f"toolu_{number}"})
         agents = Path.home() / ".claude" / "projects" / "-p" / SESSION / "subagents"
         agents.mkdir(parents=True, exist_ok=True)
@@ -98,9 +98,9 @@ class Project:
         }
 
     def resuming(self, number: int, messages: int, words: int) -> Mapping[str, object]:
-        """How the host tells of a delegation that goes on with the work of an agent of so many messages.
+        """Stops an agent with ``messages`` messages. Returns the payload of a delegation that resumes its session.
 
-        words: how often each of them says that there is more.
+        words: the length of each message, in sentences.
         """
         stop = self.agent(number)
         asks = "All is counted.\n[gaia-sessions: approval] shall I go on?"
@@ -137,20 +137,20 @@ def project(tmp_path: Path) -> Project:
     return Project(tmp_path)
 
 
-def test_a_direct_check_of_a_session_that_may_be_resumed(project: Project) -> None:
+def test_a_direct_check_of_a_resumable_session_costs_at_most_two_starts(project: Project) -> None:
     asked = {"agent_name": "Explore", "agent_id": project.session("approval")}
 
     assert project.cost("pre_delegate", asked, asked) <= MOST
 
 
-def test_a_direct_stop_that_finalizes(project: Project) -> None:
+def test_a_direct_stop_that_finalizes_costs_at_most_two_starts(project: Project) -> None:
     warm, told = ({"agent_id": project.session("executing"), "exit_code": 0} for _ in range(2))
 
     assert project.cost("subagent_stop", warm, told) <= MOST
     assert project.phases() == ["completed", "completed"]
 
 
-def test_a_session_with_as_many_moves_as_are_kept_costs_little_more_than_one_with_few(project: Project) -> None:
+def test_a_stop_of_a_session_with_300_moves_costs_at_most_15_percent_more(project: Project) -> None:
     warm, few, many = (project.session("executing") for _ in range(3))
     for number in range(300):
         gaia_sessions.update_state(many, "planning" if number % 2 else "executing", root=project.root)
@@ -160,24 +160,24 @@ def test_a_session_with_as_many_moves_as_are_kept_costs_little_more_than_one_wit
     assert project.phases() == ["completed"] * 3
 
 
-def test_a_delegation_that_creates_a_session(project: Project) -> None:
+def test_a_delegation_that_creates_a_session_costs_at_most_two_starts(project: Project) -> None:
     warm, told = ({**DELEGATION, "tool_use_id": f"toolu_{number}"} for number in range(2))
 
     assert project.cost("pre_delegate", warm, told) <= MOST
     assert project.phases() == ["initializing", "initializing"]
 
 
-def test_a_hosts_stop_that_finalizes(project: Project) -> None:
+def test_a_host_stop_that_finalizes_costs_at_most_two_starts(project: Project) -> None:
     warm, told = (project.agent(number) for number in range(2))
 
     assert project.cost("subagent_stop", warm, told) <= MOST
     assert project.phases() == ["completed", "completed"]
 
 
-@pytest.mark.parametrize(
-    ("few", "words"), [(10, 35), (400, 0)], ids=["messages that are long", "hundreds that are told"]
-)
-def test_a_delegation_that_goes_on_costs_the_same_however_much_was_said(project: Project, few: int, words: int) -> None:
+@pytest.mark.parametrize(("few", "words"), [(10, 35), (400, 0)], ids=["long messages", "hundreds of messages"])
+def test_a_resuming_delegation_costs_the_same_however_long_the_transcript_is(
+    project: Project, few: int, words: int
+) -> None:
     warm, *told = (project.resuming(number, messages, words) for number, messages in enumerate((10, few, 10_000)))
     costs = [project.cost("pre_delegate", warm, asked) for asked in told]
 

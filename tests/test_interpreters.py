@@ -1,4 +1,4 @@
-"""The script that tests on other interpreters: it expects what the project says, and what is missing is said."""
+"""``scripts/test-interpreters``: it expects the interpreters of the project and reports missing ones."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ def expected() -> list[str]:
     return str(line).split()
 
 
-def test_the_interpreters_that_are_expected_are_those_the_project_names() -> None:
+def test_the_script_expects_the_interpreters_that_the_project_names() -> None:
     project = tomllib.loads((CHECKOUT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     named = [line.rpartition(" ")[2] for line in project["classifiers"] if ":: Python :: 3." in line]
     assert named == expected()
     assert project["requires-python"] == f">={named[0]}"
 
 
-def test_an_interpreter_that_is_missing_is_said_and_one_that_does_not_start_is_none(tmp_path: Path) -> None:
+def test_an_interpreter_that_is_missing_or_does_not_start_is_reported_as_not_found(tmp_path: Path) -> None:
     for tool in TOOLS:
         found = which(tool)
         assert found
         (tmp_path / tool).symlink_to(found)
-    shim = tmp_path / "python3.12"  # as a version manager's for a version that is not switched on
+    shim = tmp_path / "python3.12"  # like the shim of a version manager for an inactive version
     shim.write_text("#!/bin/sh\nexit 127\n", encoding="utf-8")
     shim.chmod(0o755)
 
@@ -49,7 +49,7 @@ def test_an_interpreter_that_is_missing_is_said_and_one_that_does_not_start_is_n
 
 
 def _own() -> set[str]:
-    """The one that all tests run on in a checkout with an environment of its own."""
+    """The version in ``.venv``, on which all tests run, if there is one."""
     python = CHECKOUT / ".venv" / "bin" / "python"
     if not python.exists():
         return set()

@@ -1,6 +1,5 @@
-"""Which package may import which, and through which module each third party is imported.
-
-Everything is read from the source itself.
+"""Rules of the source code: which package may import which, which modules import third parties, write files or
+read the clock and the environment.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ Found = TypeVar("Found")
 PACKAGE = "gaia_sessions"
 SOURCE = Path(gaia_sessions.__file__).parent
 
-# From the ground up: a package imports from itself and from those before it, never from those after it.
+# From the ground up: a package imports from itself and from the packages before it.
 FLOORS = [
     ["errors"],
     ["jsonio"],
@@ -85,7 +84,7 @@ FILES = sorted(path.relative_to(SOURCE).as_posix() for path in SOURCE.rglob("*.p
 
 
 class Import(NamedTuple):
-    """One module that a file imports, by its whole name."""
+    """A module that a file imports, by its full name."""
 
     line: int
     name: str
@@ -101,7 +100,7 @@ def tree_of(file: str) -> ast.Module:
 
 
 def running(node: ast.AST) -> Iterator[ast.AST]:
-    """Every node below ``node`` but those that only a type checker sees."""
+    """Every node below ``node``, without code for type checkers only."""
     waiting = [node]
     while waiting:
         node = waiting.pop()
@@ -128,9 +127,9 @@ def all_in(file: str) -> list[ast.AST]:
 
 @cache
 def imports_of(file: str, *, types: bool = False) -> list[Import]:
-    """What ``file`` imports, and with ``types`` also what only a type checker sees.
+    """The imports of ``file``, with ``types`` also those for type checkers only.
 
-    A name that ``from`` imports counts as the module of that name, if there is one.
+    A name after ``from ... import`` counts as a module if there is such a module.
     """
     return [*_imports(file, all_in(file) if types else running_in(file))]
 
@@ -172,11 +171,11 @@ def test_every_file_is_in_a_package_of_the_list() -> None:
 
 
 def found_in(files: Iterable[str], find: Callable[[str], Found]) -> dict[str, Found]:
-    """What ``find`` finds in each of ``files`` in which it finds anything."""
+    """The result of ``find`` for each of ``files`` in which it finds something."""
     return {file: found for file in files if (found := find(file))}
 
 
-def test_a_package_imports_only_those_before_it_in_the_list_even_for_types_only() -> None:
+def test_a_package_imports_only_packages_before_it_in_the_list_even_for_types() -> None:
     def forbidden(file: str) -> list[Import]:
         own = [found for found in imports_of(file, types=True) if found.name.split(".")[0] == PACKAGE]
         return [found for found in own if not is_allowed(file, found.name)]
@@ -184,7 +183,7 @@ def test_a_package_imports_only_those_before_it_in_the_list_even_for_types_only(
     assert found_in((file for file in FILES if file != "__init__.py"), forbidden) == {}
 
 
-def test_no_file_leads_back_to_itself_by_any_import_even_for_types_only() -> None:
+def test_imports_have_no_cycles_even_for_types() -> None:
     order = {name_of(file): {found.name for found in imports_of(file, types=True)} for file in FILES}
     TopologicalSorter(order).prepare()  # raises CycleError
 
@@ -199,8 +198,8 @@ def test_importing_the_package_imports_nothing_and_using_it_imports_the_api_alon
     assert {found.name.rpartition(".")[0] for found in imports_of("__init__.py")} == {f"{PACKAGE}.api"}
 
 
-def test_a_command_asks_the_api_alone_for_what_is_done_with_sessions() -> None:
-    others = ("cli/render/", "cli/main.py")  # which needs no more than names, and which logs a bug
+def test_commands_import_neither_the_store_nor_ingest() -> None:
+    others = ("cli/render/", "cli/main.py")  # rendering needs only names; main logs bugs
     commands = [file for file in FILES if file.startswith("cli/") and not file.startswith(others)]
     beside = {f"{PACKAGE}.{room}" for room in ("store", "ingest")}
 
@@ -210,7 +209,7 @@ def test_a_command_asks_the_api_alone_for_what_is_done_with_sessions() -> None:
     assert found_in(commands, found_beside) == {}
 
 
-def test_a_third_party_is_imported_in_one_place_only() -> None:
+def test_a_third_party_is_imported_only_through_its_door() -> None:
     def elsewhere(file: str) -> list[Import]:
         known = {PACKAGE, *sys.stdlib_module_names}
         third_parties = [found for found in imports_of(file) if found.name.split(".")[0] not in known]
@@ -224,13 +223,13 @@ def opens(file: str, third_party: str) -> bool:
     return door is not None and (file.startswith(door) if door.endswith("/") else file == door)
 
 
-def test_a_package_that_a_hook_loads_imports_no_third_party_but_the_store_for_locks() -> None:
+def test_store_locks_is_the_only_door_in_packages_that_hooks_load() -> None:
     doors = {door for door in DOORS.values() if room_of(door) in STDLIB_ONLY}
     assert doors == {"store/locks.py"}
 
 
-def test_what_hooks_call_of_the_api_is_known_and_imports_no_third_party() -> None:
-    """But for the hook's own test, which is for people."""
+def test_the_api_modules_that_hooks_load_are_listed_and_import_no_third_party() -> None:
+    # hook/selftest.py is left out: only people run it.
     waiting = [f for f in FILES if room_of(f) == "hook" and f != "hook/selftest.py"]
     reached: set[str] = set()
     while waiting:
@@ -267,7 +266,7 @@ def writes(node: ast.AST) -> bool:
 
 
 def reads(node: ast.Call) -> bool:
-    """Whether this call of ``open`` can be seen to change no file: it only reads, or writes to nowhere."""
+    """Whether this call of ``open`` clearly changes no file: it only reads, or writes to the null device."""
     if node.args and ast.unparse(node.args[0]) == "os.devnull":
         return True
     keyword = next((keyword.value for keyword in node.keywords if keyword.arg == "mode"), None)
@@ -288,34 +287,34 @@ def alters(node: ast.AST) -> bool:
     return False
 
 
-# What is done outside the store, which writes the contents of all files.
+# Changes of files outside the store.
 OUTSIDE_THE_STORE = {
-    "cli/main.py": {"os.makedirs"},  # the user's own folder, for the stack trace of a crash
-    "cli/output.py": {"os.O_WRONLY"},  # the null device, in the place of a stream that is closed
-    "doctor/all_checks.py": {"os.chmod"},  # --fix: the root, which its owner cannot use
-    "doctor/own_files.py": {"os.chmod"},  # --fix: what others could read
+    "cli/main.py": {"os.makedirs"},  # the folder for the stack trace of a crash
+    "cli/output.py": {"os.O_WRONLY"},  # the null device, in place of a closed stream
+    "doctor/all_checks.py": {"os.chmod"},  # --fix: a root that its owner cannot use
+    "doctor/own_files.py": {"os.chmod"},  # --fix: files that others can read
     "old_python.py": {
         "os.O_APPEND",
         "os.O_CREAT",
         "os.O_WRONLY",
         "os.mkdir",
-    },  # the log, where nothing else of ours can run
-    "install/plan.py": {"os.rmdir"},  # the folder of settings that nothing else is in
+    },  # the log, under a Python that can run nothing else of ours
+    "install/plan.py": {"os.rmdir"},  # an empty folder of settings
     "system/streams.py": {"os.O_RDWR", "os.O_WRONLY"},  # the null device and the terminal
 }
 
 
-def test_only_the_store_writes_files_and_the_table_says_what_others_alter() -> None:
+def test_only_the_store_and_the_listed_modules_change_files() -> None:
     def changes(file: str) -> set[str]:
         return {ast.unparse(node) for node in running_in(file) if writes(node) or alters(node)}
 
     assert found_in((file for file in FILES if room_of(file) != "store"), changes) == OUTSIDE_THE_STORE
 
 
-# What the store does beside ``atomic``: it moves whole folders, syncs names and what a command wrote, and makes lock
-# files, which nobody reads.
+# Changes of files in the store outside ``atomic``: it moves folders, syncs names and logs of commands, and makes lock
+# files.
 BESIDE_ATOMIC = {
-    "store/index.py": {"os.rename"},  # a folder in the place of a shard
+    "store/index.py": {"os.rename"},  # a folder in place of a shard
     "store/open_session.py": {"os.rename", "os.fsync"},
     "store/session_directory.py": {"os.rename", "os.fsync"},
     "store/directory.py": {"os.O_CREAT"},
@@ -326,7 +325,7 @@ BESIDE_ATOMIC = {
 }
 
 
-def test_in_the_store_only_one_module_writes_files() -> None:
+def test_in_the_store_only_atomic_and_the_listed_modules_write_files() -> None:
     def written_by(file: str) -> set[str]:
         return {ast.unparse(node) for node in running_in(file) if writes(node)}
 
@@ -348,25 +347,25 @@ def reads_environment(node: ast.AST) -> bool:
 
 
 def is_handed_the_environment(file: str) -> bool:
-    """Whether ``file`` must take the environment as an argument, if it needs it at all."""
-    if file == "hosts/host_files.py":  # which folder is the client's is asked wherever a file of it is opened
+    """Whether ``file`` may get the environment only as an argument."""
+    if file == "hosts/host_files.py":  # needs the folder of the client at every opening
         return False
     return room_of(file) not in READS_THE_ENVIRONMENT or file.startswith("cli/render/") or file in CALLED_BY_HOOKS
 
 
-def test_only_those_who_answer_a_call_read_the_environment() -> None:
+def test_only_packages_that_answer_calls_read_the_environment() -> None:
     def read(file: str) -> list[str]:
         return [ast.unparse(node) for node in running_in(file) if reads_environment(node)]
 
     assert found_in(filter(is_handed_the_environment, FILES), read) == {}
 
 
-# Who reads the wall clock; whoever answers a call asks ``utc_now`` and passes ``now`` on.
+# The readers of the wall clock. Code that answers a call asks ``utc_now`` and passes ``now`` on.
 READS_THE_CLOCK = {
     "system/__init__.py": {"datetime.now"},
-    "system/boots.py": {"time.time"},  # when the machine was started, where the system gives the boot no id
-    "old_python.py": {"time.gmtime"},  # where nothing else of ours can run
-    "store/external_file.py": {"time.time"},  # the age of a file, which is of that clock too
+    "system/boots.py": {"time.time"},  # the time of the start, if the system has no boot ID
+    "old_python.py": {"time.gmtime"},  # under a Python that can run nothing else of ours
+    "store/external_file.py": {"time.time"},  # the age of a file, by the same clock
 }
 _CLOCKS = {"now", "utcnow", "today", "time", "time_ns", "localtime", "gmtime"}
 
@@ -376,7 +375,7 @@ def calls_in(file: str) -> set[str]:
     return {called(node) for node in running_in(file) if isinstance(node, ast.Call)}
 
 
-def test_only_the_table_says_who_reads_the_wall_clock() -> None:
+def test_only_the_listed_modules_read_the_wall_clock() -> None:
     def clocks(file: str) -> set[str]:
         found = {call for call in calls_in(file) if call.partition(".")[0] in {"datetime", "date", "time"}}
         return {call for call in found if call.rpartition(".")[2] in _CLOCKS}
@@ -408,10 +407,10 @@ def test_the_domain_touches_no_file_no_process_and_no_clock() -> None:
 
 _IGNORE = re.compile(r"# (?:noqa: [A-Z0-9, ]+|type: ignore\[(?P<codes>[a-z, -]+)\])(?P<reason>  # \S.*)?$")
 _OF_KEYS = {"literal-required", "return-value", "assignment"}
-"""What a type checker says where a TypedDict is made of the keys of another: there the code is the reason."""
+"""Codes for a TypedDict that is made from the keys of another one. They need no written reason."""
 
 
-def test_whatever_a_check_is_told_to_ignore_has_its_reason_beside_it() -> None:
+def test_every_suppressed_check_has_its_reason_beside_it() -> None:
     def without_reason(file: str) -> list[str]:
         lines = (SOURCE / file).read_text(encoding="utf-8").splitlines()
         ignores = [(line, _IGNORE.search(line)) for line in lines if "# noqa" in line or "# type: ignore" in line]
@@ -477,7 +476,7 @@ def test_reading_is_not_taken_for_writing(source: str) -> None:
     assert not any(writes(node) or alters(node) for node in running(ast.parse(source)))
 
 
-def test_what_only_a_type_checker_sees_is_exempt_and_what_runs_is_not() -> None:
+def test_code_for_type_checkers_is_exempt_and_code_that_runs_is_not() -> None:
     tree = ast.parse(
         "if TYPE_CHECKING:\n    import seen_never\nelse:\n    import seen_now\ndef f():\n    import seen_later\n"
     )
@@ -530,7 +529,7 @@ PHASE_NAMES = {name for name, value in vars(phases).items() if value in phases.P
 
 
 def compares_phase(node: ast.AST) -> bool:
-    """Whether ``node`` compares something with a phase, or a group of them, by name."""
+    """Whether ``node`` compares something with the name of a phase, or with a group of phases."""
     if not isinstance(node, ast.Compare | ast.MatchValue):
         return False
     inner = list(ast.walk(node))
@@ -539,7 +538,7 @@ def compares_phase(node: ast.AST) -> bool:
     return not (names.isdisjoint(PHASE_NAMES) and texts.isdisjoint(phases.PHASES))
 
 
-# Words of hosts that are spelled like phases.
+# Comparisons with words of hosts that look like phases.
 NO_PHASES = {
     "hosts/claude_code/__init__.py": {"response.get('status') != 'completed'"},
     "hosts/claude_code/workflows.py": {"entry.get('type') == 'failed'"},
@@ -556,7 +555,7 @@ def test_only_the_table_of_phases_compares_the_name_of_a_phase() -> None:
     assert found_in((file for file in FILES if file != "session/phases.py"), compared) == NO_PHASES
 
 
-# Who states a phase: that of a new record, and the outcome that a host, an exit code or a with block means.
+# Modules that name a phase: of a new record, or the outcome of a host, an exit code or a with block.
 STATES_A_PHASE = {
     "session/record.py": {"INITIALIZING"},
     "hosts/claude_code/notifications.py": {"COMPLETED", "FAILED", "ABANDONED"},
@@ -579,7 +578,7 @@ def test_only_the_table_of_phases_chooses_the_next_phase() -> None:
     assert found_in((file for file in FILES if file != "session/phases.py"), stated) == STATES_A_PHASE
 
 
-def test_everybody_who_asks_the_policy_says_what_is_cancelled_and_has_the_other_evidence_gathered() -> None:
+def test_every_call_of_policy_decide_passes_the_cancellation_and_the_evidence() -> None:
     asked: dict[str, set[tuple[str | None, str]]] = {}
     for file in FILES:
         for node in all_in(file):
@@ -590,12 +589,12 @@ def test_everybody_who_asks_the_policy_says_what_is_cancelled_and_has_the_other_
         "api/standing.py": {
             ("cancellation", "cancellation"),
             (None, "_evidence_if_any(record)"),
-            (None, "evidence"),  # what evidence_of said, of which the state is told too
+            (None, "evidence"),  # the result of evidence_of, which the state needs too
         },
     }
 
 
-def test_the_policy_is_asked_by_its_whole_name_so_that_the_walk_above_sees_it() -> None:
+def test_no_module_imports_decide_from_the_policy() -> None:
     named = {
         file
         for file in FILES

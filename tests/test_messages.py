@@ -26,7 +26,7 @@ if TYPE_CHECKING:
         ('print(f"{one or two}")', []),
     ],
 )
-def test_a_message_is_a_text_of_two_words_that_is_not_a_docstring(
+def test_messages_are_texts_of_two_words_and_the_help_of_commands(
     tmp_path: Path, source: str, messages: list[tuple[int, str]]
 ) -> None:
     file = tmp_path / "module.py"

@@ -1,4 +1,4 @@
-"""The models and the checks of a record agree, and every record that operations write is accepted by both."""
+"""The models and the checks of a record agree, and both accept every record that operations write."""
 
 from __future__ import annotations
 
@@ -204,7 +204,7 @@ KEYS = sorted({*FULL, *RUN, *PROCESS, "from_phase", "to_phase", "timestamp", "me
 
 
 def places(value: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """The way to every value inside ``value``."""
+    """The path to every value inside ``value``."""
     children = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, child in children:
         yield (*at, key)
@@ -219,7 +219,7 @@ def inside(document: Any, way: tuple[Any, ...]) -> Any:
 
 @st.composite
 def documents(draw: st.DrawFn) -> dict[str, Any]:
-    """Sound records, and such as were changed in up to three places."""
+    """Sound records, and records with up to three changes."""
     document: Any = deepcopy(draw(st.sampled_from([ORDINARY, FULL, LONG, USERS])))
     for _ in range(draw(st.integers(0, 3))):
         *way, key = draw(st.sampled_from(list(places(document))))
@@ -243,7 +243,7 @@ def documents(draw: st.DrawFn) -> dict[str, Any]:
 
 
 def passes_checks(document: dict[str, Any]) -> bool:
-    """Whether the package would read ``document`` as a record."""
+    """Whether the package reads ``document`` as a record."""
     try:
         check_readable(decode(strict.dumps(document), document.get("agent_id", "agent-1")))
     except (InvalidInput, NewerSchema):
@@ -260,11 +260,11 @@ def passes_models(document: dict[str, Any]) -> bool:
 
 
 @table("document", [ORDINARY, FULL, LONG, USERS])
-def test_a_sound_record_is_sound_to_both(document: dict[str, Any]) -> None:
+def test_the_checks_and_the_models_accept_a_sound_record(document: dict[str, Any]) -> None:
     assert (passes_checks(document), passes_models(document)) == (True, True)
 
 
-# Both use the same two rules about runs, so these verdicts are stated here.
+# The checks and the models share these two rules about runs, so the verdicts are written here.
 @table(
     ("document", "is_accepted"),
     [
@@ -290,14 +290,14 @@ def test_runs_are_numbered_in_their_order_and_say_how_and_when_they_ended(
 
 
 @table(("app", "user", "is_accepted"), [(1, 1, True), (0, 0, True), (1, 0, False), (0, 1, False)])
-def test_an_app_and_a_user_stand_together(app: int, user: int, is_accepted: bool) -> None:  # noqa: FBT001
+def test_a_record_has_both_an_app_and_a_user_or_neither(app: int, user: int, is_accepted: bool) -> None:  # noqa: FBT001
     document = {**ORDINARY, **dict([("app", "kb")] * app + [("user", "u1")] * user)}
     assert (passes_checks(document), passes_models(document)) == (is_accepted, is_accepted)
     if not is_accepted:
         assert problem_of(document) == problem_for_store(document)
 
 
-# What both call is not compared here: its verdicts are stated case by case, above and in tests/session/test_record.py.
+# Rules that both share are not compared here: see the cases above and in tests/session/test_record.py.
 @settings(max_examples=examples(500))
 @given(documents())
 @example({**FULL, "duration_seconds": -3})
@@ -309,7 +309,7 @@ def test_an_app_and_a_user_stand_together(app: int, user: int, is_accepted: bool
 @example({**ORDINARY, "schema": 2, "phase": "dreaming"})
 @example({**ORDINARY, "schema": None})
 @example({**ORDINARY, "schema_": "x"})
-def test_the_models_refuse_what_the_checks_refuse_and_in_the_same_words(document: dict[str, Any]) -> None:
+def test_the_models_and_the_checks_refuse_the_same_documents_in_the_same_words(document: dict[str, Any]) -> None:
     problem = problem_for_store(document)
     if problem:
         assert problem_of(document) == problem
@@ -326,7 +326,7 @@ def problem_for_store(document: dict[str, Any]) -> tuple[str, str] | None:
 
 
 def problem_of(document: object) -> tuple[str, str]:
-    """Where ``validate`` finds the first fault of ``document``, and what it is."""
+    """The place and the text of the first fault that ``validate`` finds in ``document``."""
     with pytest.raises(InvalidInput) as caught:
         models.validate(document)
     return caught.value.where, caught.value.problem
@@ -387,12 +387,12 @@ KEYS_OF_HOST = {
 
 @st.composite
 def events(draw: st.DrawFn) -> Event:
-    """News of any kind of two delegations and two agents, with the keys its kind needs and any others."""
+    """Events of any kind of two delegations and two agents, with the required keys and any other keys."""
     kind = draw(st.sampled_from(sorted(REQUIRED_FIELDS)))
     needed = set(REQUIRED_FIELDS[kind]) - set(HOST)
     others = draw(st.sets(st.sampled_from(sorted(set(KEYS_OF_HOST) - needed)), max_size=6))
     told = {key: draw(KEYS_OF_HOST[key]) for key in sorted(needed | others)}
-    return {**HOST, "kind": kind, **told}  # type: ignore[typeddict-item]  # as it says
+    return {**HOST, "kind": kind, **told}  # type: ignore[typeddict-item]  # the keys fit the kind
 
 
 STEPS = st.lists(
@@ -406,7 +406,7 @@ STEPS = st.lists(
 
 @settings(max_examples=examples(200))
 @given(STEPS)
-def test_every_document_that_any_sequence_of_operations_writes_is_sound_to_both(
+def test_the_checks_and_the_models_accept_every_record_that_operations_write(
     steps: list[tuple[Any, timedelta]],
 ) -> None:
     store, now = MemoryStore(), START
@@ -414,7 +414,7 @@ def test_every_document_that_any_sequence_of_operations_writes_is_sound_to_both(
     for asked, later in steps:
         now += later
         if isinstance(asked, dict):
-            with suppress(SessionFinal):  # only a finalization that comes too late is refused
+            with suppress(SessionFinal):  # only a late finalization is refused
                 assert isinstance(
                     dispatch.handle_event(store, as_event(asked, now), Terms(now, Config({}), 0)), EventResult
                 )
@@ -429,7 +429,7 @@ def test_every_document_that_any_sequence_of_operations_writes_is_sound_to_both(
 
 
 def as_event(told: dict[str, Any], now: datetime) -> Event:
-    return {**told, "at": format_time(now)}  # type: ignore[typeddict-item]  # told has the rest
+    return {**told, "at": format_time(now)}  # type: ignore[typeddict-item]  # ``told`` has the other keys
 
 
 def by_hand(store: MemoryStore, now: datetime, asked: Any) -> None:
@@ -438,7 +438,7 @@ def by_hand(store: MemoryStore, now: datetime, asked: Any) -> None:
             asked(writing(store, now), agent_id)
 
 
-def test_the_typed_session_has_what_the_document_says() -> None:
+def test_the_typed_session_has_the_values_of_the_document() -> None:
     session = models.validate(FULL)
     assert session.runs is not None
     assert session.runs[0].host_process is not None
@@ -448,7 +448,7 @@ def test_the_typed_session_has_what_the_document_says() -> None:
 
 
 def test_a_type_checker_sees_the_types_of_the_fields() -> None:
-    """Most of this is checked by mypy."""
+    # mypy does most of this check.
     session = models.validate(FULL)
     assert_type(session.error_count, int)
     assert_type(session.last_error, models.LastError | None)
@@ -459,7 +459,7 @@ def test_a_type_checker_sees_the_types_of_the_fields() -> None:
     assert_type(session.runs[0].started_at, str | None)
 
 
-def test_what_is_made_of_the_table_is_what_the_table_says() -> None:
+def test_the_files_generated_from_the_table_are_current() -> None:
     subprocess.run([sys.executable, CHECKOUT / "scripts" / "render_models", "--check"], check=True)
 
 
@@ -485,8 +485,8 @@ print(json.dumps([keys["probed_at"], keys["probes"]["items"], schema["$defs"]["P
 """
 
 
-def test_a_key_that_is_added_to_the_table_is_in_all_that_is_made_of_it(tmp_path: Path) -> None:
-    """In a copy, which nothing but the script changes afterwards; one key is a time, the other an object of its own."""
+def test_a_key_added_to_the_table_is_in_everything_generated_from_it(tmp_path: Path) -> None:
+    # In a copy of the checkout. One key is a time, the other a new object.
     for name in ("gaia_sessions", "scripts", "docs"):
         shutil.copytree(CHECKOUT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
     table = tmp_path / "gaia_sessions" / "session" / "shapes.py"
@@ -520,19 +520,19 @@ def test_a_key_that_is_added_to_the_table_is_in_all_that_is_made_of_it(tmp_path:
     ("run", "problem"),
     [
         ({"run": 1, "ended_at": MOMENT}, ("runs[0].end", "missing, though the run has ended")),
-        ({"run": 1, "end": "lost"}, ("runs[0].ended_at", "missing, though the run ended: lost")),
+        ({"run": 1, "end": "lost"}, ("runs[0].ended_at", "missing, though the run has the end 'lost'")),
     ],
 )
-def test_a_run_that_ended_says_how_and_when(run: dict[str, Any], problem: tuple[str, str]) -> None:
+def test_an_ended_run_without_its_end_or_end_time_is_refused(run: dict[str, Any], problem: tuple[str, str]) -> None:
     assert problem_of({**FULL, "runs": [run]}) == problem
 
 
-def test_what_the_users_own_program_wrote_is_typed_in_our_form() -> None:
+def test_a_negative_duration_and_a_null_summary_are_normalized() -> None:
     session = models.validate({**FULL, "duration_seconds": -3.5, "summary": None})
     assert (session.duration_seconds, session.summary) == (0.0, None)
 
 
-def test_what_is_wrong_is_named_with_its_place() -> None:
+def test_a_refusal_names_the_place_of_the_fault() -> None:
     document = {**FULL, "runs": [{**RUN, "end": "vanished"}]}
     assert problem_of(document) == ("runs[0].end", f"must be one of {', '.join(ENDS)}")
 
@@ -540,7 +540,7 @@ def test_what_is_wrong_is_named_with_its_place() -> None:
 @table(
     ("document", "kind"), [(None, "null"), ([], "an array"), ("text", "a string"), (1, "a number"), (True, "a boolean")]
 )
-def test_what_is_no_object_is_no_session(document: object, kind: str) -> None:
+def test_a_document_that_is_not_an_object_is_refused(document: object, kind: str) -> None:
     assert problem_of(document) == ("", f"must be an object, not {kind}")
 
 
@@ -550,7 +550,7 @@ def test_a_session_cannot_be_changed_in_place() -> None:
         session.phase = "failed"  # type: ignore[misc]  # frozen for a type checker too
 
 
-def test_the_schema_names_its_draft_and_what_is_required() -> None:
+def test_the_schema_names_its_draft_its_keys_and_the_required_keys() -> None:
     schema = models.json_schema()
     assert schema["$schema"] == "https://json-schema.org/draft/2020-12/schema"
     assert schema["required"] == [key for key in ORDINARY if key not in {"schema", "revision"}]
@@ -564,14 +564,14 @@ def test_the_schema_names_its_draft_and_what_is_required() -> None:
     assert schema["$defs"]["Move"]["required"] == ["from_phase", "to_phase", "timestamp"]
 
 
-def test_the_schema_allows_null_only_where_a_record_has_it() -> None:
+def test_the_schema_allows_null_only_for_last_error() -> None:
     schema = models.json_schema()
     assert schema["properties"]["last_error"]["anyOf"] == [{"$ref": "#/$defs/LastError"}, {"type": "null"}]
     del schema["properties"]["last_error"]
     assert '"null"' not in json.dumps(schema)
 
 
-def test_the_schema_allows_what_it_does_not_know() -> None:
+def test_the_schema_allows_unknown_keys() -> None:
     schema = models.json_schema()
     assert {shape.get("additionalProperties", True) for shape in (schema, *schema["$defs"].values())} == {True}
 

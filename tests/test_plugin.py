@@ -1,4 +1,4 @@
-"""The checkout as a plugin of Claude Code: its manifest, its hooks and its skill say what the package does."""
+"""The checkout as a plugin of Claude Code: the manifest, the hooks and the skill fit the package."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def document(*names: str) -> Any:
     return json.loads(CHECKOUT.joinpath(*names).read_text(encoding="utf-8"))
 
 
-def test_the_manifest_is_of_this_version_and_points_to_the_skills() -> None:
+def test_the_manifest_has_this_version_and_points_to_the_skills() -> None:
     manifest = document(".claude-plugin", "plugin.json")
 
     assert (manifest["name"], manifest["version"]) == ("gaia-sessions", gaia_sessions.__version__)
@@ -33,14 +33,14 @@ def test_the_manifest_is_of_this_version_and_points_to_the_skills() -> None:
     assert "hooks" not in manifest, "the client takes hooks/hooks.json by itself, and named again it is an error"
 
 
-def test_the_checkout_is_a_marketplace_of_one() -> None:
+def test_the_checkout_is_a_marketplace_with_one_plugin() -> None:
     market = document(".claude-plugin", "marketplace.json")
 
     [plugin] = market["plugins"]
     assert (market["name"], plugin["name"], plugin["source"]) == ("gaia-sessions", "gaia-sessions", "./")
 
 
-def test_the_plugin_hears_every_event_the_hook_is_there_for_through_one_script() -> None:
+def test_the_plugin_sends_every_supported_event_to_one_script() -> None:
     hooks = document("hooks", "hooks.json")["hooks"]
 
     assert set(hooks) == set(READERS)
@@ -52,7 +52,7 @@ def test_the_plugin_hears_every_event_the_hook_is_there_for_through_one_script()
     assert CHECKOUT.joinpath("hooks", "every_event.py").is_file()
 
 
-def test_the_plugin_hears_the_same_tools_as_the_settings_that_install_writes() -> None:
+def test_the_plugin_has_the_same_hook_entries_as_hooks_install_writes() -> None:
     assert sorted(entries(document("hooks", "hooks.json")), key=str) == sorted(SETTINGS.entries(), key=str)
 
 

@@ -415,7 +415,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Demo:
 
 
 def test_the_demo_shows_the_question_the_approval_and_the_answer(demo: Demo) -> None:
-    wanted = ["may I apply the plan?", "to approve, give this to your agent:", "Both ports are closed."]
+    wanted = ["may I apply the plan?", "to approve and resume it, give this to your agent:", "Both ports are closed."]
     assert [text for text in wanted if text not in demo.text] == []
 
 

@@ -1,4 +1,4 @@
-"""The table that a test walks: every row is asked, and each that fails is named."""
+"""``tests.table``: one test walks all rows of a table and reports each failed row."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from tests.table import table
 
 
-def test_every_row_is_asked_and_each_that_fails_is_in_the_report() -> None:
+def test_every_row_is_tested_and_the_report_has_each_failed_row() -> None:
     asked = []
 
     @table("one, other", [(1, 1), (1, 2), (3, 3), (3, 4)])
@@ -22,7 +22,7 @@ def test_every_row_is_asked_and_each_that_fails_is_in_the_report() -> None:
     assert [error.__notes__ for error in raised.value.exceptions] == [["row: one=1, other=2"], ["row: one=3, other=4"]]
 
 
-def test_a_row_that_does_not_raise_what_it_should_does_not_end_the_walk() -> None:
+def test_a_row_that_misses_an_expected_exception_does_not_stop_the_others() -> None:
     @table("value", ["x", "1", "2"])
     def is_no_number(value: str) -> None:
         with pytest.raises(ValueError, match="invalid literal"):
@@ -68,6 +68,6 @@ def test_several_tables_give_their_product_and_fixtures_are_given_by_name() -> N
     assert asked == [("given", *row) for row in [("A", "a", 1), ("A", "b", 2), ("B", "a", 1), ("B", "b", 2)]]
 
 
-def test_a_table_without_rows_is_a_mistake() -> None:
+def test_a_table_without_rows_is_refused() -> None:
     with pytest.raises(AssertionError, match="the table of value is empty"):
         table("value", [])

@@ -1,4 +1,4 @@
-"""Messages that tests put into transcripts, and transcripts that they begin anew, each in a commit of its own."""
+"""Adds messages to a transcript, or begins a new transcript, each in one commit."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ def untouched(record: Record) -> Record:
 def add_messages(
     store: Store, agent_id: str, messages: Sequence[NewMessage], rule: StoreRule = untouched
 ) -> tuple[Record, list[Message]]:
-    """What is stored then: the record, and the messages that were added."""
+    """Adds messages. Returns the stored record and the added messages."""
     with store.open(agent_id) as session:
         record = session.commit(rule(session.record), messages=messages)
         return record, [*session.added]
 
 
 def begin_anew(store: Store, agent_id: str, rule: Callable[[Record], Record] = untouched) -> Record:
-    """The record then."""
+    """Begins a new transcript. Returns the stored record."""
     with store.open(agent_id) as session:
         record, kept = begun_anew(rule(session.record), store.messages(agent_id))
         return session.commit(record, messages=kept)
