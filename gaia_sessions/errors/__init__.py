@@ -63,7 +63,7 @@ from .main_branches import well_formed as well_formed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .others import *  # noqa: F403  # all errors
+    from .others import *  # noqa: F403  # type checkers see every error
 else:
 
     def __getattr__(name: str) -> object:

@@ -50,7 +50,7 @@ class SessionsError(Exception):
         return [note for note in self.__notes__ if not note.startswith(_HINT)]
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Pickles the error, as process pools do, so that unpickling does not call its constructor."""
+        """Makes unpickling skip the constructor (process pools pickle errors)."""
         return _restore, (type(self), self.args, {**self.__dict__, "__notes__": [*self.__notes__]})
 
 

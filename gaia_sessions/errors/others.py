@@ -37,29 +37,21 @@ class UnknownWord(UsageError):
 
 
 class UnknownPhase(UnknownWord):
-    """The ``word`` is none of the ``known`` phases."""
-
     code = "unknown_phase"
     kind = "phase"
 
 
 class UnknownState(UnknownWord):
-    """The ``word`` is none of the ``known`` states."""
-
     code = "unknown_state"
     kind = "state"
 
 
 class UnknownOutcome(UnknownWord):
-    """The ``word`` is none of the ``known`` outcomes."""
-
     code = "unknown_outcome"
     kind = "outcome"
 
 
 class UnknownHost(UnknownWord):
-    """The ``word`` is none of the ``known`` hosts."""
-
     code = "unknown_host"
     kind = "host"
 
@@ -87,7 +79,7 @@ class NoSuchFolder(UsageError):
     def __init__(self, path: str) -> None:
         self.path = path
         super().__init__(
-            f"there is no folder {path!r}",
+            f"no folder at {path!r}",
             "give a project, a folder with one folder per session, or the folder of one session",
         )
 
@@ -105,7 +97,7 @@ class AmbiguousId(UsageError):
         rest = f" and {more} more" if more > 0 else ""
         super().__init__(
             f"{typed!r} is the beginning or end of {len(self.candidates)} IDs: {listed}{rest}",
-            "type more of the ID, or its last 8 characters, which `gaia-sessions list` shows",
+            "type more of the ID, for example its end as `gaia-sessions list` shows it",
         )
 
 
@@ -145,16 +137,19 @@ class SessionExists(Conflict):
 
 
 class SessionFinal(Conflict):
-    """The session has ended, so it cannot be changed."""
+    """The session has ended, so it cannot be changed; ``continuable``: perhaps a new session can continue it."""
 
     code = "final"
 
-    def __init__(self, agent_id: str, phase: str) -> None:
+    def __init__(self, agent_id: str, phase: str, *, continuable: bool = True) -> None:
         self.agent_id = agent_id
         self.phase = phase
+        self.continuable = continuable
         super().__init__(
             f"session {agent_id!r} has ended ({phase}) and can no longer be changed",
-            f"to continue it in a new session, type gaia-sessions create --continues {agent_id}",
+            f"to continue it in a new session, type gaia-sessions create --continues {agent_id}"
+            if continuable
+            else "for new work, type gaia-sessions create",
         )
 
 
@@ -314,8 +309,9 @@ class NoSuchTodo(Conflict):
         self.agent_id = agent_id
         self.number = number
         self.count = count
+        todos = f"its todos are numbered from 1 to {count}" if count else "it has no todos"
         super().__init__(
-            f"session {agent_id!r} has no todo {number}; it has {plural(count, 'todo')}",
+            f"session {agent_id!r} has no todo {number}: {todos}",
             f"`gaia-sessions todo list {agent_id}` shows its todos"
             if count
             else f"`gaia-sessions todo add {agent_id} TEXT` adds a todo",
@@ -376,7 +372,7 @@ class RevisionChanged(Conflict):
         self.actual = actual
         super().__init__(
             f"session {agent_id!r} is at revision {actual}, not {asked}",
-            f"read the session again (`gaia-sessions get {agent_id}`), then retry with revision {actual}",
+            f"read the session again (`gaia-sessions get {agent_id}`), then retry with its current revision",
         )
 
 
@@ -416,7 +412,7 @@ class NewerSchema(Conflict):
 
 
 class TooDeep(Conflict):
-    """A session below ``parent_id`` would be deeper than ``max_depth``; without ``parent_id``, an agent would be."""
+    """A session below ``parent_id``, or without ``parent_id`` an agent, would be deeper than ``max_depth``."""
 
     code = "too_deep"
 
@@ -437,7 +433,7 @@ class TooDeep(Conflict):
 
 
 class TooManyChildren(Conflict):
-    """As many children of ``parent_id`` work as the ``limit`` allows.
+    """``parent_id`` already has ``limit`` children at work.
 
     at_work: the IDs of these children.
     """
@@ -455,7 +451,7 @@ class TooManyChildren(Conflict):
 
 
 class HooksElsewhere(Conflict):
-    """Another settings file, ``path``, has the hooks already; with both files, hooks would receive each event twice."""
+    """Another settings file, ``path``, has the hooks already; with both files, each event would arrive twice."""
 
     code = "hooks_elsewhere"
 
@@ -615,7 +611,7 @@ class Cancelled(SessionsError):
         self.by = by
         what = "the work was" if agent_id is None else f"session {agent_id!r} was"
         message = f"{what} cancelled" + (f" at {at}" if at else "") + (f", together with {by!r} above it" if by else "")
-        hint = "stop this work: nobody can undo a cancellation; for new work, type gaia-sessions create"
+        hint = "stop this work: a cancelled session cannot be resumed or continued; what it has stored is kept"
         super().__init__(f"{message}: {reason}" if reason else message, hint)
 
 
@@ -632,12 +628,12 @@ class MessagesKeptAside(UserWarning):
 
     def __str__(self) -> str:
         found = plural(self.number, "message")
-        why = "never acknowledged, or the record is an older copy"
+        why = "a crash came before they were recorded, or the record is an older copy"
         return f"the transcript had {found} that the record does not include ({why}); they are now in {self.path}"
 
 
 class FiguresLost(UserWarning):
-    """A warning: sessions were removed, but their figures for ``stats`` could not be written, because of ``cause``."""
+    """A warning: the figures of removed sessions could not be written, or perhaps not, because of ``cause``."""
 
     code = "figures_lost"
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from gaia_sessions import errors
 
 from .clock import format_time, is_ahead, parse_time, seconds_between
-from .phases import PHASES, check_correction, check_move, is_final, is_resumable, phase_after
+from .phases import PHASES, check_correction, check_move, is_abandoned, is_final, is_resumable, phase_after
 from .record import ANSWER_WORDS, ANSWERED, SCHEMA, answer_of, has_newer_schema
 
 TYPE_CHECKING = False
@@ -45,7 +45,8 @@ def check_writable(record: Record) -> None:
 def check_open(record: Record) -> None:
     """Refuses a session that has ended."""
     if is_final(record["phase"]):
-        raise errors.SessionFinal(record["agent_id"], record["phase"])
+        # An abandoned session is often a cancelled one, which no session can continue.
+        raise errors.SessionFinal(record["agent_id"], record["phase"], continuable=not is_abandoned(record["phase"]))
 
 
 def check_revision(record: Record, expected: int | None) -> None:
@@ -180,7 +181,7 @@ def with_resume_ready(record: Record, ready: bool) -> Record:  # noqa: FBT001  #
 
 
 def without_pause(record: Record) -> Record:
-    """Removes the wait for a usage limit: the work is resumed, or somebody allows a resume."""
+    """Removes the wait for a usage limit, when the work is resumed or a person allows to resume it."""
     return _without_keys(record, "paused_until") if "paused_until" in record else record
 
 

@@ -23,7 +23,7 @@ LIVE: dict[str, Any] = {"run": 1, "host": "claude-code", "host_session_id": "h1"
 ENDED: dict[str, Any] = {**LIVE, "ended_at": "2026-01-08T18:06:30Z", "end": "stopped"}
 DAY = timedelta(hours=25)
 NOTICE = (
-    "Note: not updated: the session was cancelled, so it has ended as abandoned\n"
+    "Note: the session was cancelled: it has ended as abandoned, and takes no more updates\n"
     "Hint: `gaia-sessions cancelled {}` says why\n"
 )
 
@@ -83,9 +83,9 @@ def test_cancel_of_an_ended_session_cancels_only_the_sessions_below(
     before = state("root")
     put("one", parent_id="root")
 
-    assert gaia("cancel", "root", "--only").answer == [f"root: already {outcome}, so not cancelled"]
+    assert gaia("cancel", "root", "--only").answer == [f"root: already {outcome}: nothing to cancel"]
     assert cancelled(gaia, "one") == []
-    below = f"root: already {outcome}, so not cancelled; the sessions below it are cancelled, also those created later"
+    below = f"root: already {outcome}: nothing to cancel; the sessions below it are cancelled, also those created later"
     assert gaia("cancel", "root").answer == [below]
     assert cancelled(gaia, "root", "one") == ["root", "one"]
     for word in ("completed", "failed"):
@@ -411,7 +411,7 @@ def test_cancel_lists_ten_working_agents_and_counts_the_others(gaia: Gaia, put: 
 
     lines = gaia("cancel", "--conversation", "h1").lines
 
-    over = "already completed, so not cancelled; the sessions below it are cancelled, also those created later"
+    over = "already completed: nothing to cancel; the sessions below it are cancelled, also those created later"
     assert lines[:20] == [f"many-{number:02}: {over}" for number in range(20)]
     assert {line[: len("  below-")] for line in lines[21:31]} == {"  below-"}
     assert (len(lines), lines[31]) == (34, "  and 10 others")

@@ -29,7 +29,7 @@ def cancelled_lines(
     for one in cancelled:
         if outcome := outcomes.get(one["agent_id"]):
             below = "; the sessions below it are cancelled, also those created later" if one["below"] else ""
-            yield f"{one['agent_id']}: already {outcome}, so not cancelled{below}"
+            yield f"{one['agent_id']}: already {outcome}: nothing to cancel{below}"
             continue
         scope = ", with everything below it" if one["below"] else ""
         since = f" since {local_time(one['at'])}" if "at" in one and not one["new"] else ""
@@ -88,7 +88,7 @@ def created_notice(agent_id: str) -> tuple[str, str]:
 
 def abandoned_notice(record: Record) -> tuple[str, str]:
     return (
-        "not updated: the session was cancelled, so it has ended as abandoned",
+        "the session was cancelled: it has ended as abandoned, and takes no more updates",
         f"`gaia-sessions cancelled {record['agent_id']}` says why",
     )
 
