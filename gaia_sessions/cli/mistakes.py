@@ -146,7 +146,9 @@ def explain(error: click.UsageError, argv: list[str]) -> UsageError:
     if isinstance(error, click.MissingParameter) and isinstance(error.param, click.Argument):
         return UsageError(error.format_message(), _id_hint(ctx, argv) or _form_hint(ctx))
     if type(error) is click.UsageError:  # no command after --, or an argument too many
-        return UsageError(error.message, _no_command_hint(error, ctx) or _state_hint(ctx, argv) or _form_hint(ctx))
+        return UsageError(
+            error.message, _no_command_hint(error, ctx, argv) or _state_hint(ctx, argv) or _form_hint(ctx)
+        )
     return UsageError(error.format_message(), f"see {ctx.command_path} --help")
 
 
@@ -268,12 +270,15 @@ def _form_hint(ctx: click.Context) -> str:
     return f"usage: {ctx.command_path} {' '.join(ctx.command.collect_usage_pieces(ctx))}"
 
 
-def _no_command_hint(error: click.UsageError, ctx: click.Context) -> str | None:
-    """Returns an example with a command after ``--``, if the command after ``--`` is missing."""
+def _no_command_hint(error: click.UsageError, ctx: click.Context, argv: list[str]) -> str | None:
+    """Returns an example with a command after ``--``, and with the typed ID, if the command is missing."""
+    if error.message != NO_COMMAND_GIVEN:
+        return None
     names = [one.human_readable_name for one in ctx.command.params if isinstance(one, click.Argument) and one.required]
-    words = [ctx.command_path, *(name.partition("|")[0] for name in names), "--", "./agent"]
-    is_missing = error.message == NO_COMMAND_GIVEN
-    return f"put the command after --, for example: {' '.join(words)}" if is_missing else None
+    typed = [shlex.quote(word) for word in argv[1:] if word != "--"]
+    if names or len(typed) != 1 or typed[0].startswith("-"):
+        typed = [name.partition("|")[0] for name in names]
+    return f"put a command after --, for example: {' '.join([ctx.command_path, *typed, '--', './agent'])}"
 
 
 def _id_hint(ctx: click.Context, argv: list[str]) -> str | None:

@@ -216,7 +216,7 @@ def _advice(reasons: list[str], agent_id: str, record: Record, answer: tuple[str
     if is_final(record["phase"]) and reason != CANCELLED_REASON:
         return ADVICE_WHEN_FINAL
     if is_new(record["phase"]) and reason == "phase_not_resumable":
-        return ADVICE_WHEN_NEW
+        return next((ADVICE[reason] for reason in reasons if reason in ("running", "claimed")), ADVICE_WHEN_NEW)
     if reason == _EXPIRED_REASON:
         reason = reasons[-1]  # an update helps only if nothing else is wrong
         if reason == _EXPIRED_REASON and waits_for_approval(record["phase"]) and answer is None:
@@ -350,10 +350,10 @@ ADVICE = {
     RESUMABLE_REASON: "resume it with its metadata and history as context",
     "not_found": "start new work",
     "corrupt": "start new work, and fix or remove the file",
-    CANCELLED_REASON: "what this session found so far is kept; for new work, type: gaia-sessions create",
+    CANCELLED_REASON: "leave it: a cancelled session cannot be resumed or continued; what it has stored is kept",
     "phase_not_resumable": "start new work: only investigating, planning and approval can be resumed",
     "running": "do not resume it: its agent may still be at work",
-    "claimed": "wait: somebody is about to resume it",
+    "claimed": "wait: an agent is about to start working on it",
     NOT_APPROVED_REASON: "to make it resumable, a person types this in a terminal: gaia-sessions approve {id}",
     "not_ready": "start new work, or allow resuming again: gaia-sessions update {id} --resume-ready",
     "clock_skew": "when the clock is right, type: gaia-sessions update {id}",
@@ -361,8 +361,10 @@ ADVICE = {
         "wait until the limit is reset; if the limit is already reset, type: gaia-sessions update {id} --resume-ready"
     ),
     _EXPIRED_REASON: "to make it resumable again, type: gaia-sessions update {id}",
-    "too_many_errors": "this session keeps failing; to end it, so that you can continue it in a new session, type: "
-    "gaia-sessions finalize {id} failed",
+    "too_many_errors": (
+        "this session keeps failing (see its last error); to end it, so that you can continue it in a new session, "
+        "type: gaia-sessions finalize {id} failed"
+    ),
 }
 """What to do for each reason, in the order of the policy; ``{id}`` becomes the ID of the session."""
 

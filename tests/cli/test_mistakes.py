@@ -95,6 +95,18 @@ WRONG = [
     ("list --state new --phase error", "unknown phase 'error'", "did you mean --state error?"),
     ("update a --phase error", "unknown phase 'error'", PHASES),
     ("hooks install --host codx", "unknown host 'codx'", "type gaia-sessions hooks install --host codex"),
+    # A missing command
+    *(
+        (typed, "no command given", f"put a command after --, for example: gaia-sessions {meant} -- ./agent")
+        for typed, meant in [
+            ("run", "run"),
+            ("run --timeout 3 --", "run"),
+            ("run a", "run a"),
+            ("run a --", "run a"),
+            ("run sh ask.sh", "run"),
+            ("send a", "send ID TEXT"),
+        ]
+    ),
     # Options
     ("get a --jsn", "No such option '--jsn'.", "did you mean --json?"),
     ("update a --frobnicate", "No such option '--frobnicate'.", "gaia-sessions update --help lists the options"),

@@ -7,6 +7,7 @@ import re
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
+from tests.records import ago
 from tests.table import table
 
 if TYPE_CHECKING:
@@ -99,7 +100,7 @@ def test_a_yes_is_a_sentence_and_says_how_to_resume(gaia: Gaia, put: Gaia) -> No
         0,
         (
             "yes: agent-123 is in approval and has been idle for 3 minutes; the limit is 30 minutes\n"
-            "  to resume it, end the prompt of a sub-agent with this line (needs the hooks):\n"
+            "  to resume it, put this line in the prompt of a sub-agent (needs the hooks):\n"
             "    [gaia-sessions: resume agent-123]\n"
         ),
         "",
@@ -115,6 +116,18 @@ def test_a_session_that_has_not_started_is_not_resumable_and_says_so(gaia: Gaia,
     )
 
 
+def test_a_delegated_session_says_that_its_agent_is_starting_and_not_that_it_has_not_started(
+    gaia: Gaia, put: Gaia
+) -> None:
+    runs = [{"run": 1, "host": "codex", "claimed_at": ago(minutes=1)}]
+    put("agent-123", phase="initializing", resume_ready=False, runs=runs)
+    assert gaia("should-resume", "agent-123").all == (
+        1,
+        "no: agent-123 is just starting run 1 (claimed)\n  wait: an agent is about to start working on it\n",
+        "",
+    )
+
+
 def test_a_no_has_a_sentence_for_each_failed_check_and_says_what_to_do(gaia: Gaia, put: Gaia) -> None:
     put("agent-123", error_count=4, idle=timedelta(minutes=45))
     assert without_seconds(gaia("should-resume", "agent-123")) == (
@@ -122,8 +135,8 @@ def test_a_no_has_a_sentence_for_each_failed_check_and_says_what_to_do(gaia: Gai
         (
             "no: agent-123 has been idle for 45 minutes; the limit is 30 minutes (expired)\n"
             "  it has had 4 errors; the limit is 3 (too_many_errors)\n"
-            "  this session keeps failing; to end it, so that you can continue it in a new session, type: "
-            "gaia-sessions finalize agent-123 failed\n"
+            "  this session keeps failing (see its last error); to end it, so that you can continue it in a new "
+            "session, type: gaia-sessions finalize agent-123 failed\n"
         ),
         "",
     )
@@ -148,8 +161,8 @@ def test_with_verbose_every_check_is_shown_with_its_limit(gaia: Gaia, put: Gaia)
             "  ok  limit_reset\n"
             "  NO  idle_seconds: 2700, limit 1800\n"
             "  NO  error_count: 4, limit 3\n"
-            "  this session keeps failing; to end it, so that you can continue it in a new session, type: "
-            "gaia-sessions finalize agent-123 failed\n"
+            "  this session keeps failing (see its last error); to end it, so that you can continue it in a new "
+            "session, type: gaia-sessions finalize agent-123 failed\n"
         ),
         "",
     )

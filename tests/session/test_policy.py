@@ -359,6 +359,13 @@ def test_ended_new_and_executing_sessions_each_get_their_own_advice(phase: str) 
         assert advice == "start new work: only investigating, planning and approval can be resumed"
 
 
+@table("key, reason", [("started_at", "running"), ("claimed_at", "claimed")])
+def test_the_advice_for_a_new_session_with_an_agent_is_to_leave_it_to_the_agent(key: str, reason: str) -> None:
+    runs = [{"run": 1, "host": "codex", key: format_time(NOW)}]
+    record = resumable(phase="initializing", resume_ready=False, runs=runs)
+    assert decide("agent-1", record, NOW, LIMITS)["advice"] == ADVICE[reason]
+
+
 def test_advice_that_names_a_command_gives_the_whole_command() -> None:
     named = [decide("agent-1", resumable(**FAULTS[reason][0]), NOW, LIMITS) for reason in ("not_ready", "clock_skew")]
     assert [decision["advice"] for decision in named] == [

@@ -40,7 +40,7 @@ def decision_lines(decision: Decision, *, verbose: bool = False) -> Iterator[str
     elif "run_command" in decision:
         yield from command_lines(decision, "  ")
     elif decision["should_resume"]:
-        yield "  to resume it, end the prompt of a sub-agent with this line (needs the hooks):"
+        yield "  to resume it, put this line in the prompt of a sub-agent (needs the hooks):"
         yield Copyable(resume_line(decision["agent_id"]), before="    ")
 
 
@@ -123,6 +123,10 @@ def failed_sentences(decision: Decision, subject: str | None = None) -> list[str
         failed = failed[:1]
     if failed and failed[0]["name"] == "phase":  # resume_ready is off in every such phase
         failed = [check for check in failed if check["name"] != "resume_ready"]
+        if (
+            is_new(str(decision["phase"])) and failed[1:]
+        ):  # the agent that starts, or has started, says more than the phase
+            del failed[0]
     subjects = [subject or decision["agent_id"], *["it"] * len(failed)]
     return [_sentence(subject, check) for subject, check in zip(subjects, failed, strict=False)]
 
@@ -162,12 +166,12 @@ def _phase(subject: str, check: CheckResult) -> str:
 def _running(subject: str, check: CheckResult) -> str:
     numbers = _as_texts(check["actual"])
     runs = f"run {numbers[0]} has" if len(numbers) == 1 else f"runs {', '.join(numbers)} have"
-    return f"{subject} is still at work: {runs} not ended"
+    return f"{subject} may still be at work: {runs} not ended"
 
 
 def _claimed(subject: str, check: CheckResult) -> str:
     numbers = _as_texts(check["actual"])
-    return f"{subject} is just starting: run{'s' * (len(numbers) > 1)} {' and '.join(numbers)}"
+    return f"{subject} is just starting run{'s' * (len(numbers) > 1)} {' and '.join(numbers)}"
 
 
 def _clock(subject: str, check: CheckResult) -> str:
