@@ -50,15 +50,13 @@ _NEVER_STARTED_HEADING = (
     "This work was delegated before, but its client ended before an agent started. The work is new."
 )
 _NOTICES = {
-    "approved": " What the earlier run asked an approval for is approved (see below). Carry it out.",
-    "denied": (
-        " What the earlier run asked an approval for is denied (see below). Do not do it. Find another way, or end."
-    ),
+    "approved": " The request of the earlier run is approved (see below). Carry it out.",
+    "denied": (" The request of the earlier run is denied (see below). Do not do it. Find another way, or end."),
 }
-_WAS_APPROVED = "What you asked an approval for is approved. Carry it out."
+_WAS_APPROVED = "Your request is approved. Carry it out."
 _NOTICES_TO_WHO_REMEMBERS = {
     "approved": _WAS_APPROVED,
-    "denied": "What you asked an approval for is denied. Do not do it. Find another way, or end.",
+    "denied": "Your request is denied. Do not do it. Find another way, or end.",
 }
 _NOT_ANSWERED_TO_WHO_REMEMBERS = (
     "No answer of the user to your question is recorded. Carry out what you asked for only if you are told that the "

@@ -64,12 +64,12 @@ def refusal_message(record: Record, *, nested: bool) -> str:
 
 
 def _who_approves(record: Record) -> str:
-    """Returns that only the user approves the work of ``record``, and with which command."""
+    """Says that only the user approves the work of ``record``, and with which command."""
     asked = _asked_by(record)
     asks = f" It asks {quoted(asked)}." if asked else ""
     return (
-        f"The sub-agent waits for the user.{asks} Only the user can approve, in a terminal outside this client. Ask "
-        f"the user to type there: gaia-sessions approve {record['agent_id']} (or deny instead of approve)."
+        f"The sub-agent's work waits for the user.{asks} Only the user can approve, in a terminal outside this client. "
+        f"Ask the user to type there: gaia-sessions approve {record['agent_id']} (or deny instead of approve)."
     )
 
 
@@ -83,7 +83,7 @@ def _asked_by(record: Record) -> str:
 
 
 def _whom_to_ask(record: Record, until: str | None, *, nested: bool) -> str:
-    """Returns that only the user can say yes, and how to get the answer; without ``until``, by a command."""
+    """Says that only the user can say yes, and how to get the answer; without ``until``, by a command."""
     asked = _asked_by(record)
     if nested:
         why = visible_line(asked, _LONGEST_QUESTION) or "what the sub-agent asks"
@@ -94,15 +94,16 @@ def _whom_to_ask(record: Record, until: str | None, *, nested: bool) -> str:
             f"gaia-sessions approve {record['agent_id']}"
         )
         return (
-            "The sub-agent waits for the user. You cannot ask the user. Do not answer yourself. End your last message "
-            f"with this line: {MARKER_OPENING} approval] {why}\n"
+            "The sub-agent's work waits for the user. You cannot ask the user. Do not answer yourself. End your last "
+            f"message with this line: {MARKER_OPENING} approval] {why}\n"
             f"{before}"
         )
     if until is None:
         return _who_approves(record)
     ask = f"Ask the user {quoted(asked)}." if asked else "Ask the user whether the sub-agent may do what it wants."
     return (
-        f"The sub-agent waits for the user. {ask} If the user says no, type: gaia-sessions deny {record['agent_id']}\n"
+        f"The sub-agent's work waits for the user. {ask} If the user says no, type: "
+        f"gaia-sessions deny {record['agent_id']}\n"
         "Use the line below only after the user says yes."
     )
 
@@ -113,7 +114,7 @@ def quoted(text: str) -> str:
 
 
 def waiting_message(record: Record) -> str:
-    """Returns that the work waits for the reset of a limit, and how to resume it then."""
+    """Says that the work waits for the reset of a limit, and how to resume it then."""
     return (
         f"The sub-agent stopped at a limit that is reset at {_in_minutes(record['paused_until'])}. "
         "Its work is stored: do not begin it again. To resume it after that time, delegate to "

@@ -109,7 +109,7 @@ def fitted(message: NewMessage) -> NewMessage:
 _WAIT = "to wait until the agent is done, type gaia-sessions wait {id}"
 _WAIT_TO_SEND = "to wait until the agent is done, add --wait (in Python: wait=60)"
 _CONTINUE = "to continue it in a new session, type "
-_GIVE_UP = f"type gaia-sessions finalize {{id}} abandoned; then, {_CONTINUE}{run_command('{id}', ended=True)}"
+_GIVE_UP = f"type gaia-sessions finalize {{id}} failed; then, {_CONTINUE}{run_command('{id}', ended=True)}"
 _MORE_TOKENS = "to allow {:,} more, type this, then try again: gaia-sessions update {{id}} --max-tokens {}"
 
 _REFUSALS = {
@@ -207,7 +207,7 @@ def with_run_begun(
 def answer_message(record: Record, now: datetime) -> list[NewMessage]:
     """Returns what people answered to the agent's questions, as messages of the latest turn."""
     return [
-        new_message(SYSTEM, f"What you asked an approval for was {given['answer']}{_said(given)}", now)
+        new_message(SYSTEM, f"Your request was {given['answer']}{_said(given)}", now)
         for given in untold_answers({**record, "runs": record["runs"][:-1]})
         if given["by"] != UPDATE
     ]

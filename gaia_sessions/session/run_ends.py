@@ -72,7 +72,7 @@ if TYPE_CHECKING:
 
 SILENT_STOP_DETAIL = "stopped without a word"
 
-_LIMITS_IN_WORDS = {TIMED_OUT: "it met its time limit", OUT_OF_TOKENS: "it used up its tokens"}
+_LIMITS_IN_WORDS = {TIMED_OUT: "it reached its time limit", OUT_OF_TOKENS: "it used up its tokens"}
 
 _OUTDATED_KEYS = ("detail", "interruption", "waiting", "own_work")
 """Keys from an earlier end, or from the time when the agent was at work."""

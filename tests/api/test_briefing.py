@@ -26,7 +26,7 @@ def test_the_briefing_of_approved_work_has_the_note_of_the_user(root: str) -> No
 
     assert without_times(told) == [
         f"{MARKER_OPENING} briefing {agent_id}]",
-        f"{GOES_ON} What the earlier run asked an approval for is approved (see below). Carry it out.",
+        f"{GOES_ON} The request of the earlier run is approved (see below). Carry it out.",
         "The user added: Ja, naïve 値 — but only in staging; `rm -rf /tmp/x` too",
         DATA,
         "| purpose: Deploy the café",

@@ -481,7 +481,7 @@ def test_ctrl_c_abandons_the_work(waiting: str) -> None:
     record = record_of(session)
     assert (record["phase"], record["last_error"]) == ("abandoned", None)
     assert program.returncode == (3 if "exit" in waiting else -signal.SIGINT)
-    assert "was not ended" not in said
+    assert "could not be ended" not in said
 
 
 def test_todos_have_numbers_and_statuses() -> None:

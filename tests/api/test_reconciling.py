@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 NOW = datetime(2026, 1, 8, 19, 0, tzinfo=UTC)
 GONE = Evidence("Codex crashed or was closed: there is no process 7", host_gone=True)
-THERE = Evidence("Codex runs: process 7 is there", host_gone=False)
+THERE = Evidence("Codex runs: process 7 exists", host_gone=False)
 UNKNOWN = Evidence()
 NOBODY = 2**22 + 1  # larger than every pid
 

@@ -483,7 +483,7 @@ def test_the_agent_gets_the_approval_or_denial_of_the_user_once(
     sessions.update(talk.agent_id, phase="approval")
     getattr(sessions, answer)(talk.agent_id, "only the copy")
     talk.send("go on")
-    told = {"role": "system", "content": f"What you asked an approval for was {word}: only the copy"}
+    told = {"role": "system", "content": f"Your request was {word}: only the copy"}
     assert agent.given == [[PROMPT, told, user("go on")]]
     assert talk.transcript == [PROMPT, told, user("go on"), said("answer 1")]
     talk.send("and now?")

@@ -1,9 +1,7 @@
 """Starts a real client of another host with the driver of the harness, with our hooks beside its recorder.
 
-usage: other_clients.py HARNESS CLIENT SCENARIO PROJECT SETTINGS [PLAN]
-
-SETTINGS is a file whose ``hooks`` are added to the hooks of the driver. PLAN is a file with the answers of the
-scripted API and of the recorder; it replaces the driver's scenario of that name.
+usage: other_clients.py HARNESS CLIENT SCENARIO PROJECT SETTINGS [PLAN]. The ``hooks`` in the file SETTINGS are added to
+the driver's. The file PLAN has the answers of the scripted API and of the recorder; it replaces the driver's scenario.
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
-"""The harness's scripted API, which can also repeat lines that our hooks told the agents.
+"""The scripted API of the harness in ``GAIA_REALCLIENT``; it can also repeat lines that our hooks told the agents.
 
-These words in a script are replaced with text from the request, so a line that the client did not pass on cannot be
-repeated: ``{{resume:N}}`` (resume line N, from 0), ``{{id:N}}`` (its session ID), ``{{report}}`` (the report command),
-``{{todo add}}`` (the command that adds the todo ``it``), ``{{close:N}}`` (the command that closes todo N).
-The harness starts this file in place of its own API. ``GAIA_REALCLIENT`` names the folder of the harness.
+Replaced with text from the request: ``{{resume:N}}`` (resume line N, from 0), ``{{id:N}}`` (its session ID),
+``{{report}}`` and ``{{todo add}}`` (commands to report, and to add the todo ``it``), ``{{close:N}}`` (to close todo N).
 """
 
 from __future__ import annotations

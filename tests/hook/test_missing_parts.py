@@ -115,7 +115,7 @@ def test_the_self_test_without_a_temporary_folder_says_to_set_tmpdir() -> None:
 
     assert (ran.returncode, ran.stdout) == (1, "")
     assert ran.stderr.startswith("cannot make a temporary folder: [Errno 2] No usable temporary directory found")
-    assert ran.stderr.endswith("; set TMPDIR to one that you may write to\n")
+    assert ran.stderr.endswith("; set TMPDIR to a folder that you may write to\n")
 
 
 @table("word", ["--test", "--help"])

@@ -339,7 +339,7 @@ def test_an_answer_given_between_two_clients_is_told_to_the_resuming_agent(
     client.live("own", script(client.host.folder, {"main": goes_on, "subs": {"beta": [{"text": "Applied."}]}}))
     assert (sessions.pending(), client.host.record()["phase"]) == ([], "completed")
     briefing = client.requests("sub:beta")[0]
-    assert f"What the earlier run asked an approval for is {word}" in briefing
+    assert f"The request of the earlier run is {word}" in briefing
     assert f"| {word}: only in staging" in briefing
 
 

@@ -77,7 +77,7 @@ def test_with_explicit_approvals_a_person_can_approve_and_an_agent_cannot(client
     record = client.host.record()
     assert (record["phase"], len(record["runs"]), "answers" in record) == ("approval", 1, False)
     assert client.requests("sub:beta") == []
-    assert told.count("and this is a shell of Claude Code's agent") == 2
+    assert told.count("and this is the shell of an agent of Claude Code") == 2
     assert "This line resumes nothing yet, and no sub-agent was started." in told
     agent_id = record["agent_id"]
     assert f"gaia-sessions approve {agent_id} (or deny instead of approve)" in told
@@ -116,7 +116,7 @@ def test_with_explicit_approvals_agents_of_other_clients_cannot_approve(start: A
     other.live("single", {**asked, "main": [*tries, *asked["main"]]})
 
     assert other.host.records()[agent_id] == before
-    assert "and this is a shell of" in other.requests("single")
+    assert "and this is the shell of an agent of" in other.requests("single")
     obeys = name != "gemini-cli"
     assert ("This line resumes nothing yet" in other.requests("single")) == obeys
     assert len(other.host.records()) == (1 if obeys else 2)

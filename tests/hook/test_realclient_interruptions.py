@@ -147,4 +147,4 @@ def test_work_of_a_client_killed_before_its_agent_started_resumes_in_its_own_ses
     record = client.host.record()
     assert [(run["end"], "started_at" in run) for run in record["runs"]] == [("lost", False), ("stopped", True)]
     assert (record["phase"], record["runs"][1]["last_message"]) == ("completed", "Report of beta.")
-    assert "its client was gone before an agent started" in client.requests("sub:beta")[0]
+    assert "its client ended before an agent started" in client.requests("sub:beta")[0]

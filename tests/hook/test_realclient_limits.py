@@ -88,7 +88,7 @@ def test_an_agent_is_warned_once_near_the_end_of_its_budget(client: Client) -> N
     sub = [step("one", tokens=1110), step("two"), step("three"), REPORT]
     limited(client, "limits.tokens = 1500\n", [{"tools": [delegation("a")]}, {"text": "Done."}], a=sub)
 
-    said = [request.count("of your 1,500 tokens. When they are used up") for request in client.requests("sub:a")]
+    said = [request.count("of your 1,500 tokens. When all are used") for request in client.requests("sub:a")]
     assert (said[0], max(said), said[-1]) == (0, 1, 1)
     assert "warned_at" in one(client)["runs"][0]
 

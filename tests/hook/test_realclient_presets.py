@@ -275,7 +275,7 @@ def test_a_client_is_resumed_after_its_question_was_answered_elsewhere(client: C
             assert second == {**first, "seq": 2}
             assert heard[1:] == [
                 "The plan is ready.\n\n[gaia-sessions: approval] may I?",
-                f"What you asked an approval for is approved: carry it out.\nonly the copy\n\n{TASK}",
+                f"Your request is approved. Carry it out.\nonly the copy\n\n{TASK}",
             ]
 
 
@@ -380,7 +380,7 @@ def test_codex_asks_and_is_resumed_in_the_same_conversation(codex: CodexPreset) 
     [asked] = json.loads((codex.api / f"request-{codex.requests()[-1]['n']:03}.json").read_text("utf-8"))["body"][
         "input"
     ][-1:]
-    assert asked["content"][0]["text"] == "What you asked an approval for is approved: carry it out."
+    assert asked["content"][0]["text"] == "Your request is approved. Carry it out."
 
 
 def test_a_run_of_codex_can_fail_and_reach_its_time_and_token_limits(codex: CodexPreset) -> None:

@@ -71,7 +71,7 @@ def payloads_of(host: Host, capture: Path) -> Iterator[dict[str, Any]]:
 # Requests and the state of the session
 
 
-def test_a_request_that_meets_a_held_lock_is_dropped(host: Host) -> None:
+def test_a_request_that_finds_the_lock_held_is_dropped(host: Host) -> None:
     agent_id = host.work()
     before = host.record()
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     Writer = Callable[[Host], object]
 
 
-def test_a_direct_stop_that_meets_a_held_lock_is_deferred(host: Host) -> None:
+def test_a_direct_stop_that_finds_the_lock_held_is_deferred(host: Host) -> None:
     agent_id = gaia_sessions.create_session(agent_id="agent-1", root=str(host.root))
     before = host.records()
     asked = {"agent_id": agent_id, "exit_code": 1, "summary": "Half", "error": "No access"}
@@ -52,7 +52,7 @@ def test_a_direct_stop_that_meets_a_held_lock_is_deferred(host: Host) -> None:
     ]
 
 
-def test_a_hosts_stop_that_meets_a_held_lock_is_deferred(host: Host) -> None:
+def test_a_hosts_stop_that_finds_the_lock_held_is_deferred(host: Host) -> None:
     agent_id = host.delegate()
     before = host.records()
 
@@ -129,7 +129,7 @@ def test_an_event_waits_while_the_lock_of_its_session_is_held(host: Host) -> Non
         assert host.log("pre_delegate")[-1]["inbox"] == [f"{host.waiting()[0].name} waits: lock_timeout"]
 
 
-def test_an_event_that_meets_a_held_lock_for_over_a_day_is_not_dropped(host: Host) -> None:
+def test_an_event_that_finds_the_lock_held_for_over_a_day_is_not_dropped(host: Host) -> None:
     agent_id = host.delegate()
     with host.held(agent_id):
         host.stop()

@@ -451,7 +451,7 @@ def test_the_user_can_answer_the_question_while_the_agent_waits(host: Host, answ
         assert stands(host) == ("working", "approval", None, 1)
 
         told = host.hear(host.starting())["additionalContext"].splitlines()
-        assert f"What you asked an approval for is {word}" in told[0]
+        assert f"Your request is {word}" in told[0]
         assert told[1] == "The user added: gently"
         assert stands(host) == woken
         assert commands.gaia("--root", root, answer[0], agent_id).refusal[0] == 4

@@ -96,7 +96,7 @@ def test_a_child_is_below_its_parent_in_every_order_of_their_reports(tmp_path: P
 
 @table("held", ["its start", "its delegation"])
 @own_folder
-def test_an_event_that_met_a_held_lock_is_applied_before_the_start_of_the_child(tmp_path: Path, held: str) -> None:
+def test_an_event_that_found_the_lock_held_is_applied_before_the_start_of_the_child(tmp_path: Path, held: str) -> None:
     project = Project(tmp_path)
     for name in ("delegation", "its start", "its delegation"):
         project.hear(name, held=name == held)

@@ -207,8 +207,7 @@ def test_a_denial_goes_into_the_briefing_and_the_session_stays_in_approval(host:
     told = briefed(resume(host, agent_id))
 
     assert told[1] == (
-        f"{GOES_ON} What the earlier run asked an approval for is denied (see below). Do not do it. "
-        "Find another way, or end."
+        f"{GOES_ON} The request of the earlier run is denied (see below). Do not do it. Find another way, or end."
     )
     assert [line for line in told if line.startswith("| denied")] == ["| denied: too dear by far"]
     assert told.index("| denied: too dear by far") > told.index(DATA)
@@ -240,7 +239,7 @@ def test_an_approval_after_two_hours_goes_into_the_briefing_and_the_work_complet
 
     told = briefed(resume(host, agent_id, session_id="another conversation"))
 
-    assert told[1] == f"{GOES_ON} What the earlier run asked an approval for is approved (see below). Carry it out."
+    assert told[1] == f"{GOES_ON} The request of the earlier run is approved (see below). Carry it out."
     assert [line for line in told if line.startswith("| approved")] == [fact]
     assert (told.index(fact) > told.index(DATA), list(host.records())) == (True, [agent_id])
     start(host, 2)
@@ -758,7 +757,7 @@ def test_a_new_conversation_is_told_the_state_that_list_shows(
     for reply in returned:
         first = f"The sub-agent's work is not finished ({state}, phase {phase}). To resume it, "
         if state == "waiting":
-            first = 'The sub-agent waits for the user. Ask the user "shall I?". If the user says no, type: '
+            first = 'The sub-agent\'s work waits for the user. Ask the user "shall I?". If the user says no, type: '
         assert reply["additionalContext"].startswith(first)
 
 
@@ -862,7 +861,7 @@ def test_with_track_named_an_agent_with_a_type_is_recorded(host: Host) -> None:
     assert host.record()["agent_name"] == "Explore"
 
 
-def test_a_resume_that_meets_a_held_lock_creates_a_new_session(host: Host) -> None:
+def test_a_resume_that_finds_the_lock_held_creates_a_new_session(host: Host) -> None:
     agent_id = paused(host)
     before = host.record()
 
