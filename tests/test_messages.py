@@ -20,7 +20,10 @@ if TYPE_CHECKING:
             [(1, "{len(ids)} sessions were removed")],
         ),
         ('say("the file "\n    "is gone")', [(1, "the file is gone")]),
-        ('def command():\n    """Show one session."""', [(1, "Show one session.")]),
+        (
+            '@declare("show ID")\ndef command():\n    """Show one session."""',
+            [(1, "show ID"), (2, "Show one session.")],
+        ),
         ('"""Of a module."""\ndef do():\n    """Does it all."""', []),
         ('KEYS = ("agent_id", "in_phase", "-", "a {b c}")', []),
         ('print(f"{one or two}")', []),
