@@ -263,7 +263,7 @@ def _read_uri(uri: str) -> tuple[str, bool]:
     options = parse_qs(parsed.query, keep_blank_values=True)
     path = unquote(parsed.path)
     if parsed.scheme != _SCHEME or parsed.netloc or parsed.fragment or not path.strip("/") or path[0] != "/":
-        raise ValueError(f"{uri!r} names no directory: {_FORM}")
+        raise ValueError(f"{uri!r} names no folder: {_FORM}")
     if options not in ({}, {"none_clears": ["true"]}):
         raise ValueError(f"{uri!r} has an unknown option: {_FORM}")
     return path, bool(options)

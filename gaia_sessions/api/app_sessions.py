@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 def create(
     store: Store, now: datetime, random_bytes: RandomBytes, app: str, user: str, app_id: str | None, delta: Delta | None
 ) -> Record:
-    """Creates the session that the app calls ``app_id``; for None, the generated ID is also the app's name."""
+    """Creates the session that the app calls ``app_id``; for None, the app's ID is the generated one."""
     check_names(app, user, app_id)
     agent_id = None if app_id is None else agent_id_of(app, user, app_id)
     if app_id is not None and find(store, app, user, app_id) is not None:

@@ -116,7 +116,7 @@ def mark_cancelled(store: Store, now: datetime, agent_id: str, reason: str | Non
 
 
 def hand_on(store: Store, agent_id: str, children: Collection[str], timeout: float | None) -> None:
-    """Gives the mark that cancels a session and its ``children`` to the children, before the session is removed."""
+    """Durably marks the ``children`` as cancelled before their cancelled parent is removed."""
     # A session that is its own parent goes with this removal, and needs no mark.
     there = [child for child in children if child != agent_id and store.has(child)]
     handed = Above(store).handed_down(agent_id) if there else None

@@ -149,6 +149,7 @@ class CleanupPolicy:
 
     def by_work(self, record: Record, above: Above) -> str | None:
         """Returns why the session is not over (it may run or be resumed, or a person may need it), or None."""
+        # Never removed: resumable, waits for a limit, live run, above an open one, continued by one, uncertain age.
         if may_run(record, self.now, self.age):
             return "running"
         is_wanted = is_open(record) and _may_be_turned_to(record)
@@ -181,7 +182,7 @@ def remove_unused(store: Store, cleanup_policy: CleanupPolicy, root: str | None 
 
 
 def _look_through(judge: Judge, app: str | None, leaving: Leaving, report: CleanupReport) -> list[str]:
-    """Returns the IDs of removable sessions, whose figures ``leaving`` gets; ``report`` gets why the others stay."""
+    """Returns the IDs of removable sessions. Adds their figures to ``leaving``, and to ``report`` why others stay."""
     old: dict[str, tuple[SessionsError | None, str | None]] = {}
     left_out = Counter[str]()
     for agent_id, found in judge.look_through():

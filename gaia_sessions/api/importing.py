@@ -128,7 +128,8 @@ class _Import:
         self._above = Above(source)
         self._names = sorted(source.names())
         source.remember(self._names)
-        waiting = source.waiting()  # read after the records, so that no event is missed that is applied meanwhile
+        # After ``remember``: an event applied from now on changes a record, which ``has_changed`` sees.
+        waiting = source.waiting()
         self._waiting_keys = all_keys(waiting)
         if waiting:
             report["waiting"][well_formed(source.root)] = len(waiting)
@@ -154,7 +155,9 @@ class _Import:
         if self._is_here(agent_id):
             return False
         if stood_before:
-            raise StoreFailure("import", path, "this is not a session", "move it away, then import again")
+            raise StoreFailure(
+                "import", path, "something that is not a session is there already", "move it away, then import again"
+            )
         record = self._source.read(agent_id)
         check_writable(record)
         self._refuse_if_awaited(record)

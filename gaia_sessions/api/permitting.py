@@ -1,6 +1,6 @@
 """Which tools an agent may use, and which tasks may be delegated.
 
-``hook.enforcement`` holds the limits of tokens, rounds and time.
+``hook.enforcement`` enforces the limits of tokens, rounds and time.
 """
 
 from __future__ import annotations

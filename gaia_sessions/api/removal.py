@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     class Rule(Protocol):
         """What differs between ``cleanup`` and ``rm``; ``by_age`` and ``by_work`` say why a session must stay."""
 
-        named: Collection[str]  # are removed too, so they keep no session above them
+        named: Collection[str]  # also removed, so a session above them need not stay
         corrupt: bool  # whether unreadable sessions are removed
         keeps_continued: bool  # whether a session stays if an open session continues it
 
@@ -241,7 +241,10 @@ def remove_each(
     timeout: float | None = 0,
     judge: Judge | None = None,
 ) -> Iterator[tuple[str, bool | SessionsError]]:
-    """Deletes each session if ``should_delete`` allows it; yields whether it did, or the error."""
+    """Deletes each session if ``should_delete`` allows it; yields whether it did, or the error.
+
+    Its children are marked first, and none is added meanwhile.
+    """
     from .cancelling import hand_on
 
     with suppress(StoreFailure):

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
         def __get__(self, place: Place | None, owner: type) -> object: ...
 
     class Calls(_Row[Arguments, Result]):
-        """A method that calls an operation with the object itself."""
+        """A method for an operation that opens the root itself: more than once, or never."""
 
         def __init__(self, do: Callable[Concatenate[Place, Arguments], Result]) -> None: ...
 

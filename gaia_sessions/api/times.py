@@ -59,12 +59,10 @@ def _read(text: str, now: datetime) -> datetime:
         return now - timedelta(seconds=length_of_time(age[1], "s"))
     if _CLOCK.fullmatch(text):
         moment = datetime.combine(today, time.fromisoformat(text))
-        return _from_local(
-            moment - timedelta(days=_from_local(moment) > now)
-        )  # a time that is still to come today means yesterday
-    if not _DATE_START.match(text) or _DAY_NAME.search(
-        word
-    ):  # dateutil accepts almost any text, and moves to a named day
+        # A time that is still to come today means yesterday.
+        return _from_local(moment - timedelta(days=_from_local(moment) > now))
+    # dateutil accepts almost any text, and moves to a named day.
+    if not _DATE_START.match(text) or _DAY_NAME.search(word):
         raise ValueError(text)
     try:
         moment = datetime.fromisoformat(text)
@@ -76,7 +74,7 @@ def _read(text: str, now: datetime) -> datetime:
 
 
 def _from_local(moment: datetime) -> datetime:
-    """Returns the UTC time; of a local time that occurs twice, the first."""
+    """Returns the UTC time. If a local time occurs twice, it is the first."""
     return datetime.fromtimestamp(moment.timestamp(), UTC)
 
 

@@ -143,7 +143,8 @@ class _Newest:
             self._unreadable += 1
         else:
             made = parse_time(message["timestamp"])
-            if made < self._since - FUTURE_TOLERANCE:  # stored order and times differ by at most that
+            # Stored order and times differ by at most the tolerance, so only such an old message ends the search.
+            if made < self._since - FUTURE_TOLERANCE:
                 return False
             if made >= self._since:
                 self._number += 1 + self._unreadable
@@ -163,7 +164,7 @@ class _Newest:
         if self._since is None:
             return True
         if isinstance(message, SessionsError):
-            return is_behind_one
+            return is_behind_one  # an unreadable message is taken if one before it is
         return parse_time(message["timestamp"]) >= self._since
 
 

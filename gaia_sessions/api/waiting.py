@@ -85,7 +85,7 @@ def looks(
     first: bool = False,
     timeout: float | None = None,
 ) -> Iterator[Mapping[str, Found]]:
-    """Yields what each look at the sessions finds, until all work (with ``first``, of one session) or the time ends."""
+    """Yields what each look finds, until all have ended (with ``first``, until one has) or the time is up."""
     deadline = float("inf") if timeout is None else time.monotonic() + timeout
     found: dict[str, Found] = {}
     pause, latest = _FIRST_PAUSE, float("inf")  # the first look checks every session

@@ -138,7 +138,7 @@ def _finalize(call: Call, agent_id: str, outcome: str, summary: str | None) -> N
 
 @_command("list")
 @click.option("--active-only", is_flag=True, help="Only sessions that have not ended.")
-@click.option("--agent", "agent_name", metavar="NAME", help="Only sessions of this kind of agent.")
+@click.option("--agent", "agent_name", metavar="NAME", help="Only sessions of this agent type.")
 def _list(call: Call, *, active_only: bool, agent_name: str | None) -> None:
     lines = list(call.sessions().list(active_only=active_only, agent_name=agent_name))
     if not lines:

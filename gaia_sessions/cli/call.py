@@ -27,7 +27,7 @@ _CONTEXT_SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width":
 
 
 class _Directory(click.ParamType[str]):
-    """The type of ``--root``. When a folder was typed, every printed command repeats the option."""
+    """The type of ``--root``. If a folder was typed, every printed command repeats the option."""
 
     name = "directory"
 
@@ -40,7 +40,7 @@ _ROOT = click.option(
     "--root",
     metavar="DIR",
     type=_Directory(),
-    help="Directory of the sessions.  [default: the project's .claude/session]",
+    help="Folder of the sessions.  [default: the project's .claude/session]",
 )
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print the result, and errors, as JSON.")
 _LOCK_TIMEOUT = click.option(
@@ -85,7 +85,6 @@ class Call:
         return root
 
     def sessions(self) -> Sessions:
-        """Returns the sessions of this call."""
         from gaia_sessions.api.sessions import Sessions
 
         if self._sessions is None:

@@ -17,7 +17,7 @@ CWD = click.option(
     "--cwd",
     metavar="DIR",
     type=click.Path(exists=True, file_okay=False),
-    help="Directory to run in. A client finds a conversation only where the conversation began.  [default: here]",
+    help="Folder to run in. A client finds a conversation only where the conversation began.  [default: here]",
 )
 
 

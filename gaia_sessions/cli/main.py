@@ -128,5 +128,5 @@ def _report_bug(*, as_json: bool) -> int:
             append_log_line(logs, _BUG_LOG, f"{__version__}\n{stack_trace}\n".encode(), _BUG_LOG_LIMIT)
         hint = f"details: {os.path.join(folder, _BUG_LOG)}"
     except OSError as error:
-        hint = f"the log could not be written ({error.strerror}): {stack_trace.splitlines()[-1]}"
+        hint = f"{stack_trace.splitlines()[-1]}; the log could not be written: {error.strerror}"
     return _print_error(EXIT_BUG, "bug", "internal error in gaia-sessions", hint, as_json=as_json)

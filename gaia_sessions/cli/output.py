@@ -81,7 +81,6 @@ def with_root(hint: str) -> str:
 
 
 def print_line(text: str) -> None:
-    """Prints one line of the result."""
     print_lines([text])
 
 

@@ -32,7 +32,6 @@ class _Drawn:
         self._shown = ""
 
     def clear(self) -> None:
-        """Removes the line."""
         self._draw("")
 
     def _draw(self, text: str) -> None:
@@ -51,7 +50,6 @@ class ReadingLine(_Drawn):
         self._total = total
 
     def show(self, number: int) -> None:
-        """Draws the line."""
         self._draw(f"{number:,} of {self._total:,} sessions read")
 
 

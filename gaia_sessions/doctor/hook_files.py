@@ -118,15 +118,15 @@ def file_findings(places: Places, file: InstalledFile, state: InstallState) -> I
 
 
 def rest_findings(file: InstalledFile) -> Iterator[HookFinding]:
-    """Yields the findings about the rest of ``file``, whose host has hooks of ours in this or another file."""
+    """Yields what in ``file``, besides our own entries, keeps our hooks of this host from working."""
     path = file.path
     if as_object(file.text.value).get("disableAllHooks") is True:
         message = f"disableAllHooks is true in {path}: no hook runs"
         yield told(ALL_HOOKS_DISABLED, PROBLEM, message, path, edit_command(path))
     for command in islice(_commands_on_delegations(file), _MOST_ALIKE):
         message = (
-            f"{command} perhaps rewrites delegations; if two hooks do that, only the last to finish counts; "
-            f"if this command does that, exclude {', '.join(file.host.delegation)} from its matcher"
+            f"{command} and our hook may both rewrite delegations, and then only the last to finish counts; if this "
+            f"command rewrites delegations, exclude {', '.join(file.host.delegation)} from its matcher"
         )
         yield told(REWRITER, WARNING, message, path)
 

@@ -77,7 +77,7 @@ NOT_INSTALLED = "not_installed"
 LEFT_BY_UNINSTALL = frozenset([BROKEN_MIXED_ENTRY, MIXED_ENTRY, NOT_LOOKED_AT])
 """What an uninstall leaves, or does not look at."""
 
-_LAX_NOTE = "lack --enforce, so they end the session of an agent that the other hooks keep at work on its todos"
+_LAX_NOTE = "lack --enforce, so they end the session while the other hooks make the agent continue"
 _EVENT_DUE_AFTER = timedelta(days=1)
 
 

@@ -39,7 +39,7 @@ def root(inspection: Inspection) -> Finding:
             "root", f"{inspection.root}: does not exist, and {above} is not writable; {_MOVE}", EXPORT_ROOT_COMMAND
         )
     if not os.path.isdir(inspection.root):
-        return problem("root", f"{inspection.root}: not a directory; {_MOVE}", EXPORT_ROOT_COMMAND)
+        return problem("root", f"{inspection.root}: not a folder; {_MOVE}", EXPORT_ROOT_COMMAND)
     if os.access(inspection.root, os.R_OK | os.W_OK | os.X_OK):
         return ok("root", f"{inspection.root}: {plural(inspection.records.total, 'session')}")
     return _unusable(inspection)
@@ -85,7 +85,7 @@ def owner(inspection: Inspection) -> Finding:
     message = f"{plural(len(paths), 'entry', 'entries')} not owned by {owner_name}: {first_few(paths)}"
     if any(entry.owner for entry in inspection.entries_of_others):
         names = ", ".join(dict.fromkeys(user_name(entry.owner) for entry in inspection.entries_of_others))
-        advice = f"they belong to {names}: decide whether to keep them"
+        advice = f"these entries belong to {names}: move away or delete what you do not need"
         return problem("owner", f"{message}; {advice}; doctor does not change another user's files", None)
     if os.geteuid():
         command = f"sudo {inspection.command('doctor')}"

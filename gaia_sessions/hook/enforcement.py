@@ -1,7 +1,7 @@
 """The limits of agents, checked when a host asks before an agent uses a tool. Imported only with ``--enforce``.
 
 If a record, a mark or a transcript that may limit a known agent cannot be read, every use is denied: what an agent
-writes lifts no limit. A busy lock and a full disk pass by themselves, so they deny nothing.
+writes lifts no limit. A busy lock and a full disk deny nothing: they are not the agent's doing.
 """
 
 from __future__ import annotations
@@ -263,10 +263,10 @@ def _work_so_far(asking: Asking, call: str, *, must_count: bool) -> WorkSoFar:
 
 
 def _changed(asking: Asking, rule: Callable[[Record, Run], Record | None]) -> bool:
-    """Writes the change by ``rule`` and returns True; returns False if ``rule`` forbids the use."""
+    """Returns False if ``rule`` forbids the use. Otherwise writes its change if it can, and returns True."""
     from gaia_sessions.session.retention import RESERVED_BYTES
 
-    # A problem that passes by itself, such as a busy lock or a full disk, denies no use.
+    # A busy lock and a full disk deny no use: they are not the agent's doing.
     try:
         payload = asking.payload
         with asking.store.open(asking.record["agent_id"], timeout=LOCK_TIMEOUT) as session:

@@ -174,7 +174,7 @@ def _return_reply(applied: AppliedEvent) -> Reply | None:
 
 
 def _is_about_latest_end(event: Event, record: Record) -> bool:
-    """Returns whether ``event`` is about the latest run, and the run has ended: a held agent may still work."""
+    """Returns whether ``event`` is about the end of the latest run. False for a held agent: it may still work."""
     run = _run_of(record, event)
     return run is record["runs"][-1] and has_ended(run)
 

@@ -1,7 +1,8 @@
 """One call of a hook, step by step: read the input, find the host, apply the events, reply, log.
 
-It always exits with 0 within three seconds, and an error prints nothing for a host. The one handler that catches every
-exception is here. Each step imports what it needs when it is reached, since every call pays for its imports.
+It always exits with 0 within three seconds, and an error prints nothing for a host. Only for a person at a terminal
+does it wait longer. The one handler that catches every exception is here. Each step imports what it needs when it is
+reached, since every call pays for its imports.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ def main(hook: str, arguments: list[str]) -> int:
             call.fail(error)
         call.write_log()
     except (Exception, KeyboardInterrupt):  # noqa: BLE001  # a part of the package is missing
-        return 0  # so it is while the package is replaced; then there may be no log either
+        return 0  # this happens while the package is replaced; the log may be missing too
     return 0
 
 
@@ -90,7 +91,7 @@ class HookCall:
         try:
             payload = self._parse(data)
         except InvalidInput:
-            config = self._load_settings()  # the log is found by them
+            config = self._load_settings()  # they say where the log is
             if self.arguments["enforce"] and self.is_host_call:
                 self._limit_unreadable(data, config)
             raise

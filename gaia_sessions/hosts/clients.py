@@ -58,9 +58,9 @@ if TYPE_CHECKING:
         @property
         def is_at_rest(self) -> bool: ...
 
-        # Whether the client does not know the conversation that it had to resume.
         @property
-        def is_refused(self) -> bool: ...
+        def is_refused(self) -> bool:
+            """Whether the client does not know the conversation that it had to resume."""
 
         def words(self, words: Sequence[str]) -> list[str]:
             """Returns the command ``words`` with the options that the preset adds."""
@@ -71,9 +71,11 @@ if TYPE_CHECKING:
         def hear(self, data: bytes) -> Iterator[tuple[int, bytes]]:
             """Yields what to show of ``data`` from its stdout, each piece with the number of our stream."""
 
-        # If ``is_out_of_tokens``, the client is allowed only one more request: the running one, if there is one.
         def asks_to_end(self, *, is_out_of_tokens: bool) -> bool:
-            """Tells the client on stdin to end with a report; returns False if it needs SIGINT instead."""
+            """Tells the client on stdin to end with a report; returns False if it needs SIGINT instead.
+
+            If ``is_out_of_tokens``, the client is allowed only one more request: the running one, if there is one.
+            """
 
         def figures(self) -> Run:
             """Returns what its main agent used so far: ``consumed`` and ``model``; empty if nothing is known."""

@@ -106,7 +106,7 @@ def _place(host: str | None, path: Json) -> tuple[str, list[str]]:
             if path.startswith(f"{base}/") and not {"", ".", ".."}.intersection(names):
                 return base, names
     where = next(conversation_folders(host), "")
-    why = f"it is not below {where}" if where else "gaia-sessions does not know where this client stores conversations"
+    why = f"it is not below {where}" if where else "it is unknown where this client stores conversations"
     raise PermissionError(errno.EACCES, why)
 
 

@@ -108,7 +108,7 @@ class HookPayload:
         return {"has_message": True, "marker_phase": phase, "marker_id": marker_id, "last_message": last_message}
 
     def is_tracked(self, event: Event, general: str) -> bool:
-        """Returns whether the settings want sessions for this agent type; ``general`` is the type if none is named."""
+        """Returns whether the settings want sessions for this agent type; ``general`` is the host's default type."""
         name = event.get("agent_name")
         if name is None:
             return True

@@ -133,7 +133,7 @@ def _with_end_before_start(record: Record, run: Run, terms: Terms, detail: str) 
 
 
 def _is_of_unknown_workflow(run: Run) -> bool:
-    """Returns whether a workflow without a reported launch started the agent: the host names only the workflow."""
+    """Returns whether the agent belongs to a workflow whose launch was not reported, so its launcher is unknown."""
     return "key" in run.get("workflow", ()) and "parent_host_agent_id" not in run
 
 

@@ -45,7 +45,7 @@ def hook_program() -> list[str]:
         if _starts_hook(words):
             return list(words)
     raise StoreFailure(
-        "start the hook", HOOK_PROGRAM_NAME, "no client can start it from this installation", _INSTALL_WITH
+        "install the hook", HOOK_PROGRAM_NAME, "a client cannot start a hook from this installation", _INSTALL_WITH
     )
 
 

@@ -1,9 +1,7 @@
-"""Reads and writes JSON by the C accelerator of the standard library.
-
-It does not import the package ``json``: that import costs as much as a bare start of Python.
+"""Reads and writes JSON without the import of ``json``, which costs as much as a bare start of Python.
 
 Each function does exactly what ``json`` would do, or leaves the work to ``json``. ``strict`` decides what is refused.
-``_json`` is private: if it is missing or has changed, every text goes to ``json``.
+``_json``, the C accelerator, is private: if it is missing or has changed, every text goes to ``json``.
 """
 
 from __future__ import annotations
@@ -107,9 +105,12 @@ class _Encoder:
         self.integer_limit = integer_limit
         self.names: dict[str, str] = {}
 
-    # line_break: a line feed with the indentation of the next line; None to write everything on one line.
-    # depth_left: how many more containers may be inside one another.
     def put(self, value: object, line_break: str | None, depth_left: int) -> None:
+        """Writes ``value``.
+
+        line_break: a line feed with the indentation of the next line; None to write everything on one line.
+        depth_left: how many more containers may be inside one another.
+        """
         value_type = type(value)
         if value_type is str:
             self.out(self.quote(value))  # type: ignore[arg-type]  # just checked

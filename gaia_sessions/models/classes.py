@@ -44,7 +44,7 @@ class GivenAnswer(StrictModel, frozen=True):
     timestamp: Time
     message: str | None = Field(default=None, description="The first 1,000 characters of the note.")
     shell: str | None = Field(default=None, description="The host in whose agent's shell the answer was given.")
-    after_run: Count | None = Field(default=None, description="The latest run when the answer was given, or 0. A later run is told the answer. Absent if the answer itself resumed the work, or if a later answer replaced it.")
+    after_run: Count | None = Field(default=None, description="The number of the latest run when the answer was given; 0 if there was no run. The next run is told the answer. Absent if the answer itself resumed the work, or if a later answer replaced it.")
 
 
 class HostProcess(StrictModel, frozen=True):
@@ -91,7 +91,7 @@ class Conversation(StrictModel, frozen=True):
     preset: str = Field(description="Which client.")
     id: str = Field(description="The client's ID of the conversation.")
     cwd: str = Field(description="The folder in which the client ran. The client finds its conversations by this folder.")
-    generation: Count = Field(description="The generation of the transcript that has the message; the first is 0.")
+    generation: Count = Field(description="The generation of the transcript with the client's messages; the first is 0.")
     seq: Count = Field(description="The number of the last message that the client knows; 0 if there is none.")
 
 
@@ -120,7 +120,7 @@ class OwnWork(StrictModel, frozen=True):
     since: Time = Field(description="When the agent ended its turn.")
     kind: str = Field(description="`command`, `monitor`, `agent` or `work`.")
     tasks: list[str] = Field(description="The host's IDs of the tasks.")
-    assumed: bool | None = Field(default=None, description="Nobody reported that the tasks wake the agent. If they do not, the agent has ended.")
+    assumed: bool | None = Field(default=None, description="True if nobody reported that the end of the tasks wakes the agent; the agent may have ended.")
 
 
 class Run(RunModel, frozen=True):

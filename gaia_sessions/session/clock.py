@@ -27,7 +27,7 @@ def format_time(moment: datetime) -> str:
 
 
 def parse_time(text: object) -> datetime:
-    """Reads an ISO 8601 date with a time of day, in UTC if it has no offset; else raises ``ValueError``."""
+    """Reads an ISO 8601 date with a time of day; a time without an offset is in UTC. Raises ``ValueError``."""
     if not isinstance(text, str) or not text.isascii() or len(text) < len("20260108T18"):
         raise ValueError("not a time")
     if "W" in text or text[10 if text[4] == "-" else 8] not in "Tt ":  # fromisoformat takes weeks, and any character

@@ -56,7 +56,7 @@ def seems_over(run: Run) -> bool:
 
 
 def _phase_before_end(record: Record, run: Run) -> str | None:
-    """Returns the phase before the end of ``run`` moved the work; None if that end did not move it."""
+    """Returns the phase that the end of ``run`` replaced; None if that end did not change the phase."""
     if run.get("interruption") == INTERRUPTED:
         return interrupted_phase(record, run)
     if run["end"] == DENIED:

@@ -167,7 +167,6 @@ def report(record: Record, findings: Findings, now: datetime, limit: int | None)
 
 
 def _status_of(record: Record, run: Run | None, findings: Findings, now: datetime) -> Status:
-    """Returns the status of the work."""
     # A later cancellation does not change an outcome.
     if is_success(record["phase"]):
         return SUCCESS

@@ -78,8 +78,8 @@ class GivenAnswer(TypedDict):
     after_run: NotRequired[
         Annotated[
             Count,
-            "The latest run when the answer was given, or 0. A later run is told the answer. Absent if "
-            "the answer itself resumed the work, or if a later answer replaced it.",
+            "The number of the latest run when the answer was given; 0 if there was no run. The next run is told "
+            "the answer. Absent if the answer itself resumed the work, or if a later answer replaced it.",
         ]
     ]
 
@@ -130,7 +130,7 @@ class Conversation(TypedDict):
     preset: Annotated[str, "[Which client](clients.md)."]
     id: Annotated[str, "The client's ID of the conversation."]
     cwd: Annotated[str, "The folder in which the client ran. The client finds its conversations by this folder."]
-    generation: Annotated[Count, "The generation of the transcript that has the message; the first is 0."]
+    generation: Annotated[Count, "The generation of the transcript with the client's messages; the first is 0."]
     seq: Annotated[Count, "The number of the last message that the client knows; 0 if there is none."]
 
 
@@ -161,7 +161,7 @@ class OwnWork(TypedDict):
     kind: Annotated[str, "`command`, `monitor`, `agent` or `work`."]
     tasks: Annotated[list[str], "The host's IDs of the tasks."]
     assumed: NotRequired[
-        Annotated[bool, "Nobody reported that the tasks wake the agent. If they do not, the agent has ended."]
+        Annotated[bool, "True if nobody reported that the end of the tasks wakes the agent; the agent may have ended."]
     ]
 
 

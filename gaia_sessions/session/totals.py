@@ -110,7 +110,6 @@ class Sum:
             self._reported += 1
 
     def totals(self) -> Totals:
-        """Returns the totals so far."""
         ended, counts = self._outcomes.total(), self._counts
         totals: Totals = {
             "sessions": counts["sessions"],

@@ -75,7 +75,7 @@ def uncounted_runs(record: Record) -> list[Run]:
 
 
 def span_of(record: Record, run: Run) -> tuple[str | None, str | None]:
-    """Returns from when to when ``run`` made requests; None if no other run shares the transcript on that side."""
+    """Returns the begin and end of the requests of ``run`` in its transcript; None where there is no bound."""
     # An agent that a message wakes writes on in the same transcript, for another run or for a session that continues
     # this one. Without such a wake-up, the start sets no bound: it can be reported late.
     may_share_transcript = run["run"] > 1 or "continues" in record

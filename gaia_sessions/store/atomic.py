@@ -111,9 +111,11 @@ def sync_folder(folder: Directory) -> None:
         raise errors.DurabilityUnknown(folder.path, error.strerror or str(error)) from error
 
 
-# If ``end`` is given, everything after that byte is cut off first.
 def append(folder: Directory, name: str, lines: bytes, *, durable: bool, end: int | None = None) -> None:
-    """Appends all ``lines`` to ``name``, or raises ``StoreFailure`` and appends none; the caller holds the lock."""
+    """Appends all ``lines`` to ``name``, or raises ``StoreFailure`` and appends none; the caller holds the lock.
+
+    If ``end`` is given, everything after that byte is cut off first.
+    """
     try:
         fd, opened = open_private(folder.fd, name, os.O_RDWR | os.O_APPEND)
         try:
@@ -195,7 +197,7 @@ def without_random_suffix(name: str) -> str:
 
 
 def target_of(name: str) -> str:
-    """Returns the file that the temporary file ``name`` of ``replace`` becomes; empty for any other name."""
+    """Returns the final name of a temporary file that ``replace`` made; empty for any other ``name``."""
     is_temporary = name[:1] == "." and name.endswith(_TEMPORARY_SUFFIX)
     return without_random_suffix(name[1 : -len(_TEMPORARY_SUFFIX)]) if is_temporary else ""
 

@@ -1,8 +1,7 @@
-"""The reading half of the file store. It takes no lock and writes nothing.
+"""The reading half of the file store: no lock, no writes. Without a complete index, a call looks at every session once.
 
-A complete index finds sessions. Without it, each call looks once at every session. A hook's store may
-hand out the same record twice, so nobody changes a record in place there; a program that uses the API gets a new record
-each time.
+A hook's store may hand out the same record twice, so nobody changes a record in place there. A program that uses the
+API gets a new record each time.
 """
 
 from __future__ import annotations
@@ -43,9 +42,11 @@ _SECONDS_TO_DEFER = 0.4
 _REBUILD_ADVICE = "to rebuild the index, type: gaia-sessions cleanup"
 
 
-# For one call and one thread: if two threads list one open folder, they take names from each other.
 class FileReader:
-    """Implements the reading part of the port with files below ``root``, which stays open until ``close``."""
+    """Implements the reading part of the port with files below ``root``, which stays open until ``close``.
+
+    It is for one call and one thread: if two threads list one open folder, they take names from each other.
+    """
 
     def __init__(self, root: str, *, seconds_left: Callable[[], float] | None = None) -> None:
         self.root = root
@@ -147,8 +148,8 @@ class FileReader:
         if is_full_scan:
             self.open_ids = open_ids
 
-    # Hooks that run out of time begin at a random place: together they reach every session.
     def _from_anywhere(self, names: list[str]) -> list[str]:
+        """Returns ``names``; for a hook, from a random place, so that hooks that run out of time together reach all."""
         start = int.from_bytes(os.urandom(4)) % len(names) if names and self.seconds_left else 0
         return names[start:] + names[:start]
 
@@ -203,7 +204,6 @@ class FileReader:
         return marks.read_each(root, marked_ids)
 
     def find(self, alias: Alias, *, strict: bool = False) -> Record | None:
-        """Implements the port."""
         return newest_of(self.having(alias, strict=strict))
 
     def having(self, alias: Alias, *, strict: bool = False) -> list[Record]:

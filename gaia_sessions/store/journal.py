@@ -46,9 +46,11 @@ def event_entry(at: str, kind: str, run: Run | None, record: Record, revision: i
     return {**entry, "revision": revision, "evidence": evidence}
 
 
-# message: the whole text of the answer, if the record has only its beginning.
 def answer_entries(before: Record, record: Record, message: str | None = None) -> list[Entry]:
-    """Returns the entry for the answer that is in ``record`` and not in ``before``; an empty list without one."""
+    """Returns the entry for the answer that is in ``record`` and not in ``before``; an empty list without one.
+
+    message: the whole text of the answer, if the record has only its beginning.
+    """
     if record.get("answers") == before.get("answers"):
         return []
     given = record["answers"][-1]

@@ -48,11 +48,10 @@ class KeyLock:
 
     @property
     def is_held(self) -> bool:
-        """Implements the port."""
         return self._lock is not None
 
     def holder(self) -> HostProcess:
-        """Implements the port: names the lock file, which exists as long as the block lasts."""
+        """Names the lock file, which exists as long as the block lasts."""
         from gaia_sessions.system.processes import describe_holder  # only a send needs it
 
         return describe_holder(self._path)

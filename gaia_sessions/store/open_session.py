@@ -98,7 +98,6 @@ class OpenSession:
 
     @property
     def record(self) -> Record:
-        """Implements the port."""
         if self._record is None:
             record = self._reader.load(self.directory, self.agent_id)
             if record["schema"] != SCHEMA:
@@ -107,7 +106,6 @@ class OpenSession:
         return self._record
 
     def cancellation(self) -> Cancellation | None:
-        """Implements the port."""
         if not self._knows_cancellation:
             self._look_for_marks(self.record)
         return self._cancellation
@@ -168,7 +166,6 @@ class OpenSession:
         messages: Sequence[NewMessage] = (),
         documents: Mapping[Scope, Document] | None = None,
     ) -> Record:
-        """Implements the port."""
         before, directory, transcript = self.record, self.directory, None
         self.added = ()
         record, entries = (change.record, change.entries) if isinstance(change, Change) else (change, ())

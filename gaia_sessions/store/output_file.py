@@ -49,7 +49,6 @@ class Kept:
         self.left_out = 0
 
     def write(self, data: bytes) -> None:
-        """Implements the port."""
         room = KEPT_BYTES - len(self._beginning)
         self._beginning += data[:room]
         self._rest += data[room:]
@@ -57,11 +56,10 @@ class Kept:
             self.close()
 
     def handed_over(self) -> Sequence[int]:
-        """Implements the port."""
         return ()
 
     def close(self) -> None:
-        """Implements the port: drops what belongs neither to the beginning nor to the end."""
+        """Drops what belongs neither to the beginning nor to the end."""
         excess = max(0, len(self._rest) - KEPT_BYTES)
         del self._rest[:excess]
         self.left_out += excess
@@ -89,7 +87,6 @@ class OutputFile:
             raise
 
     def write(self, data: bytes) -> None:
-        """Implements the port."""
         left_out = self._kept.left_out
         self._kept.write(data)
         if self._fd < 0:
@@ -109,7 +106,6 @@ class OutputFile:
             self._give_room()
 
     def handed_over(self) -> Sequence[int]:
-        """Implements the port."""
         self._store()
         with suppress(OSError):
             if os.path.samestat(os.fstat(self._folder.fd), os.stat(self._folder.path)):
@@ -117,7 +113,6 @@ class OutputFile:
         return ()
 
     def close(self) -> None:
-        """Implements the port."""
         if self._folder.fd >= 0:
             self._store()
             self._end()

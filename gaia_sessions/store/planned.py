@@ -203,7 +203,7 @@ class Plan:
         self._inbox.pop(name, None)
 
     def create(self, record: Record, entry: Entry | None = None, *, reserved: int = 0, **_: None) -> None:
-        """Implements the port; a plan has neither messages nor documents."""
+        """Stores ``record`` alone: a plan has neither messages nor documents."""
         from gaia_sessions.session.retention import fit_record
 
         agent_id = check_agent_id(record["agent_id"])

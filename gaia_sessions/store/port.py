@@ -73,9 +73,9 @@ class OpenSession(Protocol):
         """
 
     def cancellation(self) -> Cancellation | None:
-        """Returns why the session is cancelled, or None; after ``commit``, what ``commit`` found.
+        """Returns why the session is cancelled, or None; after ``commit``, the answer that ``commit`` used.
 
-        Call it only in the block. Raises ``StoreFailure`` if a mark cannot be read.
+        Call it only while the session is open. Raises ``StoreFailure`` if a mark cannot be read.
         """
 
     @property

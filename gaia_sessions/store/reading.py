@@ -1,5 +1,4 @@
-"""Reads one session from its directory, without a lock: a rename replaces a record, so a reader sees the old or the new
-one.
+"""Reads one session from its folder, without a lock: a rename replaces a record, so a reader sees the old or the new.
 
 A folder without a record is no session. If a record names a file of the store, the path is made again from the ID: the
 stored path may be a stranger's, or from before the root was moved.
@@ -216,10 +215,12 @@ def read_existing(
         yield record
 
 
-# The bytes are read again each time and compared, so a record is never older than the call that asks for it. The same
-# object may be handed out twice: nobody may change it in place.
 class RecordCache:
-    """Reads like ``read``, but does not decode and check a record again if it read the same bytes lately."""
+    """Reads like ``read``, but does not decode and check a record again if it read the same bytes lately.
+
+    The bytes are read again each time and compared, so a record is never older than the call that asks for it. The same
+    object may be handed out twice: nobody may change it in place.
+    """
 
     __slots__ = ("_recent",)
 

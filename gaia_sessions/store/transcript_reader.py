@@ -67,9 +67,11 @@ def _open(session: Directory, name: str) -> int:
         return -1
 
 
-# A file is only added to, and never cut below what is committed: the lines stay the same however long they are read.
 class CommittedLines:
-    """The committed lines of the open file ``fd`` (-1: no file)."""
+    """The committed lines of the open file ``fd`` (-1: no file).
+
+    A file is only added to, and never cut below what is committed: the lines stay the same however long they are read.
+    """
 
     __slots__ = ("committed", "end", "fd", "path")
 

@@ -145,7 +145,7 @@ def _pid_gone_and_reason(pid: int, started: str) -> tuple[bool | None, str]:
         return True, f"process {pid} is another program by now"
     if stat[0] in "ZX":
         return True, f"process {pid} has ended"
-    return False, f"process {pid} is there"
+    return False, f"process {pid} exists"
 
 
 def _is_hidden(pid: int) -> bool:

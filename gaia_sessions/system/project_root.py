@@ -52,7 +52,7 @@ def find_root_and_skipped(flag: str | None, environ: Mapping[str, str], cwd: str
     elif cwd:
         folder = _nearest_project(cwd, home_folder(environ), skipped)
     else:
-        raise errors.BadSetting("working directory", "it was removed", "cd to a folder that exists, or use --root")
+        raise errors.BadSetting("working directory", "it was removed", "change to a folder that exists, or use --root")
     return os.path.join(folder, SESSIONS_PATH), skipped
 
 

@@ -19,8 +19,7 @@ if TYPE_CHECKING:
 def command(call: Call, agent_id: str) -> int:
     """Check whether a session is cancelled: exit code 10 or 0.
 
-    Exit codes: 10 the session or a session above it is cancelled; 0 not cancelled;
-    3 not found.
+    Exit codes: 0 not cancelled, 10 the session or one above it is cancelled, 3 not found.
     """
     session_id = call.session_id(agent_id)
     found = call.sessions().cancellation(session_id)

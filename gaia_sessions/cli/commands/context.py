@@ -38,7 +38,7 @@ def command(call: Call, agent_id: str, *, turns: int, max_tokens: int | None) ->
     of the call. The messages come from the files of the client. If the client has none, they come from the session's
     transcript.
 
-    Without --max-tokens, this prints as much as fits into a briefing. The system prompt is added on top.
+    Without --max-tokens, this prints as much as fits into a briefing. The system prompt comes first and does not count.
     """
     context = call.sessions().context(call.session_id(agent_id), turns=turns, max_tokens=max_tokens)
     if call.as_json:

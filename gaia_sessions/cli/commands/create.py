@@ -29,7 +29,7 @@ from gaia_sessions.system.mounts import network_kind
 if TYPE_CHECKING:
     from gaia_sessions.cli.call import Call
 
-AGENT = click.option("--agent", metavar="NAME", default="unknown", help="Kind of agent.  [default: unknown]")
+AGENT = click.option("--agent", metavar="NAME", default="unknown", help="Agent type.  [default: unknown]")
 PURPOSE = click.option("--purpose", metavar="TEXT", default="general", help="What the work is for.  [default: general]")
 
 

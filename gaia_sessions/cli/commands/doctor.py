@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
 
 @declare("doctor || gaia-sessions doctor --fix", "doctor --fix --json")
-@click.option("--fix", is_flag=True, help="Repair what is safe to repair: modes, index, leftovers, waiting events.")
+@click.option(
+    "--fix", is_flag=True, help="Repair what is safe to repair: permissions of files, index, leftovers, waiting events."
+)
 @click.option("--verbose", is_flag=True, help="List all checks, also checks that found nothing.")
 def command(call: Call, *, fix: bool, verbose: bool) -> int:
     """Check settings, hooks and sessions; say how to fix problems.

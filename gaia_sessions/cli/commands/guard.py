@@ -23,7 +23,7 @@ def command(call: Call) -> None:
 @declare("guard check 'Find all .rs files in src'", "guard check - < task.txt || echo 'not delegated'")
 @click.argument("text", metavar="TEXT|-")
 def check(call: Call, text: str) -> int:
-    """Check whether a task is for a sub-agent: to find and fetch.
+    """Check whether a task only asks to find or fetch something.
 
     This only checks. If the setting guard.mode is "block", `run` refuses any other task, and with `hooks install
     --enforce` the hook denies the delegation of any other task.

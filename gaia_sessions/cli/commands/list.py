@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 _FILTERS = [
     click.option("--active-only", is_flag=True, help="Only sessions that have neither ended nor been cancelled."),
-    click.option("--agent", "agent_name", metavar="NAME", help="Only sessions of this kind of agent."),
+    click.option("--agent", "agent_name", metavar="NAME", help="Only sessions of this agent type."),
     click.option(
         "--state", "states", metavar="STATE[,STATE]", multiple=True, help="Only sessions in one of these states."
     ),

@@ -60,7 +60,7 @@ class _New(TypedDict):
     cls=CommandBehindDashes,
 )
 @click.argument("agent_id", metavar="[ID]", required=False)
-@click.option("--agent", metavar="NAME", help="Kind of agent.  [default: the name of the program]")
+@click.option("--agent", metavar="NAME", help="Agent type.  [default: the name of the program]")
 @click.option("--purpose", metavar="TEXT", help="What the work is for.  [default: general]")
 @click.option(
     "--task", metavar="TEXT|-", help=f"The task. It replaces {TASK} in the command; without {TASK}, it is on stdin."

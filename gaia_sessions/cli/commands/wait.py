@@ -48,9 +48,8 @@ def command(call: Call, agent_ids: tuple[str, ...], *, children: bool, first: bo
     which agents ask for a permission.
 
     Exit codes, from best to worst: 0 success, 10 cancelled, 11 the work failed, 124 not ended in time, 3 not found.
-    `wait` ends with the worst code; with --any, with 124 only if no work has ended. With --children also 6 or 8: an
-    open session cannot be read, and is perhaps below ID. The exit code of the agent's own command is exit_code in
-    --json.
+    `wait` ends with the worst code; with --any, with 124 only if no work has ended. With --children also 6 or 8, if a
+    session that may be below ID cannot be read. The exit code of the agent's own command is exit_code in --json.
     """
     asked = [call.session_id(agent_id) for agent_id in agent_ids]
     found = _wait(call, lambda: _below(call, asked) if children else asked, first=first, timeout=timeout)

@@ -16,13 +16,14 @@ _LONGEST_TODO = 1000
 
 
 def usage_line(usage: TokenUsage) -> str:
-    """Returns ``agent-123: 1,500 of 64,000 tokens, 300 for skills, 3 minutes``."""
-    return f"{usage['agent_id']}: {', '.join([budget_text(usage), duration(usage['elapsed_secs'])])}"
+    """Returns ``agent-123: 1,500 of 64,000 tokens used, 300 for skills, 3 minutes in all``."""
+    used = " used" if usage["tokens"] else ""
+    return f"{usage['agent_id']}: {budget_text(usage, used)}, {duration(usage['elapsed_secs'])} in all"
 
 
-def budget_text(usage: TokenUsage) -> str:
-    """Returns the used tokens, the limit, whether the limit is reached, and the tokens for skills."""
-    parts = [tokens_text(usage["tokens"], usage["max_tokens"])]
+def budget_text(usage: TokenUsage, used: str = "") -> str:
+    """Returns the tokens and the limit, then ``used``; whether the limit is reached, and the tokens for skills."""
+    parts = [tokens_text(usage["tokens"], usage["max_tokens"]) + used]
     if usage["limit_reached"]:
         parts.append("limit reached")
     if usage["skill_tokens"]:
@@ -31,10 +32,10 @@ def budget_text(usage: TokenUsage) -> str:
 
 
 def tokens_text(tokens: int, most: int | None) -> str:
-    """Returns ``1,500 of 64,000 tokens``; without a limit ``1,500 tokens``."""
-    if most is None:
-        return token_count(tokens) if tokens else "no tokens reported"
-    return f"{f'{tokens:,}' if tokens else 'none reported'} of {token_count(most)}"
+    """Returns ``1,500 of 64,000 tokens`` or ``no tokens reported of 64,000``; without a limit ``1,500 tokens``."""
+    if not tokens:
+        return "no tokens reported" + ("" if most is None else f" of {most:,}")
+    return token_count(tokens) if most is None else f"{tokens:,} of {token_count(most)}"
 
 
 def token_count(tokens: int) -> str:
@@ -52,7 +53,7 @@ def todo_change_line(agent_id: str, todo: NumberedTodo) -> str:
 
 
 def todo_lines(todos: Sequence[Todo | NumberedTodo]) -> list[Prose]:
-    """Yields a line for each todo: number, status, description."""
+    """Returns a line for each todo: number, status, description."""
     width = len(str(len(todos)))
     return [
         Prose(f"{number:>{width}}  {todo['status']:<11}  {safe(todo['description'], _LONGEST_TODO)}", width + 15)

@@ -36,9 +36,11 @@ def cut(text: str, room: int) -> str:
 def fit(
     longest: Mapping[Column, int], room: int, main: Column, giving_way: Iterable[tuple[Column, int, int]]
 ) -> dict[Column, int]:
-    """Returns the width of each column, 0 for a column without room; ``main`` gets the room that the others leave."""
-    # giving_way: the columns in the order in which they shrink, each with its least width (0: the column goes) and the
-    # width that main should have
+    """Returns the width of each column, 0 for a column without room; ``main`` gets the room that the others leave.
+
+    giving_way: the columns in the order in which they shrink, each with its least width (0: the column goes) and the
+    width that ``main`` should have.
+    """
     widths = {**longest, main: 0}
     for column, least, wanted in giving_way:
         missing = min(wanted, longest[main]) - _left(widths, room)
@@ -54,8 +56,11 @@ def _left(widths: Mapping[Column, int], room: int) -> int:
 def table(
     rows: Sequence[Sequence[str]], room: int, *, left: Collection[int] = (), first_to_go: Iterable[int] = ()
 ) -> Iterator[str]:
-    """Yields a line for each row, without empty columns; text is aligned right, except in the columns ``left``."""
-    # room 0: no terminal. If not all columns fit, those in first_to_go go, in this order; then the names are cut.
+    """Yields a line for each row, without empty columns; text is aligned right, except in the columns ``left``.
+
+    room: 0 for no terminal.
+    first_to_go: the columns that go, in this order, if not all fit; then the names are cut.
+    """
     longest = dict(enumerate(max(map(cells, column)) for column in zip(*rows, strict=True)))
     widths = fit(longest, room, 0, [(place, 0, _LEAST_NAME) for place in first_to_go]) if room else longest
     widths[0] = max(widths[0], min(longest[0], _LEAST_NAME))

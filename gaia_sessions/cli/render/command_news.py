@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 def told_of(agent_id: str, event: str, path: str, command: Command, *, verbose: bool = False) -> tuple[str, str] | None:
     """Returns what happened to ``command``, and what to type (or empty); None for a start, unless ``verbose``."""
-    # anybody can have written path: it comes from a record
     if event == supervise.STARTED and not verbose:
         return None
+    # ``path`` comes from a record, so anybody can have written it.
     if event == supervise.CONVERSATION_ELSEWHERE:
         what = f"its conversation is in {safe(path)}; {_ANEW}"
         return f"{agent_id}: {what}", Copyable(f"--cwd {quote(path)}", "to use the old one, stop this command and add ")
@@ -39,8 +39,8 @@ _EVENTS: dict[str, Callable[[Command], str]] = {
         f"{safe(one.words[0], 80)} started, limit {time_limit_text(one.timeout, one.hard_timeout)}"
     ),
     supervise.OTHERS_NOT_TOLD_APART: lambda _: (
-        "processes that already run keep running, but a process that they detach meanwhile ends with this command, "
-        "because ulimit -x cannot be lowered"
+        "processes that already run keep running, but a process that they start in the background now ends with this "
+        "command, because ulimit -x cannot be lowered"
     ),
     supervise.SOFT_LIMIT: lambda one: (
         f"reached its limit of {exactly(one.timeout)}; it has {exactly(one.grace)} to finish"
@@ -54,7 +54,8 @@ _EVENTS: dict[str, Callable[[Command], str]] = {
         "its background processes keep running without limits; the session was removed, so their output is not stored"
     ),
     supervise.BACKGROUND_UNREAD: lambda _: (
-        "its background processes keep running, but can end when they write output, because no process reads it"
+        "its background processes keep running, but can end when they write output: no process could be started to "
+        "read it"
     ),
     supervise.SESSION_GONE: lambda _: (
         "its session was removed, so `cancel` no longer reaches this command; its limits still hold"

@@ -7,7 +7,7 @@ import shlex
 from gaia_sessions.errors import plural
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.policy import is_running
-from gaia_sessions.session.record import answer_of
+from gaia_sessions.session.record import NO_PURPOSE, answer_of
 from gaia_sessions.session.state import BY_HAND
 
 from .words import ago, left_text, local_time, overlap_text, resume_text, safe, state_text
@@ -23,9 +23,6 @@ if TYPE_CHECKING:
     from gaia_sessions.session.policy import Decision
     from gaia_sessions.session.schema import Record
 
-
-NO_PURPOSE = "general"
-"""The purpose of a session that was created without one."""
 
 _LONGEST_EVENT = 500
 _LONGEST_PATH = 4096

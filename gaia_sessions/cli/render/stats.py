@@ -151,7 +151,7 @@ def _unknown(stats: Stats) -> Iterator[str]:
     total = stats["total"]
     dropped = [
         _several(count, noun)
-        for count, noun in ((total["runs_dropped"], "run"), (total["history_dropped"], "move"))
+        for count, noun in ((total["runs_dropped"], "run"), (total["history_dropped"], "phase change"))
         if count
     ]
     if dropped:

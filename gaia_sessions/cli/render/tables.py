@@ -6,6 +6,8 @@ from rich.console import Console
 from rich.segment import Segment, Segments
 from rich.style import Style
 
+from gaia_sessions.session.record import NO_PURPOSE
+
 from . import plain
 from .columns import GAP, cells, cut, fit
 from .short_ids import shorten_ids
@@ -50,7 +52,6 @@ def session_table(lines: Sequence[Line], now: datetime, others: Iterable[str], t
 
 
 def short_ids_of(lines: Iterable[Line], others: Iterable[str]) -> list[str]:
-    """Returns the short IDs of the lines."""
     return [safe(name) for name in shorten_ids([line["agent_id"] for line in lines], others)]
 
 
@@ -105,7 +106,7 @@ def _texts(line: Line, now: datetime, room: int) -> dict[str, str]:
         "share": overlap_text(line["overlap"]) if "overlap" in line else "",
         "left": "" if "turns" in line else left_text(line["resume"], now),
         "agent": safe(line["agent_name"], room),
-        "purpose": "-" if line["purpose"] == plain.NO_PURPOSE else safe(line["purpose"], room),
+        "purpose": "-" if line["purpose"] == NO_PURPOSE else safe(line["purpose"], room),
         "seen": seen_text(line.get("last_activity", line["last_updated"]), now),
     }
 

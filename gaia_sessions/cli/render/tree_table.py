@@ -1,14 +1,14 @@
 """A tree of sessions, drawn with rich; loaded only if stdout is a terminal."""
 
-# If there is no room, branches and agents are cut before purposes, and the IDs last.
-
 from __future__ import annotations
 
 from rich.segment import Segment
 from rich.style import Style
 
+from gaia_sessions.session.record import NO_PURPOSE
+
 from .columns import GAP, cells, cut, fit
-from .plain import NO_PURPOSE, problem_text, state_cell, tree_notes
+from .plain import problem_text, state_cell, tree_notes
 from .tables import cut_middle, drawn, most_of_state, short_ids_of, state_style
 from .trees import DEEPEST, branches, heading
 from .words import safe
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 _NAME = "agent: purpose"
 _COLUMNS = (_NAME, "state", "tokens", "id")
 _LEAST_NAME, _LEAST_AGENT = 20, 8
+# If there is no room, branches and agents are cut before purposes, and the IDs last.
 _GIVING_WAY = (("tokens", 0, _LEAST_NAME), ("state", 0, _LEAST_NAME))
 _BRANCH = 3
 """The width of a branch, in cells."""

@@ -1,4 +1,4 @@
-"""The tokens that each kind of agent used, as a table in plain text."""
+"""The tokens that each agent type used, as a table in plain text."""
 
 from __future__ import annotations
 

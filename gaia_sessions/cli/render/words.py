@@ -154,8 +154,12 @@ def time_limit_text(soft: float, hard: float | None) -> str:
 
 
 def exactly(seconds: float) -> str:
-    """Returns ``10m 30s`` or ``1.5s``: a limit, not rounded."""
-    return short_duration(seconds, 2) if seconds >= _MINUTE or seconds == int(seconds) else f"{seconds:.10g}s"
+    """Returns ``1h 10m 30s`` or ``1.5s``: a limit, not rounded."""
+    parts, rest = [], seconds
+    for size, noun in _UNITS[:-1]:
+        count, rest = divmod(rest, size)
+        parts += [f"{count:.0f}{noun[0]}"] if count else []
+    return " ".join([*parts, f"{rest:.10g}s"] if rest or not parts else parts)
 
 
 def time_left(until: str, now: datetime) -> str:

@@ -1,5 +1,5 @@
-"""How a person resumes stopped work in Claude Code. The command to type depends on which files still exist.
-These files are untrusted.
+"""How a person resumes stopped work in Claude Code: the command to type depends on which untrusted files still exist.
+
 {projects}/{folder}/{conversation}.jsonl has {"cwd"} in most lines, {conversation}/subagents/agent-{id}.jsonl is the
 transcript of an agent, and {conversation}/workflows/scripts/{name}-{run_id}.js a script.
 """
