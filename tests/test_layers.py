@@ -439,7 +439,7 @@ def is_of_keys(codes: str | None) -> bool:
         "Path('f').write_text('x')",
     ],
 )
-def test_writing_is_recognised(source: str) -> None:
+def test_writing_is_recognized(source: str) -> None:
     assert any(writes(node) for node in running(ast.parse(source)))
 
 
@@ -456,7 +456,7 @@ def test_writing_is_recognised(source: str) -> None:
         "from os import unlink",
     ],
 )
-def test_altering_is_recognised(source: str) -> None:
+def test_altering_is_recognized(source: str) -> None:
     assert any(alters(node) for node in running(ast.parse(source)))
 
 

@@ -365,7 +365,7 @@ def test_the_web_server_accepts_only_session_ids_that_it_gave(tmp_path: Path) ->
         }
         for path in ("message", "leave"):
             made_up = post(f"{address}/chat/{path}", {"message": "hello", "session_id": "made-up"})
-            assert (made_up["status"], "leave session_id out" in made_up["error"]) == (404, True)
+            assert (made_up["status"], "leave out session_id" in made_up["error"]) == (404, True)
         assert post(f"{address}/chat/leave", {"session_id": session_id})["status"] == "left"
         third = post(f"{address}/chat/message", {"message": "ada", "session_id": session_id})
     sessions = Sessions(str(tmp_path / "gaia-sessions"))

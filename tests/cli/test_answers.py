@@ -157,8 +157,8 @@ def test_an_answer_says_why_the_session_still_cannot_be_resumed(gaia: Gaia, put:
     assert gaia(command, "a").answer == [
         f"a: {word}, but it cannot be resumed now: too many errors",
         (
-            "  this session keeps failing; to end it, so that you can continue it in a new session, "
-            "type: gaia-sessions finalize a failed"
+            "  this session keeps failing (see its last error); to end it, so that you can continue it in a new "
+            "session, type: gaia-sessions finalize a failed"
         ),
     ]
 

@@ -581,7 +581,7 @@ def test_unprintable_file_names_spoil_neither_the_terminal_nor_the_json(gaia: Ga
 def test_a_file_in_place_of_the_root_is_reported_with_a_fix(found: Gaia, root: str) -> None:
     Path(root).write_text("mine", encoding="utf-8")
     assert "root" in found()
-    assert found()["root"]["found"].startswith(f"{root}: not a directory; use another folder: set GAIA_SESSIONS_ROOT")
+    assert found()["root"]["found"].startswith(f"{root}: not a folder; use another folder: set GAIA_SESSIONS_ROOT")
     assert found()["root"]["fix"] == 'export GAIA_SESSIONS_ROOT="$HOME/gaia-sessions"'
     shell(f"{found()['root']['fix']} && gaia-sessions doctor")
 

@@ -200,7 +200,7 @@ def test_a_part_of_several_ids_is_a_usage_error_that_lists_them(
     listed = ", ".join(f"agent-20260108-180530-{letter * 8}" for letter in "abc")
     message, hint = (
         f"'agent-2026' is the beginning or end of 3 IDs: {listed}",
-        "type more of the ID, or its last 8 characters, which `gaia-sessions list` shows",
+        "type more of the ID, for example its end as `gaia-sessions list` shows it",
     )
     error = {"code": "ambiguous_id", "message": message, "hint": hint}
     expected = {"error": error} if words else f"Error: {message}\nHint: {hint}\n"

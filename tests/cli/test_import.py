@@ -250,7 +250,7 @@ def test_an_import_from_a_path_that_is_not_a_folder_is_a_usage_error(
     path = {"missing": str(source / "nowhere"), "a file": str(source / "file"), "no name": ""}[what]
     before = tree()
     error = gaia("import", path, "--json").error
-    assert (error["code"], error["message"]) == ("no_such_folder", f"there is no folder {path!r}")
+    assert (error["code"], error["message"]) == ("no_such_folder", f"no folder at {path!r}")
     assert gaia("import", path).code == 2
     assert tree() == before
 

@@ -182,9 +182,9 @@ def test_a_run_resumes_its_conversation_only_in_its_folder_and_otherwise_names_t
     assert f"{said}to use the old one, stop this command and add --cwd '{one}'\n" in elsewhere.all[2]
     assert (sent.code, b"conversation" in sent.err) == (0, False)
     told = [call["told"] for call in claude.calls()]
-    denied = "What you asked an approval for is denied. Do not do it. Find another way, or end.\ntoo risky"
+    denied = "Your request is denied. Do not do it. Find another way, or end.\ntoo risky"
     assert told[1] == f"{denied}\n\nAdditional context:\nBe quick."
-    assert told[2] == "What you asked an approval for is approved. Carry it out."
+    assert told[2] == "Your request is approved. Carry it out."
     assert "[gaia-sessions: briefing work]" in told[3]
     folders = [Path(call["cwd"]).name for call in claude.calls()]
     assert folders == [*["one of two"] * 3, tmp_path.name, *["bin"] * 3]

@@ -38,7 +38,7 @@ def three(put: Gaia) -> None:
 
 @pytest.mark.usefixtures("three")
 def test_reconcile_prints_all_verdicts_and_closes_a_lost_run_once(gaia: Gaia, state: Gaia) -> None:
-    left = f"running: there, run 1: its client runs: process {os.getpid()} is there\nunsure: unknown, run 1: {UNSURE}\n"
+    left = f"running: there, run 1: its client runs: process {os.getpid()} exists\nunsure: unknown, run 1: {UNSURE}\n"
     lost = (
         f"lost: gone, run 1: its client crashed or was closed: there is no process {NOBODY}; the session is abandoned\n"
     )

@@ -105,14 +105,14 @@ ENDED: dict[str, Any] = {"resume_ready": False, "finalized_at": ago(minutes=1)}
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "too_many_errors": (
         {"phase": "planning", "error_count": 3},
-        "  this session keeps failing; to end it, so that you can continue it in a new session",
+        "  this session keeps failing (see its last error); to end it, so that you can continue it in a new session",
     ),
     "expired": ({"phase": "planning", "error_count": 3, "idle": LATE}, "  it has had 3 errors; the limit is 3"),
     "phase_not_resumable": ({"phase": "completed", **ENDED}, "  start new work: this session has ended"),
     "running": ({"phase": "planning", "runs": [AT_WORK]}, "  do not resume it: its agent may still be at work"),
     "claimed": (
         {"phase": "planning", "runs": [{"run": 1, "host": "codex", "claimed_at": ago(minutes=1)}]},
-        "  wait: somebody is about to resume it",
+        "  wait: an agent is about to start working on it",
     ),
     "waiting_for_limit": ({"phase": "planning", "paused_until": ago(minutes=-9)}, "  wait until the limit is reset"),
     "not_ready": ({"phase": "planning", "resume_ready": False}, "  start new work, or allow resuming again"),

@@ -666,8 +666,8 @@ def test_run_warns_if_it_cannot_tell_its_processes_from_older_ones(root: str, li
     os.kill(before, signal.SIGKILL)
 
     told = (
-        "processes that already run keep running, but a process that they detach meanwhile ends with this command, "
-        "because ulimit -x cannot be lowered"
+        "processes that already run keep running, but a process that they start in the background now ends with this "
+        "command, because ulimit -x cannot be lowered"
     )
     background = f"{agent_id}: its background processes were ended (--keep-background keeps them)"
     assert ended.stderr.splitlines() == [*([] if limit else [f"{agent_id}: {told}"]), background]

@@ -69,7 +69,7 @@ def test_a_missing_todo_is_refused_with_a_hint(gaia: Gaia, tree: Gaia, session: 
     before = tree()
     assert gaia("todo", "done", session, "2").refusal == (
         4,
-        "session 'agent-123' has no todo 2; it has 1 todo",
+        "session 'agent-123' has no todo 2: its todos are numbered from 1 to 1",
         "`gaia-sessions todo list agent-123` shows its todos",
     )
     assert gaia("todo", "done", session, "0").code == 2

@@ -31,8 +31,8 @@ def test_usage_prints_the_tokens_budget_and_time_on_one_line(gaia: Gaia, put: Ga
     put("a", idle=timedelta(hours=3), max_tokens=64_000, charged_tokens=1500, skills={"aws": 300})
     put("b", idle=timedelta(hours=3), max_tokens=1, charged_tokens=1)
 
-    assert gaia("usage", "a").answer == ["a: 1,800 of 64,000 tokens, 300 for skills, 3 hours"]
-    assert gaia("usage", "b").answer == ["b: 1 of 1 token, limit reached, 3 hours"]
+    assert gaia("usage", "a").answer == ["a: 1,800 of 64,000 tokens used, 300 for skills, 3 hours in all"]
+    assert gaia("usage", "b").answer == ["b: 1 of 1 token used, limit reached, 3 hours in all"]
 
 
 def test_l8_e11_charging_succeeds_below_at_and_above_the_limit(gaia: Gaia, put: Gaia) -> None:
@@ -80,7 +80,7 @@ def test_an_ended_session_shows_its_usage_but_cannot_be_charged(gaia: Gaia, put:
     ended = format_time(parse_time(document["created_at"]) + timedelta(seconds=90))
     put("a", idle=timedelta(hours=2), phase="completed", resume_ready=False, finalized_at=ended)
 
-    assert gaia("usage", "a").answer == ["a: no tokens reported, 1 minute"]
+    assert gaia("usage", "a").answer == ["a: no tokens reported, 1 minute in all"]
     assert gaia("usage", "a", "--charge", "1").code == 4
 
 

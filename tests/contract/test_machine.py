@@ -1,8 +1,6 @@
 """Random operations on the file store, the store in memory and a plan: all three must give the same results.
 
-Each operation gets the same ``now`` and the same random bytes. An operation that a plan does not have goes to the
-stores, and then a new plan is made. A dry run must report what the operation then does.
-
+A new plan is made after an operation that a plan does not have. A dry run must report what the operation then does.
 All stores share ``fit_record``, ``aliases_of`` and ``check_writable``, so this test finds no mistake in them.
 """
 

@@ -1,8 +1,7 @@
 """Operations killed at any system call: the state is old or new, and nobody has to repair anything.
 
-Each call with which an operation touches its project is a kill point; the last one writes the answer. For each
-point, the operation runs on a new copy and is killed before the call takes effect. Then the operation runs again.
-At last, all files are aged by two hours and cleaned up.
+An operation is killed at each call that touches its project (the last call writes the answer), before the call takes
+effect, each time on a new copy. Then it runs again. At last, all files are aged by two hours and cleaned up.
 """
 
 from __future__ import annotations

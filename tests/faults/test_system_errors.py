@@ -1,8 +1,7 @@
 """The system refuses one call: the exit code is true, the message names the file, and nothing is left behind.
 
-Each call with which an operation touches its project fails once with each error that it can really have.
-Exit code 0 means the new state, 8 the old state, and 9 the new state without a successful sync. A hook always exits
-with 0 and prints nothing. After the fault, the same operation must succeed.
+Each call that touches the project fails once with each error that it can really have; then the operation must succeed.
+Exit code 0: the new state, 8: the old, 9: the new without a successful sync. A hook exits with 0 and prints nothing.
 """
 
 from __future__ import annotations

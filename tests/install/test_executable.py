@@ -157,7 +157,7 @@ def test_install_refuses_hooks_that_no_client_can_start_and_names_the_installers
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=project, env=environment)
 
     assert (done.returncode, done.stdout) == (8, ""), done.stderr
-    assert "no client can start it from this installation" in done.stderr
+    assert "a client cannot start a hook from this installation" in done.stderr
     assert "with pip in a virtual environment, with pipx or with uv tool" in done.stderr
     assert not (project / ".claude").exists()
     told = subprocess.run(

@@ -164,7 +164,7 @@ def test_hooks_install_refuses_a_package_that_only_pythonpath_names(
     ran = run(*command, cwd=project, PYTHONPATH=str(tmp_path / "target"))
 
     assert (ran.returncode, ran.stdout) == (8, b"")
-    assert b"no client can start it from this installation" in ran.stderr
+    assert b"a client cannot start a hook from this installation" in ran.stderr
 
 
 def test_the_lowest_dependencies_work_and_give_the_same_schema(

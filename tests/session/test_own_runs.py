@@ -107,7 +107,7 @@ def test_every_end_of_a_command_closes_the_run_and_sets_the_phase(
     changed = {key: value for key, value in besides.items() if key not in run}
     assert gained == {"end": end, "ended_at": at, "last_message": "All of it.", **exit_code, **changed}
     assert (after["phase"], after["error_count"]) == (phase, int(end == "failed"))
-    limits = {"timeout": "it met its time limit", "max_tokens": "it used up its tokens"}
+    limits = {"timeout": "it reached its time limit", "max_tokens": "it used up its tokens"}
     error = limits.get(besides.get("detail"), besides.get("detail"))
     assert after["last_error"] == ({"message": error, "timestamp": at} if end == "failed" else None)
     assert after["resume_ready"] is (phase in RESUMABLE)
@@ -216,7 +216,7 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
         "resuming is switched off",
         "gaia-sessions update agent-1 --resume-",
     ),
-    ({"phase": "planning", "error_count": 9}, "it has failed too often", "gaia-sessions finalize agent-1 abandoned"),
+    ({"phase": "planning", "error_count": 9}, "it has failed too often", "gaia-sessions finalize agent-1 failed"),
     (
         {"phase": "planning", "paused_until": "2027-01-01T00:00:00Z"},
         "it waits for a usage limit, which is reset at 2027-01-01T00:00:00Z",

@@ -110,7 +110,7 @@ def test_uncommitted_whole_lines_are_moved_aside_with_a_warning_and_no_number_is
     path.write_bytes(committed + lines + b'{"seq": 7, "tu')
     aside = path.with_name("transcript-aside.jsonl")
 
-    with pytest.warns(MessagesKeptAside, match=f"4 messages .*never acknowledged, .* copy.*; they are now in {aside}"):
+    with pytest.warns(MessagesKeptAside, match=f"4 messages .*a crash .*, .* copy.*; they are now in {aside}"):
         say(store, "new")
 
     assert (aside.read_bytes(), aside.stat().st_mode & 0o777) == (lines, 0o600)
@@ -131,7 +131,7 @@ def test_lines_that_are_moved_aside_later_are_appended_to_the_earlier_ones(store
     assert numbers(store) == [1, 2, 5, 8]
 
 
-def test_emptying_a_transcript_moves_uncommitted_whole_lines_aside_too(store: FileStore, path: Path) -> None:
+def test_resetting_a_transcript_moves_uncommitted_whole_lines_aside_too(store: FileStore, path: Path) -> None:
     committed, lines = path.read_bytes(), restore_older_record(store, path, "fifth")
 
     with pytest.warns(MessagesKeptAside, match="3 messages"):
@@ -144,7 +144,7 @@ def test_emptying_a_transcript_moves_uncommitted_whole_lines_aside_too(store: Fi
 
 
 @pytest.mark.parametrize("older", ["nothing was said", "the transcript of before was there"])
-def test_an_older_record_restored_after_an_emptying_cuts_no_line_of_the_newer_file(
+def test_an_older_record_restored_after_a_reset_cuts_no_line_of_the_newer_file(
     store: FileStore, path: Path, older: str
 ) -> None:
     state = path.with_name("state.json")
@@ -240,7 +240,7 @@ def test_only_committed_lines_are_archived(store: FileStore, path: Path) -> None
     assert {each.stat().st_mode & 0o777 for each in path.parent.iterdir()} == {0o600}
 
 
-def test_emptying_a_transcript_changes_only_the_record(store: FileStore, path: Path) -> None:
+def test_resetting_a_transcript_changes_only_the_record(store: FileStore, path: Path) -> None:
     before = path.stat()
 
     begin_anew(store, "one")
@@ -251,7 +251,7 @@ def test_emptying_a_transcript_changes_only_the_record(store: FileStore, path: P
     assert read(store) == []
 
 
-def test_no_transcript_file_has_two_names_after_repeated_emptying(store: FileStore, path: Path) -> None:
+def test_no_transcript_file_has_two_names_after_repeated_resets(store: FileStore, path: Path) -> None:
     for number in range(1, 4):
         assert begin_anew(store, "one")["transcripts_archived"] == number
         say(store, f"of the file {number}")
@@ -274,7 +274,7 @@ def test_the_next_transcript_has_a_number_that_no_file_has(store: FileStore, pat
     assert read(store) == ["3 new"]
 
 
-def test_a_file_with_an_impossible_transcript_number_does_not_prevent_emptying(store: FileStore, path: Path) -> None:
+def test_a_file_with_an_impossible_transcript_number_does_not_prevent_a_reset(store: FileStore, path: Path) -> None:
     for number in ("9" * 19, "9" * 200):
         path.with_name(f"transcript-{number}.jsonl").write_bytes(b"of somebody")
 
@@ -433,7 +433,7 @@ def test_a_pipe_in_place_of_the_transcript_is_refused_without_waiting(store: Fil
         say(store, "third")
 
 
-def test_a_reader_during_an_emptying_gets_the_messages_of_the_old_transcript(
+def test_a_reader_during_a_reset_gets_the_messages_of_the_old_transcript(
     store: FileStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The transcript is emptied and gets a new message right after the reader has read the record."""

@@ -105,7 +105,7 @@ def test_doctor_offers_no_fix_for_a_file_of_another_user_in_a_store(
         found = findings(user, project)
         assert list(found) == ["owner"]
         assert (found["owner"]["fix"], found["owner"]["fixable"]) == (None, False)
-        what = f"they belong to {bob.name}: decide whether to keep them"
+        what = f"these entries belong to {bob.name}: move away or delete what you do not need"
         assert f"; {what}; doctor does not change another user's files" in found["owner"]["found"]
 
 

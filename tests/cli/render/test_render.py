@@ -24,6 +24,7 @@ from gaia_sessions.cli.render.words import (
     Prose,
     ago,
     duration,
+    exactly,
     local_time,
     resume_text,
     safe,
@@ -145,6 +146,23 @@ def test_a_duration_is_in_the_largest_unit_that_fits_rounded_down(seconds: float
 )
 def test_a_span_is_in_the_two_largest_units_that_it_has(seconds: float, text: str) -> None:
     assert duration(seconds, 2) == text
+
+
+@table(
+    ("seconds", "text"),
+    [
+        (0, "0s"),
+        (1.5, "1.5s"),
+        (60, "1m"),
+        (90.1, "1m 30.1s"),
+        (5400.0, "1h 30m"),
+        (5430, "1h 30m 30s"),
+        (86400, "1d"),
+        (90061, "1d 1h 1m 1s"),
+    ],
+)
+def test_a_limit_is_not_rounded(seconds: float, text: str) -> None:
+    assert exactly(seconds) == text
 
 
 @table(
@@ -382,8 +400,8 @@ def test_each_reason_is_a_sentence_that_ends_with_its_code(reason: str) -> None:
         "corrupt": "no: agent-1 cannot be read: line 1 : not JSON",
         "cancelled": f"no: agent-1 was cancelled at {local_time(IN_AN_HOUR)}",
         "phase_not_resumable": "no: agent-1 is in executing, which is not resumable",
-        "running": "no: agent-1 is still at work: run 1 has not ended",
-        "claimed": "no: agent-1 is just starting: run 1",
+        "running": "no: agent-1 may still be at work: run 1 has not ended",
+        "claimed": "no: agent-1 is just starting run 1",
         "not_approved": "no: agent-1 waits for approval, and only a person can approve",
         "not_ready": "no: resuming is off for agent-1",
         "clock_skew": "no: the last activity of agent-1 is 1 hour in the future; the limit is 5 minutes",

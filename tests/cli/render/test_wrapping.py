@@ -40,7 +40,7 @@ SHOWN = {
     "yes": f"""\
 yes: {ID} is in approval and has been idle for 20
      seconds; the limit is 30 minutes
-  to resume it, end the prompt of a sub-agent with this line (needs the hooks):
+  to resume it, put this line in the prompt of a sub-agent (needs the hooks):
     [gaia-sessions: resume {ID}]
 """,
     "not ready": f"""\
@@ -55,7 +55,7 @@ no: the last activity of {ID} is 1 day in the future;
     gaia-sessions update {ID}
 """,
     "running": f"""\
-no: {ID} is still at work: run 1 has not ended
+no: {ID} may still be at work: run 1 has not ended
     (running)
   do not resume it: its agent may still be at work
 """,
