@@ -124,7 +124,10 @@ def check_key(key: str) -> None:
     check_string(key, "the key")
     name = key.removeprefix(APP) if key.startswith(APP) else key.removeprefix(USER)
     if not name or name != name.strip() or not key.isprintable() or len(key) > _LONGEST_KEY:
-        problem = f"is not valid: a key has 1 to {_LONGEST_KEY} printable characters, and no space around it"
+        problem = (
+            f"is not valid: a key has 1 to {_LONGEST_KEY} printable characters, no space around it, and a name after a "
+            "prefix such as app:"
+        )
         raise errors.InvalidInput(f"the key {key[:_LONGEST_KEY]!r} {problem}")
     if name.startswith(NEVER_STORED):
         raise errors.InvalidInput(f"{key!r} is never stored", hint="keep it in your program, or choose another key")

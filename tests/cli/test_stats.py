@@ -459,7 +459,7 @@ validating        0      1  3m 20s  3m 20s
 interruptions: 1 stopped because the model service was overloaded, 1 stopped by the user, \
 1 stopped by a usage limit
 errors: 7; tokens: 1,570; 37 sessions reported none
-not counted: 3 runs and 5 phase changes that were dropped from records
+not counted, because dropped from records: 3 runs and 5 phase changes
 2 sessions cannot be read: `gaia-sessions doctor` says why
 not counted: 3 lines of .stats.jsonl that cannot be read
 """

@@ -289,6 +289,7 @@ def test_a_change_of_a_final_session_is_refused(phase: str) -> None:
     with pytest.raises(SessionFinal) as caught:
         check_open(record_in(phase))
     assert (caught.value.agent_id, caught.value.phase) == ("agent-1", phase)
+    assert caught.value.continuable == (phase != "abandoned")
 
 
 def test_a_record_of_the_current_schema_may_be_rewritten() -> None:

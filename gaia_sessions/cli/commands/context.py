@@ -38,6 +38,8 @@ def command(call: Call, agent_id: str, *, turns: int, max_tokens: int | None) ->
     of the call. The messages come from the files of the client. If the client has none, they come from the session's
     transcript.
 
+    An agent of `send` is told this only with --pruned; otherwise the agent gets the whole conversation.
+
     Without --max-tokens, this prints as much as fits into a briefing. The system prompt comes first and does not count.
     """
     context = call.sessions().context(call.session_id(agent_id), turns=turns, max_tokens=max_tokens)

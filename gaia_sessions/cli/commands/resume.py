@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 def command(call: Call, *, agent_ids: tuple[str, ...], host_session: str | None) -> int:
     """Print the commands that resume work; nothing is started.
 
-    Without an ID, this lists all unfinished work that was stopped by an error, Esc, a limit, an overload, a lost
-    connection, or a crash of the client. What is cheapest to resume comes first. Work that waits for a limit is listed
-    with the time of the reset. Work that the user stopped comes last.
+    Without an ID, this lists all unfinished work that was answered (approved or denied), or that was stopped by an
+    error, Esc, a limit, an overload, a lost connection, or a crash of the client. What is cheapest to resume comes
+    first. Work that waits for a limit is listed with the time of the reset. Work that the user stopped comes last.
 
     With an ID, this says how to resume that session, whatever stopped it. If the session has expired, this also records
     activity, so that you can resume the session. The exit code is 1 if the session cannot be resumed (cancelled,

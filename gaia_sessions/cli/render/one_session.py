@@ -28,7 +28,9 @@ from gaia_sessions.session.schema import (
     KILLED,
     LOST,
     MARKER_DETAIL,
+    OUT_OF_TOKENS,
     STOPPED,
+    TIMED_OUT,
 )
 from gaia_sessions.session.todos import numbered_todos, open_todos
 
@@ -87,7 +89,7 @@ _ENDS = {STOPPED: "ended", KILLED: "killed", DENIED: "not started"}
 _MOST_OUTPUT_LINES = 10
 """How many of the last lines of output are shown, unless the output asks a question; a file has all lines."""
 
-_SAID_ANYWAY = (MARKER_DETAIL, INTERRUPTED, CANCELLED)
+_SAID_ANYWAY = (MARKER_DETAIL, INTERRUPTED, CANCELLED, TIMED_OUT, OUT_OF_TOKENS)
 """Details that other lines say already."""
 
 _COLUMNS = ("run", "end", "began", "took", "   tokens")

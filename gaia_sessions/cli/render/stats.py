@@ -155,7 +155,7 @@ def _unknown(stats: Stats) -> Iterator[str]:
         if count
     ]
     if dropped:
-        yield f"not counted: {' and '.join(dropped)} that were dropped from records"
+        yield f"not counted, because dropped from records: {' and '.join(dropped)}"
     if stats["unread"]:
         unread = _several(stats["unread"], "session")
         yield Hint(f"{unread} cannot be read: `gaia-sessions doctor` says why")
