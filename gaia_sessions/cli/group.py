@@ -27,7 +27,7 @@ GROUPS = {
         "deny": "Deny what a session asks for.",
         "resume": "Print the commands that resume work; nothing is started.",
         "cancel": "Cancel a session with everything below it.",
-        "run": "Run a command as a sub-agent, within limits, with one report.",
+        "run": "Run a command as a sub-agent, within limits, and report on it.",
         "hooks": "Install, remove or check the hooks in a client's settings.",
         "doctor": "Check settings, hooks and sessions; say how to fix problems.",
         "cleanup": "Remove sessions that have not been used for a while.",

@@ -276,6 +276,8 @@ def _no_command_hint(error: click.UsageError, ctx: click.Context, argv: list[str
         return None
     names = [one.human_readable_name for one in ctx.command.params if isinstance(one, click.Argument) and one.required]
     typed = [shlex.quote(word) for word in argv[1:] if word != "--"]
+    if not names and len(typed) > 1 and not any(word.startswith("-") for word in typed):
+        return f"put -- before the command: {ctx.command_path} -- {' '.join(typed)}"
     if names or len(typed) != 1 or typed[0].startswith("-"):
         typed = [name.partition("|")[0] for name in names]
     return f"put a command after --, for example: {' '.join([ctx.command_path, *typed, '--', './agent'])}"

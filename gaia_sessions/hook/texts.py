@@ -83,7 +83,7 @@ def _asked_by(record: Record) -> str:
 
 
 def _whom_to_ask(record: Record, until: str | None, *, nested: bool) -> str:
-    """Says that only the user can say yes, and how to get the answer; without ``until``, by a command."""
+    """Says that only the user can say yes: to the agent before ``until``, or without ``until`` by a command."""
     asked = _asked_by(record)
     if nested:
         why = visible_line(asked, _LONGEST_QUESTION) or "what the sub-agent asks"

@@ -165,7 +165,7 @@ class Host:
 
 
 def _late_part(module: str, path: str) -> Callable[..., object]:
-    """Returns a function that imports and calls the function at ``path`` below ``module`` only when it is called."""
+    """Returns a stand-in for the function at ``path`` below ``module``; only a call imports that function."""
     submodule, _, function = path.partition(".")
 
     def call(*arguments: object) -> object:

@@ -109,7 +109,7 @@ def fitted(message: NewMessage) -> NewMessage:
 _WAIT = "to wait until the agent is done, type gaia-sessions wait {id}"
 _WAIT_TO_SEND = "to wait until the agent is done, add --wait (in Python: wait=60)"
 _CONTINUE = "to continue it in a new session, type "
-_GIVE_UP = f"type gaia-sessions finalize {{id}} failed; then, {_CONTINUE}{run_command('{id}', ended=True)}"
+_GIVE_UP = "to end it, so that you can continue it in a new session, type gaia-sessions finalize {id} failed"
 _MORE_TOKENS = "to allow {:,} more, type this, then try again: gaia-sessions update {{id}} --max-tokens {}"
 
 _REFUSALS = {

@@ -442,7 +442,7 @@ class Event(TypedDict, total=False):
     last_message: str
     marker_phase: Annotated[MarkerPhase, "The phase in the marker that ends `last_message`."]
     marker_id: Annotated[str, "The session in that marker."]
-    briefed_id: Annotated[str, "The session in the note at the beginning of the agent's transcript."]
+    briefed_id: Annotated[str, "The ID of the session that the text at the beginning of the agent's transcript names."]
     has_message: Annotated[
         bool,
         "There was a last message, stored or not. For a failure: the agent itself described it. For a notification, "

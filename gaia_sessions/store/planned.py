@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 class Plan:
-    """The sessions of ``store``, with planned changes applied; its inbox has only the events ``waiting``."""
+    """The sessions of ``store``, with planned changes applied. The inbox of this plan is ``waiting``."""
 
     def __init__(self, store: StoreReader, waiting: Iterable[WaitingEvent] = ()) -> None:
         self._store = store

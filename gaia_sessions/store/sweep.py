@@ -1,7 +1,7 @@
 """What cleanup does for the store itself: removes leftovers of killed processes and corrects the index.
 
-A leftover is older than an hour and has a name that only the store gives. It is removed under the lock of the process
-that could still work on it. A sweep may run beside everything, also beside another sweep.
+A leftover is older than an hour and has a name that only the store gives. The sweep removes it under the
+lock that a process which still works on it would hold. A sweep may run beside everything, also beside another sweep.
 """
 
 from __future__ import annotations

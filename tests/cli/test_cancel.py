@@ -83,9 +83,10 @@ def test_cancel_of_an_ended_session_cancels_only_the_sessions_below(
     before = state("root")
     put("one", parent_id="root")
 
-    assert gaia("cancel", "root", "--only").answer == [f"root: already {outcome}: nothing to cancel"]
+    ended = f"root: already {outcome}; from now on, no new session can continue it"
+    assert gaia("cancel", "root", "--only").answer == [ended]
     assert cancelled(gaia, "one") == []
-    below = f"root: already {outcome}: nothing to cancel; the sessions below it are cancelled, also those created later"
+    below = f"{ended}; the sessions below it are cancelled, also those created later"
     assert gaia("cancel", "root").answer == [below]
     assert cancelled(gaia, "root", "one") == ["root", "one"]
     for word in ("completed", "failed"):
@@ -411,7 +412,10 @@ def test_cancel_lists_ten_working_agents_and_counts_the_others(gaia: Gaia, put: 
 
     lines = gaia("cancel", "--conversation", "h1").lines
 
-    over = "already completed: nothing to cancel; the sessions below it are cancelled, also those created later"
+    over = (
+        "already completed; from now on, no new session can continue it; "
+        "the sessions below it are cancelled, also those created later"
+    )
     assert lines[:20] == [f"many-{number:02}: {over}" for number in range(20)]
     assert {line[: len("  below-")] for line in lines[21:31]} == {"  below-"}
     assert (len(lines), lines[31]) == (34, "  and 10 others")

@@ -103,10 +103,10 @@ WRONG = [
             ("run --timeout 3 --", "run"),
             ("run a", "run a"),
             ("run a --", "run a"),
-            ("run sh ask.sh", "run"),
             ("send a", "send ID TEXT"),
         ]
     ),
+    ("run sh ask.sh", "no command given", "put -- before the command: gaia-sessions run -- sh ask.sh"),
     # Options
     ("get a --jsn", "No such option '--jsn'.", "did you mean --json?"),
     ("update a --frobnicate", "No such option '--frobnicate'.", "gaia-sessions update --help lists the options"),

@@ -178,7 +178,7 @@ def test_a_run_resumes_its_conversation_only_in_its_folder_and_otherwise_names_t
     (_, first), *others = claude.ids()
     assert [option for option, _ in others] == [*["--resume"] * 2, *["--session-id"] * 2, *["--resume"] * 2]
     assert [name == first for _, name in others] == [True, True, False, False, False, False]
-    said = f"work: its conversation is in {one}; a new conversation starts and is told what was said so far\n"
+    said = f"work: its conversation is in folder {one}; a new conversation starts and is told what was said so far\n"
     assert f"{said}to use the old one, stop this command and add --cwd '{one}'\n" in elsewhere.all[2]
     assert (sent.code, b"conversation" in sent.err) == (0, False)
     told = [call["told"] for call in claude.calls()]

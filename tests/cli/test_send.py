@@ -118,7 +118,7 @@ def test_a_failed_command_stores_its_error_but_no_messages(
     sessions: Sessions, words: tuple[str, ...], script: str, code: int, status: str, detail: str
 ) -> None:
     ended = forked("send", "talk", "x", *words, *SHELL, script)
-    stored = b"  the message was not stored\n"
+    stored = b"  your message was not stored\n"
     assert (ended.code, ended.out, ended.err.count(stored)) == (code, b"", 1)
     record, report = sessions.store.read("talk"), sessions.report("talk")
     run = record["runs"][-1]

@@ -128,6 +128,14 @@ def test_a_delegated_session_says_that_its_agent_is_starting_and_not_that_it_has
     )
 
 
+def test_a_new_session_with_three_errors_has_not_started_yet(gaia: Gaia, put: Gaia) -> None:
+    put("agent-123", phase="initializing", resume_ready=False, error_count=3)
+    assert gaia("should-resume", "agent-123").lines[:2] == [
+        "no: agent-123 has not started yet (phase_not_resumable)",
+        "  it has had 3 errors; the limit is 3 (too_many_errors)",
+    ]
+
+
 def test_a_no_has_a_sentence_for_each_failed_check_and_says_what_to_do(gaia: Gaia, put: Gaia) -> None:
     put("agent-123", error_count=4, idle=timedelta(minutes=45))
     assert without_seconds(gaia("should-resume", "agent-123")) == (

@@ -439,7 +439,7 @@ def test_stats_refuses_an_unknown_grouping(gaia: Gaia) -> None:
 
 
 SHOWN = """\
-40 sessions, 3 removed by now: 28 ended, 11 open, 1 removed before the end
+40 sessions (3 removed by now): 28 ended, 11 open, 1 removed before the end
 completed  15  53%  (success rate)
 failed      6  21%
 abandoned   4  14%

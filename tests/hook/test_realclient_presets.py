@@ -472,11 +472,12 @@ def goes_on_in_its_folder_alone(preset: Preset) -> None:
     assert (on[0], "conversation" in on[2]) == (0, False), on
     anew = "; a new conversation starts and is told what was said so far\n"
     assert (
-        f"its conversation is in {tree}{anew}to use the old one, stop this command and add --cwd '{tree}'\n"
+        f"its conversation is in folder {tree}{anew}to use the old one, stop this command and add --cwd '{tree}'\n"
         in elsewhere[2]
     )
     assert (
-        f"its conversation is in {moved}{anew}to use the old one, stop this command and add --cwd {moved}\n" in back[2]
+        f"its conversation is in folder {moved}{anew}to use the old one, stop this command and add --cwd {moved}\n"
+        in back[2]
     )
     assert f"its conversation is in {tree}, which is not your folder now{anew}" in gone[2]
 

@@ -106,7 +106,7 @@ def command(
     verbose: bool,
     **new: Unpack[_New],
 ) -> int:
-    """Run a command as a sub-agent, within limits, with one report at the end.
+    """Run a command as a sub-agent, within limits, and report on it.
 
     Without ID, `run` creates a session. With ID, `run` resumes that session, and so approves what the session asks for.
     The command is given what was found so far. When the command ends, `run` ends everything that the command started.

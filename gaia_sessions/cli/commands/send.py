@@ -125,7 +125,7 @@ def _print(call: Call, sessions: Sessions, session_id: str, outcome: SendOutcome
         output.print_to_stderr(session_reports.head_line(report, stands, utc_now()))
         if report["error"]:
             output.print_to_stderr(f"  {safe(report['error'])}")
-        output.print_to_stderr("  the message was not stored")
+        output.print_to_stderr("  your message was not stored")
         for line in session_reports.next_lines(report, stands):
             output.print_to_stderr(line)
     return EXIT_INTERRUPTED if outcome.ended.cause == SIGNALLED else CODES_OF_REPORTS[report["status"]]

@@ -31,7 +31,9 @@ if TYPE_CHECKING:
 @click.option(
     "--until", type=TIME, help="Only sessions that ended, or open sessions last active, at or before this time."
 )
-@click.option("--by", type=click.Choice(GROUPINGS), help="One row per agent type, day of the end, or phase.")
+@click.option(
+    "--by", type=click.Choice(GROUPINGS), help="One row per agent type, per day on which sessions ended, or per phase."
+)
 def command(call: Call, since: datetime | None, until: datetime | None, by: str | None) -> None:
     """Show how sessions ended, and how long their phases took.
 

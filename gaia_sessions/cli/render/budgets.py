@@ -32,9 +32,9 @@ def budget_text(usage: TokenUsage, used: str = "") -> str:
 
 
 def tokens_text(tokens: int, most: int | None) -> str:
-    """Returns ``1,500 of 64,000 tokens`` or ``no tokens reported of 64,000``; without a limit ``1,500 tokens``."""
+    """Returns ``1,500 of 64,000 tokens`` or ``no tokens reported, limit 64,000``; without a limit ``1,500 tokens``."""
     if not tokens:
-        return "no tokens reported" + ("" if most is None else f" of {most:,}")
+        return "no tokens reported" + ("" if most is None else f", limit {most:,}")
     return token_count(tokens) if most is None else f"{tokens:,} of {token_count(most)}"
 
 

@@ -29,7 +29,7 @@ def cancelled_lines(
     for one in cancelled:
         if outcome := outcomes.get(one["agent_id"]):
             below = "; the sessions below it are cancelled, also those created later" if one["below"] else ""
-            yield f"{one['agent_id']}: already {outcome}: nothing to cancel{below}"
+            yield f"{one['agent_id']}: already {outcome}; from now on, no new session can continue it{below}"
             continue
         scope = ", with everything below it" if one["below"] else ""
         since = f" since {local_time(one['at'])}" if "at" in one and not one["new"] else ""

@@ -22,7 +22,7 @@ def told_of(agent_id: str, event: str, path: str, command: Command, *, verbose: 
         return None
     # ``path`` comes from a record, so anybody can have written it.
     if event == supervise.CONVERSATION_ELSEWHERE:
-        what = f"its conversation is in {safe(path)}; {_ANEW}"
+        what = f"its conversation is in folder {safe(path)}; {_ANEW}"
         return f"{agent_id}: {what}", Copyable(f"--cwd {quote(path)}", "to use the old one, stop this command and add ")
     if event == supervise.CONVERSATION_MOVED:
         return f"{agent_id}: its conversation is in {safe(path)}, which is not your folder now; {_ANEW}", ""

@@ -123,9 +123,8 @@ def failed_sentences(decision: Decision, subject: str | None = None) -> list[str
         failed = failed[:1]
     if failed and failed[0]["name"] == "phase":  # resume_ready is off in every such phase
         failed = [check for check in failed if check["name"] != "resume_ready"]
-        if (
-            is_new(str(decision["phase"])) and failed[1:]
-        ):  # the agent that starts, or has started, says more than the phase
+        at_work = {"no_live_run", "not_claimed"} & {check["name"] for check in failed}
+        if is_new(str(decision["phase"])) and at_work:  # an agent that is starting or at work says more than the phase
             del failed[0]
     subjects = [subject or decision["agent_id"], *["it"] * len(failed)]
     return [_sentence(subject, check) for subject, check in zip(subjects, failed, strict=False)]

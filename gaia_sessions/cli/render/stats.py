@@ -47,7 +47,7 @@ def _all(total: Totals, room: int) -> Iterator[str]:
     removed = [f"{total['removed']:,} removed before the end"] if total["removed"] else []
     counts = ", ".join([f"{total['ended']:,} ended", f"{total['open']:,} open", *removed])
     gone = "all" if total["gone"] == total["sessions"] else f"{total['gone']:,}"
-    yield f"{_several(total['sessions'], 'session')}{f', {gone} removed by now' * (total['gone'] > 0)}: {counts}"
+    yield f"{_several(total['sessions'], 'session')}{f' ({gone} removed by now)' * (total['gone'] > 0)}: {counts}"
     if total["ended"]:
         yield from _outcomes(total, room)
     if total["open"]:

@@ -86,7 +86,7 @@ def _last_said(path: str, said: str) -> tuple[str | None, bool]:
 
 
 def _messages(path: str) -> Iterator[Payload]:
-    """Yields the lines of messages in the transcript, newest first."""
+    """Yields the messages in the transcript, the newest first."""
     for number, line in enumerate(lines_backwards(CLAUDE_CODE, path, _LAST_BYTES)):
         if number == _MOST_LINES:
             return
