@@ -9,7 +9,6 @@ import json
 import signal
 import subprocess
 import sys
-import time
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -103,7 +102,7 @@ def test_each_call_ends_in_time_and_the_next_call_changes_more_runs(host: Host, 
 @pytest.mark.slow
 def test_readers_see_the_final_state_before_all_runs_are_changed(host: Host) -> None:
     payload = at_work(host, "conversation", AGENTS)
-    kill_once_it_waits(host, payload, seconds=0.2)
+    kill_half_way(host, payload)
     some = next(agent_id for agent_id, record in host.records().items() if "ended_at" not in record["runs"][-1])
 
     answer = host.start("pre_delegate", {"agent_id": some}).answer
@@ -126,7 +125,7 @@ def test_readers_see_the_final_state_before_all_runs_are_changed(host: Host) -> 
 def test_a_call_that_its_host_kills_half_way_loses_nothing(host: Host, kind: str, agents: int) -> None:
     payload = at_work(host, kind, agents)
 
-    kill_once_it_waits(host, payload, seconds=0.0 if agents == MANY else 0.3)
+    kill_half_way(host, payload)
     assert len(host.deferred()) > 0
     assert open_runs(host) > 0
 
@@ -134,15 +133,20 @@ def test_a_call_that_its_host_kills_half_way_loses_nothing(host: Host, kind: str
     check_everything_ended(host, kind, agents)
 
 
-def kill_once_it_waits(host: Host, payload: dict[str, Any], seconds: float) -> None:
-    """Starts the hook and kills it so many seconds after it has stored its event in the inbox."""
+def kill_half_way(host: Host, payload: dict[str, Any]) -> None:
+    """Starts the hook, and kills it when it has changed its first run."""
+    before = inodes_of_records(host)
     command = [sys.executable, str(SCRIPTS / "every_event.py")]
     with subprocess.Popen(command, stdin=subprocess.PIPE, cwd=host.project, env=host.environment()) as hook:
         assert hook.stdin is not None
         hook.stdin.write(json.dumps(payload).encode())
         hook.stdin.close()
-        while not host.waiting():
+        while inodes_of_records(host) == before:
             assert hook.poll() is None
-        time.sleep(seconds)
         hook.send_signal(signal.SIGKILL)
         assert hook.wait() == -signal.SIGKILL
+
+
+def inodes_of_records(host: Host) -> dict[str, int]:
+    """Returns the inode of each record. Each write gives a record another inode."""
+    return {str(path): path.stat().st_ino for path in host.root.glob("[!.]*/state.json")}
