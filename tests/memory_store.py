@@ -297,6 +297,9 @@ class MemoryStore:
     def lock_key(self, key: tuple[str, ...], timeout: float | None = None) -> MemoryKeyLock:
         return MemoryKeyLock(self._held_keys, key, timeout or 0)
 
+    def lease(self, sends_to: str | None = None) -> MemoryKeyLock:
+        return self.lock_key(("send", sends_to) if sends_to else ("command",))
+
     def append(
         self,
         agent_id: str,
@@ -381,6 +384,8 @@ class MemorySession:
 
 class MemoryKeyLock:
     """Holds a key lock for a ``with`` block."""
+
+    is_over = False
 
     def __init__(self, held_keys: set[tuple[str, ...]], key: tuple[str, ...], timeout: float) -> None:
         self._held_keys = held_keys

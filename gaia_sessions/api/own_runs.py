@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from gaia_sessions.session.requests import Start
     from gaia_sessions.session.schema import Record, Run
     from gaia_sessions.session.transcript import Message
-    from gaia_sessions.store.port import Entry, HeldLock, OpenSession, Reader, Store
+    from gaia_sessions.store.port import Entry, Lease, OpenSession, Reader, Store
 
     from .at import Reading, Writing
 
@@ -69,7 +69,7 @@ class Begun:
         self.reason = ENDED if "continues" in record and self.run["run"] == 1 else None
 
 
-def begin(at: Writing, start: Start, fields: Run, lock: HeldLock | None = None) -> Begun:
+def begin(at: Writing, start: Start, fields: Run, lock: Lease | None = None) -> Begun:
     """Begins a run with ``fields`` in a new or an existing session; with a ``lock`` the run is a send."""
     if start.agent_id is None:
         return _begin_new(at, start, fields)
@@ -81,7 +81,7 @@ def begin(at: Writing, start: Start, fields: Run, lock: HeldLock | None = None) 
 
 
 def _begin_again(
-    at: Writing, agent_id: str, fields: Run, parent_id: str | None = None, lock: HeldLock | None = None
+    at: Writing, agent_id: str, fields: Run, parent_id: str | None = None, lock: Lease | None = None
 ) -> Begun:
     """Begins a run in an existing session; with ``parent_id`` (locked), the session takes the place of a child."""
     store, now, shell, sends = at.store, at.now, at.shell(), lock is not None
@@ -116,7 +116,7 @@ def _check_place(store: Store, record: Record, fields: Run, parent_id: str | Non
         check_depth_of_work(record, store.ancestors(record), fields["depth"])
 
 
-def _commit_under(lock: HeldLock, session: OpenSession, change: Change) -> Record:
+def _commit_under(lock: Lease, session: OpenSession, change: Change) -> Record:
     """Commits the beginning of a send; the ``lock`` stays held unless nothing was written."""
     try:
         lock.__enter__()  # a process that only checks the lock holds it for a moment

@@ -23,7 +23,6 @@ from gaia_sessions.errors import (
 from gaia_sessions.jsonio.strict import json_type_of
 from gaia_sessions.session.context import TURNS, context_lines, context_messages, context_of
 from gaia_sessions.session.host_events import MAX_MESSAGE_LENGTH
-from gaia_sessions.session.ids import check_agent_id
 from gaia_sessions.session.own_runs import CANCELLED, EXITED, SIGNALLED, RunEnd, answer_message, fitted
 from gaia_sessions.session.report import task_id_of, turn_id_of
 from gaia_sessions.session.requests import Start
@@ -40,7 +39,6 @@ from gaia_sessions.session.transcript import (
     spoken,
 )
 from gaia_sessions.session.visible import visible_line
-from gaia_sessions.store import send_lock_key
 from gaia_sessions.system import utc_now
 
 from . import at, records
@@ -66,9 +64,6 @@ if TYPE_CHECKING:
 
 SECONDS_BETWEEN_TRIES = 0.1
 """The pause between two tries while another agent is at work."""
-
-_SECONDS_FOR_LOCK = 1.0
-"""How long to wait for the lock of a send: a process that only checks the lock holds it for a moment."""
 
 _SECONDS_TO_WRITE = 10
 """How long to try to write an answer."""
@@ -187,7 +182,7 @@ class Send:
         self._fields: Run = fields or {}
         self._tell = tell
         with sessions.store as store:
-            self._lock = store.lock_key(send_lock_key(check_agent_id(agent_id)), _SECONDS_FOR_LOCK)
+            self._lock = store.lease(agent_id)
         self._holder: int | None = None
         self.is_cut = self.said != said
 

@@ -19,7 +19,7 @@ from gaia_sessions.session.transcript import COMMIT_LIMIT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator
 
     from gaia_sessions.store.port import Output
 
@@ -99,9 +99,8 @@ class NoLog:
     def write(self, data: bytes) -> None:
         """Stores nothing."""
 
-    def handed_over(self) -> Sequence[int]:
+    def handed_over(self) -> None:
         """Returns no file."""
-        return ()
 
     def close(self) -> None:
         """Closes nothing."""

@@ -27,19 +27,19 @@ _CHUNK = 1 << 16
 
 def read_on(agent_id: str, output: Output, pipes: Sequence[int]) -> bool:
     """Starts the reader for ``pipes`` and the ``output`` of the run; returns whether the output is stored."""
-    files = output.handed_over()  # none if the session was removed
+    files = output.handed_over()  # None if the session was removed
     process = subprocess.Popen(  # noqa: S603  # this interpreter
         interpreter_for("runner.keeper", f"reads the background output of {agent_id}"),
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
-        pass_fds=(*files, *pipes),
+        pass_fds=(*(files or ()), *pipes),
         start_new_session=True,
     )
     process.returncode = 0  # nobody waits for it
     with process.stdin or open(os.devnull, "wb") as stdin:
-        stdin.write(pickle.dumps((output if files else NoLog(), pipes)))
-    return bool(files)
+        stdin.write(pickle.dumps((NoLog() if files is None else output, pipes)))
+    return files is not None
 
 
 def main() -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from gaia_sessions.jsonio.strict import dump_line
 from gaia_sessions.session.ids import check_agent_id
 
-from . import atomic, document_lock_key, index, locks, reading
+from . import atomic, document_lock_key, index, locks, reading, send_lock_key
 from . import journal as journals
 from . import root as roots
 from .directory import translate_errors
@@ -30,10 +30,13 @@ if TYPE_CHECKING:
     from gaia_sessions.session.transcript import NewMessage
 
     from .directory import Directory
-    from .key_lock import KeyLock
+    from .key_lock import KeyLock, Presence
     from .open_session import OpenSession
     from .output_file import OutputFile
     from .port import Entry, ImportSource, MarkRule, RecordOrError, StoreRule
+
+_SECONDS_FOR_SEND = 1.0
+"""How long to wait for the lock of a send: a process that only checks the lock holds it for a moment."""
 
 _SECONDS_AFTER_REBUILD = 1.2
 """Seconds that a hook reserves to answer after it rebuilt the index."""
@@ -212,6 +215,13 @@ class FileStore(FileReader):
 
         seconds = self.lock_timeout if timeout is None else timeout
         return KeyLock(self.root, lambda: self._opened_below(self._lock_folder), key, seconds, self.wait)
+
+    def lease(self, sends_to: str | None = None) -> KeyLock | Presence:
+        from .key_lock import Presence
+
+        if sends_to is None:
+            return Presence()
+        return self.lock_key(send_lock_key(check_agent_id(sends_to)), _SECONDS_FOR_SEND)
 
     def _lock_folder(self) -> Directory:
         return self.made_folder().make(roots.LOCKS)

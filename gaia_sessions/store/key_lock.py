@@ -28,6 +28,8 @@ def path_of(root: str, key: tuple[str, ...]) -> str:
 class KeyLock:
     """A ``with`` block that nobody else can be in with the same ``key`` at the same time."""
 
+    is_over = False
+
     __slots__ = ("_folder", "_lock", "_name", "_open_folder", "_path", "_root", "_timeout", "_wait")
 
     def __init__(
@@ -75,3 +77,25 @@ class KeyLock:
                 lock.remove()  # few keys are used again
             except OSError:  # a later sweep removes it
                 return
+
+
+class Presence:
+    """The lease of a command in files: its wrapper is found by its process alone."""
+
+    __slots__ = ("is_held",)
+
+    is_over = False
+
+    def __init__(self) -> None:
+        self.is_held = False
+
+    def holder(self) -> HostProcess:
+        from gaia_sessions.system.processes import describe
+
+        return describe(os.getpid()) or {"pid": os.getpid()}
+
+    def __enter__(self) -> None:
+        self.is_held = True
+
+    def __exit__(self, *_: object) -> None:
+        self.is_held = False

@@ -66,6 +66,10 @@ def decode(data: bytes) -> Mark:
         return read_mark({})
 
 
+def encode(mark: Mark) -> bytes:
+    return strict.dumps(mark, _MAX_BYTES)
+
+
 def change(root: Directory, session: Directory, agent_id: str, rule: MarkRule, *, durable: bool) -> Mark:
     """Applies ``rule`` to the mark of the session and returns the mark; the caller holds the session's lock."""
     if not reading.has(root, agent_id):
@@ -73,7 +77,7 @@ def change(root: Directory, session: Directory, agent_id: str, rule: MarkRule, *
     old = _read(session)
     new = rule(old)
     if new is not old:
-        atomic.replace(session, reading.CANCELLED, strict.dumps(new, _MAX_BYTES), durable=durable)
+        atomic.replace(session, reading.CANCELLED, encode(new), durable=durable)
     elif durable:
         atomic.sync_folder(session)  # its writer may have been killed before the name was synced
     return new

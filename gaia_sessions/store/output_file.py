@@ -65,8 +65,12 @@ class Kept:
         self.left_out += excess
 
     def __bytes__(self) -> bytes:
-        note = b"\n[gaia-sessions: %d bytes left out]\n" % self.left_out if self.left_out else b""
-        return b"".join((self._beginning, note, self._rest))
+        return b"".join((self._beginning, note_of_omitted(self.left_out), self._rest))
+
+
+def note_of_omitted(count: int) -> bytes:
+    """Returns the line that replaces ``count`` bytes in the middle of an output; nothing for 0."""
+    return b"\n[gaia-sessions: %d bytes left out]\n" % count if count else b""
 
 
 class OutputFile:
@@ -105,12 +109,12 @@ class OutputFile:
             self._use(-1)
             self._give_room()
 
-    def handed_over(self) -> Sequence[int]:
+    def handed_over(self) -> Sequence[int] | None:
         self._store()
         with suppress(OSError):
             if os.path.samestat(os.fstat(self._folder.fd), os.stat(self._folder.path)):
                 return [fd for fd in (self._folder.fd, self._fd) if fd >= 0]
-        return ()
+        return None
 
     def close(self) -> None:
         if self._folder.fd >= 0:

@@ -48,11 +48,19 @@ class HeldLock(Protocol):
     def is_held(self) -> bool:
         """Whether the block is entered."""
 
+
+class Lease(HeldLock, Protocol):
+    """Shows others that this process works on a run. Enter it before the run begins, leave it after its end."""
+
     def holder(self) -> HostProcess:
-        """Returns the description of this process for a record; by this description, others see if the lock is free.
+        """Returns the description of this process for a record; by this description, others see if it works.
 
         You can call it before the block or in the block.
         """
+
+    @property
+    def is_over(self) -> bool:
+        """Whether others may count the run as lost, so that the work must end. On files this is never so."""
 
 
 class OpenSession(Protocol):
@@ -119,10 +127,10 @@ class Output(Protocol):
     def write(self, data: bytes) -> None:
         """Adds ``data`` and raises nothing. If there is no room, or the session is gone, less is stored."""
 
-    def handed_over(self) -> Sequence[int]:
+    def handed_over(self) -> Sequence[int] | None:
         """Makes the output durable, for a process that continues with a pickled copy; this object writes no more.
 
-        Returns the descriptors that the process must inherit under the same numbers; none if nobody could find the
+        Returns the descriptors that the process must inherit under the same numbers; None if nobody could find the
         output. Raises nothing.
         """
 
@@ -382,6 +390,12 @@ class Store(StoreReader, Protocol):
         """Returns a ``with`` block that one caller at a time can be in for a ``key``. Entering raises ``LockTimeout``.
 
         ``timeout`` (seconds) replaces the store's own; 0 does not wait.
+        """
+
+    def lease(self, sends_to: str | None = None) -> Lease:
+        """Returns the lease of a new run of ours: of a send to the session ``sends_to``, or of a command.
+
+        On files, entering the lease of a send raises ``LockTimeout`` while another send to the session is on.
         """
 
     def add_document(self, document: Document) -> None:

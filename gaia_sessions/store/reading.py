@@ -70,9 +70,14 @@ def output_name(number: int) -> str:
     return f"{number}".join(_OUTPUT)
 
 
+def run_of_output(name: str) -> int | None:
+    """Returns the run whose output a file with this ``name`` has; None for any other name."""
+    return _number_in(name, _OUTPUT)
+
+
 def is_output_name(name: str) -> bool:
     """Returns whether a file with this ``name`` has the output of a run."""
-    return _number_in(name, _OUTPUT) is not None
+    return run_of_output(name) is not None
 
 
 def damaged_name(names: Iterable[str]) -> str:

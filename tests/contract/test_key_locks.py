@@ -50,18 +50,32 @@ def test_a_refused_block_does_not_free_the_key(store: Store) -> None:
     assert can_enter(store, KEY)
 
 
-def test_a_lock_tells_whether_it_is_held_and_names_this_process_as_holder(store: Store, new: New) -> None:
-    store.create(new())
+def test_a_lock_that_is_freed_early_is_not_freed_again(store: Store) -> None:
     lock = store.lock_key(KEY, 1)
     assert not lock.is_held
 
     with lock:
-        assert (lock.is_held, lock.holder()["pid"], is_alive(lock.holder())) == (True, os.getpid(), True)
+        assert lock.is_held
         lock.__exit__()
         assert (lock.is_held, can_enter(store, KEY)) == (False, True)
         with store.lock_key(KEY, 1):
             lock.__exit__()
             assert not can_enter(store, KEY)
+
+
+@table("sends_to", [None, "agent-1"])
+def test_a_lease_names_this_process_as_holder_while_it_is_held(store: Store, new: New, sends_to: str | None) -> None:
+    agent_id = sends_to or "agent-2"
+    lease = store.lease(sends_to)
+    assert not lease.is_held
+
+    with lease:
+        run: Any = {"run": 1, "wrapper": lease.holder()}
+        store.create(new(agent_id, runs=[run]))
+        holder = store.read(agent_id)["runs"][0]["wrapper"]
+        assert (lease.is_held, lease.is_over, holder["pid"], is_alive(holder)) == (True, False, os.getpid(), True)
+        lease.__exit__()
+        assert not lease.is_held
 
 
 def test_a_block_that_fails_frees_its_key(store: Store) -> None:

@@ -202,7 +202,7 @@ def begin_copy(output: OutputFile, data: bytes, between: Callable[[], None] = la
     files = output.handed_over()
     given = pickle.dumps((output, data))
     between()
-    subprocess.run([sys.executable, "-c", COPY], input=given, pass_fds=files, check=True)
+    subprocess.run([sys.executable, "-c", COPY], input=given, pass_fds=files or (), check=True)
     output.close()
 
 
@@ -222,7 +222,7 @@ def test_an_output_of_a_deleted_session_hands_over_no_files_and_writes_none(stor
     deleted(store, "one", lambda _: True)
     store.create(new_record("one", "worker", "", {}, NOW))
 
-    assert list(output.handed_over()) == []
+    assert output.handed_over() is None
     output.close()
     assert not path.exists()
 
