@@ -56,6 +56,7 @@ class HostProcess(StrictModel, frozen=True):
     pid_ns: str | None = None
     machine: str | None = None
     lock: str | None = Field(default=None, description="A file that the process locks while the run lasts.")
+    lease: str | None = Field(default=None, description="On a server: the lease that the process renews while its run goes on.")
     lock_folder: str | None = Field(default=None, description="The device and the inode of the folder of this file.")
 
 

@@ -113,6 +113,7 @@ check_host_process = object_with(
         "pid_ns": check_string,
         "machine": check_string,
         "lock": check_string,
+        "lease": check_string,
         "lock_folder": check_string,
     },
 )

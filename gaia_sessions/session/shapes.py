@@ -93,6 +93,7 @@ class HostProcess(TypedDict, total=False):
     pid_ns: str
     machine: str
     lock: Annotated[str, "A file that the process locks while the run lasts."]
+    lease: Annotated[str, "On a server: the lease that the process renews while its run goes on."]
     lock_folder: Annotated[str, "The device and the inode of the folder of this file."]
 
 

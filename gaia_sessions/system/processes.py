@@ -10,6 +10,7 @@ import os
 
 from gaia_sessions.session.ids import is_hex
 
+from . import leases
 from .boots import boot_id, boot_signature, is_this_boot
 
 TYPE_CHECKING = False
@@ -85,6 +86,8 @@ def _identity(folder: str) -> str:
 
 def gone_and_reason(process: HostProcess) -> tuple[bool | None, str]:
     """Returns whether ``process`` has ended (None: unknown from here), and how that is known, in words."""
+    if "lease" in process:
+        return _gone_by_lease(process)
     is_gone, reason = _gone_by_itself(process)
     # A process with a lock counts as gone when the work for which it held the lock has ended.
     if is_gone or "lock" not in process:
@@ -93,6 +96,19 @@ def gone_and_reason(process: HostProcess) -> tuple[bool | None, str]:
     if is_held is None or (is_held and is_gone is False):
         return is_gone, reason
     return (False, "it holds its lock") if is_held else (True, "it does not hold its lock any more")
+
+
+def _gone_by_lease(process: HostProcess) -> tuple[bool | None, str]:
+    """Judges a run on a server: by its lease; only in the same boot and pid namespace, by its pid too."""
+    local = _local_keys()
+    if local and all(process.get(key) == local[key] for key in ("boot_id", "pid_ns")) and "started" in process:
+        is_gone, reason = _pid_gone_and_reason(process["pid"], process["started"])
+        if is_gone:
+            return True, reason
+    is_valid = leases.is_valid(process["lease"])
+    if is_valid is None:
+        return None, "its lease is unknown"
+    return (False, "its lease is valid") if is_valid else (True, "its lease has lapsed")
 
 
 def _is_held(process: HostProcess, *, is_known: bool) -> bool | None:

@@ -1,0 +1,35 @@
+"""The leases of runs on a server, as this process last saw them.
+
+A store that reads a record notes the leases of its open runs here, for those who ask whether a run has ended.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from datetime import datetime
+
+    Seen = tuple[bool, datetime | None]
+    """Whether the lease was valid by the server's clock, and when the run last wrote output."""
+
+SECONDS = 120
+"""How long a lease is valid after it was renewed."""
+
+_seen: dict[str, Seen] = {}
+
+
+def note(asked: Iterable[str], found: Mapping[str, Seen]) -> None:
+    """Notes what the server says about the leases that it was asked for."""
+    for lease in asked:
+        _seen[lease] = found.get(lease, (False, None))
+
+
+def is_valid(lease: str) -> bool | None:
+    """Returns whether the lease was valid when it was last seen; None if it was never seen."""
+    return _seen.get(lease, (None, None))[0]
+
+
+def written_at(lease: str) -> datetime | None:
+    """Returns when the run with this lease last wrote output; None if that is unknown."""
+    return _seen.get(lease, (None, None))[1]
