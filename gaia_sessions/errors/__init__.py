@@ -45,8 +45,10 @@
     ├── StoreFailure            the system refused the operation; nothing was changed
     │   ├── LinkedElsewhere     a link leads out of the project
     │   ├── LockUnsupported
+    │   ├── NotWritten          the connection to the server was lost before the commit
     │   └── OwnedByAnother      the sessions belong to another user
     ├── DurabilityUnknown       written, but the sync to disk failed
+    │   └── OutcomeUnknown      the connection to the server was lost during the commit
     └── Cancelled               the session, or a session above it, is cancelled
 """
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .main_branches import InvalidInput, SessionsError, StoreFailure, plural, shorten
+from .main_branches import InvalidInput, SessionsError, StoreFailure, plural, shorten, well_formed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -557,6 +557,15 @@ class LockUnsupported(StoreFailure):
         super().__init__("lock", path, reason, "store the sessions on a local file system, for example with --root DIR")
 
 
+class NotWritten(StoreFailure):
+    """The connection to the server was lost before the change was committed: nothing is written."""
+
+    code = "not_written"
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__("write", path, f"nothing is written: {reason}", "try again")
+
+
 class OwnedByAnother(StoreFailure):
     """The sessions, or their project, belong to another user; nothing was read or created.
 
@@ -590,6 +599,17 @@ class DurabilityUnknown(SessionsError):
             f"{path}: written, but the sync to disk failed: {reason}",
             "check the disk: a power failure may undo the change",
         )
+
+
+class OutcomeUnknown(DurabilityUnknown):
+    """The connection to the server was lost during the commit, and the server cannot be asked if it succeeded."""
+
+    code = "outcome_unknown"
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(path, reason)
+        self.args = (well_formed(f"{path}: the connection was lost during the commit: {reason}"),)
+        self.hint = "when the server can be reached, check whether the change is written"
 
 
 class Cancelled(SessionsError):
@@ -646,3 +666,21 @@ class FiguresLost(UserWarning):
         if isinstance(self.cause, DurabilityUnknown):
             return f"the figures of removed sessions may be lost after a power failure: {self.cause}"
         return f"the figures of removed sessions could not be stored: {self.cause}"
+
+
+class WritesLost(UserWarning):
+    """A warning: the server has an older revision of a session than it had before, so it has lost writes."""
+
+    code = "writes_lost"
+
+    def __init__(self, path: str, agent_id: str, seen: int, found: int) -> None:
+        self.path = path
+        self.agent_id = agent_id
+        self.seen = seen
+        self.found = found
+        self.hint = "a failover to a standby that is not synchronous loses writes: see docs/many-machines.md"
+        super().__init__(path, agent_id, seen, found)
+
+    def __str__(self) -> str:
+        was = f"session {self.agent_id} had revision {self.seen}, and now has revision {self.found}"
+        return f"the server has lost writes: {was}"

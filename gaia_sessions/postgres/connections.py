@@ -1,0 +1,275 @@
+"""The door of psycopg: the connections of this process to one server, and what its errors mean.
+
+An idle connection is closed after a moment, so a process that waits holds none.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import threading
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import psycopg
+from psycopg import errors as sql_errors
+from psycopg.conninfo import conninfo_to_dict
+
+from gaia_sessions.errors import BadSetting, StoreFailure
+from gaia_sessions.errors.others import NotWritten
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from psycopg.abc import PQGen
+
+    from gaia_sessions.errors import SessionsError
+
+    Row = tuple[Any, ...]
+
+_Result = TypeVar("_Result")
+
+LockNotAvailable = sql_errors.LockNotAvailable
+Refused = psycopg.Error
+"""Any error of the driver or the server."""
+
+_SECONDS_TO_CONNECT = 5
+_SECONDS_FOR_ANSWER = 20.0
+"""How long an answer may take besides the wait for a lock."""
+
+_SECONDS_IDLE = 0.3
+_SECONDS_BETWEEN_TRIES = 0.1
+_MOST_CONNECTIONS = 8
+"""How many connections a process has at most; more threads wait."""
+
+_STARTUP = {
+    "client_encoding": "UTF8",
+    "connect_timeout": str(_SECONDS_TO_CONNECT),
+    "keepalives_idle": "10",
+    "keepalives_interval": "5",
+    "keepalives_count": "3",
+    "fallback_application_name": "gaia-sessions",
+}
+_LOST_CLASS = "08"
+_ENDED_BY_SERVER = frozenset(["57P01", "57P02", "57P03", "57P05", "25P03", "25P04"])
+"""The server ended the connection: it stops or starts, or a transaction was idle for too long."""
+
+_READ_ONLY = "25006"
+_REPEATABLE = frozenset(["40001", "40P01", "55P03"])
+"""Another transaction was in the way: repeated, this one succeeds."""
+
+_MAY_PASS = ("starting up", "shutting down", "recovery mode", "too many c", "connection slots", "read-only", "not read")
+"""Words of a refused connection that the next try may get."""
+
+_NOT_SET_UP = "42P01", "3F000"
+_HINTS = {
+    "42501": "a database administrator must grant this role the rights that docs/many-machines.md lists",
+    "53100": "free some space on the server, then try again",
+}
+_TRY_AGAIN = "check that the server runs and can be reached, then try again"
+
+
+class NoAnswer(psycopg.OperationalError):
+    """The server, or a pooler before it, did not answer in time."""
+
+
+class Connection(psycopg.Connection[Any]):
+    """A connection that waits only so long for an answer: a pooler that is stopped never gives one."""
+
+    seconds = _SECONDS_FOR_ANSWER
+
+    def wait(self, gen: PQGen[_Result], interval: float = 0.1, timeout: float | None = None) -> _Result:
+        until = time.monotonic() + (self.seconds if timeout is None else timeout)
+        try:
+            return super().wait(gen, interval, max(0.0, until - time.monotonic()))
+        except psycopg.OperationalError as error:
+            if time.monotonic() >= until:
+                self.close()
+                raise NoAnswer("the server did not answer in time") from error
+            raise
+
+
+class Server:
+    """The server of one URL, for all threads of this process."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self._free = threading.BoundedSemaphore(_MOST_CONNECTIONS)
+        self._changing = threading.Lock()
+        self._idle: list[tuple[Connection, float]] = []
+        self._closer: threading.Timer | None = None
+        self.is_checked = False  # whether the schema is known to be this version's
+        self.revisions: dict[str, tuple[int, int]] = {}  # the incarnation and the highest known revision of a session
+
+    @contextmanager
+    def connection(self, until: float) -> Iterator[Connection]:
+        """Yields a connection; waits for one, and for the server, until the monotonic time ``until``."""
+        connection = self.take(until)
+        try:
+            yield connection
+        except BaseException:
+            self.give(connection, is_usable=False)
+            raise
+        self.give(connection)
+
+    def take(self, until: float) -> Connection:
+        if not self._free.acquire(timeout=max(0.0, until - time.monotonic())):
+            raise StoreFailure("reach", self.url, f"all {_MOST_CONNECTIONS} connections are in use", "try again")
+        try:
+            with self._changing:
+                while self._idle:
+                    connection, _ = self._idle.pop()
+                    if not connection.closed:
+                        return connection
+            return self._new(until)
+        except BaseException:
+            self._free.release()
+            raise
+
+    def _new(self, until: float) -> Connection:
+        while True:
+            try:
+                return Connection.connect(self.url, autocommit=True, prepare_threshold=None, **_startup(self.url))
+            except psycopg.ProgrammingError as error:
+                raise _bad_url(error) from None
+            except psycopg.Error as error:
+                if time.monotonic() >= until or not _may_pass(error):
+                    raise StoreFailure("connect to", self.url, _first_line(error), _TRY_AGAIN) from None
+            time.sleep(_SECONDS_BETWEEN_TRIES)
+
+    def give(self, connection: Connection, *, is_usable: bool = True) -> None:
+        """Takes a connection back. It stays open for a moment if it ``is_usable`` and in no transaction."""
+        is_idle = not connection.closed and connection.info.transaction_status == psycopg.pq.TransactionStatus.IDLE
+        if is_usable and is_idle:
+            with self._changing:
+                self._idle.append((connection, time.monotonic()))
+                if self._closer is None:
+                    self._close_later()
+        else:
+            connection.close()
+        self._free.release()
+
+    def _close_later(self) -> None:
+        self._closer = threading.Timer(_SECONDS_IDLE, self._close_idle)
+        self._closer.daemon = True
+        self._closer.start()
+
+    def _close_idle(self) -> None:
+        with self._changing:
+            latest = time.monotonic() - _SECONDS_IDLE
+            old = [connection for connection, since in self._idle if since <= latest]
+            self._idle = [one for one in self._idle if one[1] > latest]
+            self._closer = None
+            if self._idle:
+                self._close_later()
+        for connection in old:
+            connection.close()
+
+    def close_idle(self) -> None:
+        """Closes the connections that nobody uses: after one was lost, the others are useless too."""
+        with self._changing:
+            idle, self._idle = self._idle, []
+        for connection, _ in idle:
+            connection.close()
+
+    def forget(self) -> list[Connection]:
+        """Drops the connections of the parent of a forked process, without closing them: the parent uses them."""
+        return [connection for connection, _ in self._idle]
+
+
+_servers: dict[str, Server] = {}
+_of_parent: list[object] = []
+
+
+def server_of(url: str) -> Server:
+    """Returns the server of ``url``, the same object for the whole process."""
+    return _servers.setdefault(url, Server(url))
+
+
+def _forget_all() -> None:
+    _of_parent.extend([(server, server.forget()) for server in _servers.values()])
+    _servers.clear()
+
+
+def _close_all() -> None:
+    for server in _servers.values():
+        server.close_idle()
+
+
+os.register_at_fork(after_in_child=_forget_all)
+atexit.register(_close_all)
+
+
+def execute(connection: Connection, sql: str, *, seconds: float = 0.0) -> list[Row]:
+    """Sends ``sql``, one or more statements, as one message; returns the rows of the last statement that has rows.
+
+    seconds: how long the statements may wait for a lock.
+    """
+    connection.seconds = _SECONDS_FOR_ANSWER + seconds
+    cursor = psycopg.ClientCursor(connection)
+    cursor.execute(sql)
+    rows: list[Row] = []
+    while True:
+        if cursor.description is not None:
+            rows = cursor.fetchall()
+        if not cursor.nextset():
+            return rows
+
+
+def with_values(connection: Connection, sql: str, values: Sequence[object]) -> str:
+    """Returns ``sql`` with its placeholders replaced by the quoted ``values``."""
+    return psycopg.ClientCursor(connection).mogrify(sql, values) if values else sql
+
+
+def is_lost(connection: Connection, error: BaseException) -> bool:
+    """Returns whether the connection is of no more use, so that what it did not commit is not written."""
+    if connection.closed or connection.broken:
+        return True
+    state = error.sqlstate if isinstance(error, psycopg.Error) else None
+    return state is not None and (state[:2] == _LOST_CLASS or state in _ENDED_BY_SERVER or state == _READ_ONLY)
+
+
+def is_repeatable(error: psycopg.Error) -> bool:
+    """Returns whether the same transaction can succeed if it is repeated."""
+    return error.sqlstate in _REPEATABLE
+
+
+def not_written(url: str, error: BaseException) -> NotWritten:
+    return NotWritten(url, _first_line(error))
+
+
+def refusal(action: str, url: str, error: psycopg.Error) -> SessionsError:
+    """Returns our error for an ``error`` of the server."""
+    state = error.sqlstate or ""
+    if state in _NOT_SET_UP:
+        return StoreFailure(
+            action, url, "the database has no sessions yet", f"type: gaia-sessions --root {url} store init"
+        )
+    return StoreFailure(action, url, _first_line(error), _HINTS.get(state, _TRY_AGAIN))
+
+
+def _first_line(error: BaseException) -> str:
+    found = error.diag.message_primary if isinstance(error, psycopg.Error) else None
+    lines = [line.strip() for line in (found or str(error)).splitlines() if line.strip()]
+    return lines[0] if lines else type(error).__name__
+
+
+def _may_pass(error: psycopg.Error) -> bool:
+    text = str(error)
+    return "FATAL" not in text or any(words in text for words in _MAY_PASS)
+
+
+def _startup(url: str) -> dict[str, Any]:
+    return {name: value for name, value in _STARTUP.items() if name not in _options_of(url)}
+
+
+def _options_of(url: str) -> dict[str, Any]:
+    try:
+        return conninfo_to_dict(url)
+    except psycopg.ProgrammingError as error:
+        raise _bad_url(error) from None
+
+
+def _bad_url(error: psycopg.Error) -> BadSetting:
+    return BadSetting("root", f"is no valid URL: {_first_line(error)}", "write postgresql://HOST/DATABASE")

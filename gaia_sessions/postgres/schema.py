@@ -1,0 +1,139 @@
+"""The tables of the store, as numbered migrations: each runs once, under a lock.
+
+Everything of a session hangs on its ``incarnation``, a number that no other session ever has, so a new session with an
+old ID has nothing of the old one.
+"""
+
+from __future__ import annotations
+
+from gaia_sessions.errors import StoreFailure
+
+from .connections import execute
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .connections import Connection
+
+SCHEMA = "gaia_sessions"
+
+_FIRST = """
+CREATE TABLE gaia_sessions.session (
+    incarnation bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    id text COLLATE "C" NOT NULL UNIQUE,
+    revision bigint NOT NULL,
+    record text NOT NULL,
+    mark text,
+    parent_id text COLLATE "C"
+) WITH (fillfactor = 70);
+CREATE TABLE gaia_sessions.deleted (
+    incarnation bigint PRIMARY KEY,
+    at timestamptz NOT NULL DEFAULT clock_timestamp()
+);
+CREATE TABLE gaia_sessions.session_key (
+    key bytea NOT NULL,
+    incarnation bigint NOT NULL,
+    PRIMARY KEY (key, incarnation)
+);
+CREATE INDEX session_key_incarnation ON gaia_sessions.session_key (incarnation);
+CREATE TABLE gaia_sessions.journal (
+    incarnation bigint NOT NULL,
+    name text COLLATE "C" NOT NULL,
+    number bigint GENERATED ALWAYS AS IDENTITY,
+    line text NOT NULL,
+    PRIMARY KEY (incarnation, name, number)
+);
+CREATE TABLE gaia_sessions.message (
+    incarnation bigint NOT NULL,
+    generation bigint NOT NULL,
+    seq bigint NOT NULL,
+    line text NOT NULL,
+    PRIMARY KEY (incarnation, generation, seq)
+);
+CREATE TABLE gaia_sessions.output (
+    incarnation bigint NOT NULL,
+    run bigint NOT NULL,
+    start bigint NOT NULL,
+    data bytea NOT NULL,
+    PRIMARY KEY (incarnation, run, start)
+);
+CREATE TABLE gaia_sessions.document (key bytea PRIMARY KEY, document text NOT NULL);
+CREATE TABLE gaia_sessions.inbox (
+    number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    keys text NOT NULL,
+    event text NOT NULL
+);
+CREATE TABLE gaia_sessions.figures (
+    number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    line text NOT NULL
+);
+CREATE TABLE gaia_sessions.committed (
+    id uuid PRIMARY KEY,
+    is_void boolean NOT NULL DEFAULT false,
+    at timestamptz NOT NULL DEFAULT clock_timestamp()
+);
+CREATE TABLE gaia_sessions.lease (
+    id text COLLATE "C" PRIMARY KEY,
+    until timestamptz NOT NULL,
+    written_at timestamptz
+) WITH (fillfactor = 50);
+CREATE TABLE gaia_sessions.setting (name text PRIMARY KEY, value text NOT NULL);
+CREATE TABLE gaia_sessions.timeline (
+    timeline text PRIMARY KEY,
+    at timestamptz NOT NULL DEFAULT clock_timestamp()
+)
+"""
+
+MIGRATIONS = (_FIRST,)
+"""Migration N brings a database from version N - 1 to version N."""
+
+VERSION = len(MIGRATIONS)
+
+_LOCK = 7281906
+"""The key of the advisory lock under which one process at a time migrates."""
+
+_BEGIN = f"""
+BEGIN;
+SELECT pg_advisory_xact_lock({_LOCK});
+CREATE SCHEMA IF NOT EXISTS {SCHEMA};
+CREATE TABLE IF NOT EXISTS {SCHEMA}.migration (
+    version integer PRIMARY KEY,
+    at timestamptz NOT NULL DEFAULT clock_timestamp()
+)
+"""
+
+
+def version_of(connection: Connection) -> int:
+    """Returns the version of the tables; 0 if there are none."""
+    [[table]] = execute(connection, f"SELECT to_regclass('{SCHEMA}.migration')")
+    if table is None:
+        return 0
+    [[version]] = execute(connection, f"SELECT coalesce(max(version), 0) FROM {SCHEMA}.migration")
+    return int(version)
+
+
+def migrate(connection: Connection, url: str) -> list[int]:
+    """Brings the tables to this version in one transaction; returns the versions that it has made."""
+    execute(connection, _BEGIN)
+    found = version_of(connection)
+    check_version(found, url, is_migrating=True)
+    made = [*range(found + 1, VERSION + 1)]
+    for version in made:
+        execute(connection, MIGRATIONS[version - 1])
+        execute(connection, f"INSERT INTO {SCHEMA}.migration (version) VALUES ({version})")
+    execute(connection, "COMMIT")
+    return made
+
+
+def check_version(found: int, url: str, *, is_migrating: bool = False) -> None:
+    """Raises ``StoreFailure`` if this version of the program cannot use tables of the version ``found``."""
+    if found > VERSION:
+        reason = f"its tables have version {found}, and this gaia-sessions knows only version {VERSION}"
+        raise StoreFailure("use", url, reason, "install a later version of gaia-sessions")
+    if is_migrating or found == VERSION:
+        return
+    if found == 0:
+        raise StoreFailure(
+            "use", url, "the database has no sessions yet", f"type: gaia-sessions --root '{url}' store init"
+        )
+    reason = f"its tables have version {found}, and this gaia-sessions needs version {VERSION}"
+    raise StoreFailure("use", url, reason, f"type: gaia-sessions --root '{url}' store migrate")
