@@ -1,0 +1,92 @@
+"""The blocks of a store: the outermost one is a transaction, which inner blocks join.
+
+What is written in a block is durable when the outermost block ends; until then nobody else sees it.
+"""
+
+from __future__ import annotations
+
+import time
+from contextlib import contextmanager
+
+from gaia_sessions.errors import SessionsError
+from gaia_sessions.errors.others import NotWritten
+from gaia_sessions.session.record import parent_id_of
+from gaia_sessions.store import marks
+
+from .reader import ABOVE, Reader
+from .transaction import Transaction
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import TypeVar
+
+    from gaia_sessions.session.cancellation import Mark
+    from gaia_sessions.session.schema import Record
+
+    Result = TypeVar("Result")
+
+_SECONDS_BETWEEN_TRIES = 0.05
+
+
+class Blocks(Reader):
+    """A reader that can also lock and write, in blocks."""
+
+    def __init__(
+        self, url: str, *, durable: bool = True, keeps_figures: bool = True, lock_timeout: float = 10.0
+    ) -> None:
+        super().__init__(url, seconds=lock_timeout)
+        self.durable = durable  # False lets the server answer before its disk has the commit
+        self.keeps_figures = keeps_figures  # whether removed sessions leave their figures
+        self.lock_timeout = lock_timeout
+
+    @contextmanager
+    def block(self) -> Iterator[Transaction]:
+        """Joins the transaction of the outermost block, or is the outermost block."""
+        if self._transaction is not None:
+            yield self._transaction
+            return
+        if not self._server.is_checked:
+            with self._server.connection(time.monotonic() + self._seconds) as connection:
+                self._check_schema(connection)
+        self._transaction = transaction = Transaction(self._server, self.lock_timeout, durable=self.durable)
+        try:
+            yield transaction
+        except BaseException as error:
+            self._transaction = None
+            try:
+                transaction.finish()  # what was acknowledged in this block stays, as in files
+            except SessionsError as failure:
+                raise failure from error
+            raise
+        self._transaction = None
+        transaction.finish()
+
+    def _repeated(self, act: Callable[[], Result]) -> Result:
+        """Returns what ``act`` returns; repeats it if nothing of it is written, unless it is part of a block."""
+        until = time.monotonic() + self.lock_timeout
+        while True:
+            try:
+                return act()
+            except NotWritten:
+                if self._transaction is not None or time.monotonic() >= until:
+                    raise
+                time.sleep(_SECONDS_BETWEEN_TRIES)
+
+    def decoded(self, agent_id: str, data: str, incarnation: int) -> Record:
+        """Returns the record that was read under the lock."""
+        record = self._decoded(agent_id, data)
+        self._note_leases([record])
+        self._note_revision(incarnation, record)
+        return record
+
+    def note_written(self, incarnation: int, record: Record) -> None:
+        """Notes the revision of a record that is written."""
+        self._note_revision(incarnation, record)
+
+    def marks_above(self, record: Record) -> list[tuple[str, Mark]]:
+        """Returns the marks of the sessions above ``record``, the nearest first."""
+        parent_id = parent_id_of(record)
+        rows = self._rows(ABOVE, (parent_id,)) if parent_id else []
+        self._ancestors(record, {agent_id: data for agent_id, data, _ in rows})  # raises if there are too many
+        return [(agent_id, marks.decode(mark.encode())) for agent_id, _, mark in rows if mark is not None]
