@@ -1,0 +1,105 @@
+"""The lease of a run on a server: a row that its process renews, by which every machine sees that the run goes on."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from uuid import uuid4
+
+from gaia_sessions.errors import SessionsError
+from gaia_sessions.system import leases
+from gaia_sessions.system.processes import describe
+
+from .connections import Refused, execute, refusal, server_of, with_values
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Self
+
+    from gaia_sessions.session.schema import HostProcess
+
+SECONDS_BETWEEN_RENEWALS = 10.0
+_SECONDS_AFTER_FAILURE = 2.0
+
+MOST_SECONDS_WITHOUT = leases.SECONDS * 3 / 4
+"""After so many seconds without a renewal, the work must end: others may soon call it lost."""
+
+_BEGIN = (
+    f"INSERT INTO gaia_sessions.lease (id, until) VALUES (%s, clock_timestamp() + interval '{leases.SECONDS} seconds')"
+)
+_RENEW = (
+    f"UPDATE gaia_sessions.lease SET until = clock_timestamp() + interval '{leases.SECONDS} seconds' "
+    "WHERE id = %s AND (until > clock_timestamp() "
+    f"OR pg_postmaster_start_time() > clock_timestamp() - interval '{leases.SECONDS} seconds') RETURNING id"
+)
+_END = "DELETE FROM gaia_sessions.lease WHERE id = %s"
+
+
+class Lease:
+    """The right of this process to work on one run: begun by entering it, renewed by a thread, ended by leaving it."""
+
+    def __init__(self, url: str) -> None:
+        self.id = uuid4().hex
+        self.is_held = False
+        self.is_over = False  # lapsed, or not renewed for too long: the work must end
+        self._url = url
+        self._pid: int | None = None
+        self._renewed = 0.0
+        self._ends = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def holder(self) -> HostProcess:
+        """Returns the description of this process with the lease."""
+        return {**(describe(os.getpid()) or {"pid": os.getpid()}), "lease": self.id}
+
+    def __enter__(self) -> Self:
+        self._asked(_BEGIN)
+        self._renewed = _clock()
+        self.is_held = True
+        self._pid = os.getpid()
+        self._thread = threading.Thread(target=self._renew_always, name="gaia-sessions lease", daemon=True)
+        self._thread.start()
+        return self
+
+    def __exit__(self, kind: object = None, error: object = None, trace: object = None) -> None:
+        if not self.is_held or self._pid != os.getpid():
+            return
+        self.is_held = False
+        self._ends.set()
+        try:
+            self._asked(_END)
+        except SessionsError:  # it lapses, and a sweep removes it
+            return
+
+    def _renew_always(self) -> None:
+        pause = SECONDS_BETWEEN_RENEWALS
+        while not self._ends.wait(pause) and not self.is_over:
+            pause = SECONDS_BETWEEN_RENEWALS if self._is_renewed() else _SECONDS_AFTER_FAILURE
+
+    def _is_renewed(self) -> bool:
+        """Renews the lease, and notes whether the work must end."""
+        began = _clock()
+        try:
+            is_valid = bool(self._asked(_RENEW))
+        except SessionsError:
+            self.is_over = _clock() - self._renewed > MOST_SECONDS_WITHOUT
+            return False
+        self.is_over = not is_valid
+        self._renewed = began
+        return True
+
+    def _asked(self, sql: str) -> list[tuple[object, ...]]:
+        """Returns the rows of ``sql``, in a transaction of its own."""
+        server = server_of(self._url)
+        try:
+            with server.connection(time.monotonic() + _SECONDS_AFTER_FAILURE) as connection:
+                return execute(connection, with_values(connection, sql, (self.id,)))
+        except Refused as error:
+            server.close_idle()
+            raise refusal("renew the lease on", self._url, error) from error
+
+
+def _clock() -> float:
+    """Returns a time that also passes while the machine sleeps."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME)

@@ -1,0 +1,264 @@
+"""The store on a PostgreSQL server: the port over one database.
+
+The outermost block of a store (an open session, the lock of a key, one method) is one transaction, which inner blocks
+join. What they write is durable when the outermost block ends; until then nobody sees it.
+"""
+
+from __future__ import annotations
+
+from gaia_sessions import errors
+from gaia_sessions.errors import DurabilityUnknown, LockTimeout, SessionsError
+from gaia_sessions.jsonio import strict
+from gaia_sessions.session import index_keys
+from gaia_sessions.session.ids import check_agent_id
+from gaia_sessions.session.record import parent_id_of
+from gaia_sessions.session.retention import fit_record
+from gaia_sessions.session.transcript import beginning_with
+from gaia_sessions.store import document_lock_key, marks, read_or_corrupt
+from gaia_sessions.store import documents as shared
+from gaia_sessions.store.inbox_keys import keys_of_event
+from gaia_sessions.store.journal import entry_lines
+from gaia_sessions.store.reading import EVENTS
+
+from .blocks import Blocks
+from .connections import LockNotAvailable
+from .key_lock import KeyLock
+from .lease import Lease
+from .open_session import OpenSession, write_documents, write_keys, write_lines
+from .output import ServerOutput
+from .reader import digest_of, number_in
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from datetime import datetime
+    from typing import TypeVar
+
+    from gaia_sessions.config import Config
+    from gaia_sessions.jsonio.strict import Json
+    from gaia_sessions.session.cancellation import Mark
+    from gaia_sessions.session.host_events import Event
+    from gaia_sessions.session.schema import Record
+    from gaia_sessions.session.shared_keys import Document, Scope
+    from gaia_sessions.session.transcript import NewMessage
+    from gaia_sessions.store.port import Entry, HeldLock, ImportSource, MarkRule, RecordOrError, StoreRule
+
+    from .transaction import Transaction
+
+    Result = TypeVar("Result")
+
+_SECONDS_BETWEEN_TRIES = 0.05
+
+
+def open_store(url: str, config: Config, *, lock_timeout: float | None = None) -> PostgresStore:
+    """Returns the store at ``url`` with the settings of ``config``, for one call and one thread."""
+    return PostgresStore(
+        url,
+        durable=config.durability == "full",
+        keeps_figures=config.keep_figures,
+        lock_timeout=config.lock_timeout if lock_timeout is None else lock_timeout,
+    )
+
+
+class PostgresStore(Blocks):
+    """Implements the port with the tables of one database."""
+
+    def create(
+        self,
+        record: Record,
+        entry: Entry | None = None,
+        *,
+        reserved: int = 0,
+        system_prompt: NewMessage | None = None,
+        documents: Mapping[Scope, Document] | None = None,
+    ) -> None:
+        check_agent_id(record["agent_id"])
+        encoded = {scope: shared.encode(document) for scope, document in (documents or {}).items()}
+        line = b""
+        if system_prompt is not None:
+            committed, line = beginning_with(system_prompt, 1)
+            record = {**record, **committed}
+        kept, data = fit_record(record, reserved)
+        lines = entry_lines([entry] if entry else ())
+
+        def act() -> None:
+            with self.block() as transaction:
+                self.marks_above(kept)
+                incarnation = self._insert(transaction, kept, data)
+                write_lines(transaction, incarnation, EVENTS, lines)
+                if line:
+                    transaction.write(
+                        "INSERT INTO gaia_sessions.message (incarnation, generation, seq, line) VALUES (%s, 0, 1, %s)",
+                        (incarnation, line.decode().rstrip("\n")),
+                    )
+                write_documents(transaction, encoded)
+
+        self._repeated(act)
+
+    def _insert(self, transaction: Transaction, record: Record, data: bytes) -> int:
+        """Inserts the row of a new session and its keys; returns its incarnation."""
+        sql = (
+            "INSERT INTO gaia_sessions.session (id, revision, record, parent_id) VALUES (%s, %s, %s, %s) "
+            "ON CONFLICT (id) DO NOTHING RETURNING incarnation"
+        )
+        agent_id = record["agent_id"]
+        values = agent_id, record["revision"], data.decode(), parent_id_of(record)
+        try:
+            rows = transaction.inserted(sql, values, wait=self.lock_timeout)
+        except LockNotAvailable:
+            raise LockTimeout(f"{self.root}/{agent_id}", self.lock_timeout, None) from None
+        if not rows:
+            raise errors.SessionExists(agent_id)
+        incarnation = int(rows[0][0])
+        write_keys(transaction, incarnation, index_keys.keys_of(record))
+        return incarnation
+
+    def take_in(self, record: Record, source: ImportSource, *, reserved: int = 0) -> None:
+        from .taking_in import files_of, write_files  # few commands import
+
+        kept, data = fit_record(record, reserved)
+        files = files_of(source, check_agent_id(record["agent_id"]))
+
+        def act() -> None:
+            with self.block() as transaction:
+                self.marks_above(kept)
+                write_files(transaction, self._insert(transaction, kept, data), kept, files)
+
+        self._repeated(act)
+
+    def repair(self, agent_id: str) -> None:
+        self.read(agent_id)  # no file here can be damaged
+
+    def open(self, agent_id: str, *, timeout: float | None = None) -> OpenSession:
+        return OpenSession(self, check_agent_id(agent_id), self.lock_timeout if timeout is None else timeout)
+
+    def change(self, agent_id: str, rule: StoreRule, *, timeout: float | None = None, reserved: int = 0) -> Record:
+        def act() -> Record:
+            with self.open(agent_id, timeout=timeout) as session:
+                return session.commit(rule(session.record), reserved=reserved)
+
+        return self._repeated(act)
+
+    def open_output(self, record: Record, number: int) -> ServerOutput:
+        incarnation = self._incarnation_of(record)
+        with self.block() as transaction:
+            transaction.write(
+                "DELETE FROM gaia_sessions.output WHERE incarnation = %s AND run = %s", (incarnation, number)
+            )
+        runs = [run for run in record.get("runs", ()) if run["run"] == number]
+        return ServerOutput(self.root, incarnation, number, runs[0].get("wrapper", {}).get("lease") if runs else None)
+
+    def mark(self, agent_id: str, rule: MarkRule, *, timeout: float | None = None) -> Mark:
+        def act() -> Mark:
+            with self.open(agent_id, timeout=timeout) as session:
+                old = None if session.mark is None else marks.decode(session.mark.encode())
+                new = rule(old)
+                if new is not old:
+                    session.set_mark(marks.encode(new).decode())
+                return new
+
+        return self._repeated(act)
+
+    def delete_each(
+        self,
+        agent_ids: Iterable[str],
+        should_delete: Callable[[str, RecordOrError], bool],
+        *,
+        timeout: float | None = 0,
+    ) -> Iterator[tuple[str, bool | SessionsError]]:
+        def act() -> bool:
+            with self.open(agent_id, timeout=timeout) as session:
+                if not should_delete(agent_id, read_or_corrupt(self, agent_id)):
+                    return False
+                session.delete()
+                return True
+
+        for agent_id in agent_ids:
+            outcome: bool | SessionsError
+            try:
+                outcome = self._repeated(act)
+            except DurabilityUnknown:
+                raise
+            except SessionsError as error:
+                outcome = error
+            yield agent_id, outcome
+
+    def add_figures(self, figures: Sequence[Mapping[str, object]]) -> None:
+        lines = [strict.dump_line(one).decode().rstrip("\n") for one in figures] if self.keeps_figures else []
+
+        def act() -> None:
+            with self.block() as transaction:
+                for line in lines:
+                    transaction.write("INSERT INTO gaia_sessions.figures (line) VALUES (%s)", (line,))
+
+        self._repeated(act)
+
+    def sync(self) -> None:
+        """Does nothing: what is committed is durable."""
+
+    def ensure_index(self) -> None:
+        """Does nothing: the server keeps its indexes."""
+
+    def sweep(self, now: datetime) -> list[str]:  # noqa: ARG002  # the server's clock decides
+        def act() -> None:
+            with self.block() as transaction:
+                for sql in _SWEEP:
+                    transaction.write(sql)
+
+        self._repeated(act)
+        return []
+
+    def lock_key(self, key: tuple[str, ...], timeout: float | None = None) -> HeldLock:
+        return KeyLock(self, key, self.lock_timeout if timeout is None else timeout)
+
+    def lease(self, sends_to: str | None = None) -> Lease:
+        if sends_to is not None:  # the open run in the record excludes other sends
+            check_agent_id(sends_to)
+        return Lease(self.root)
+
+    def add_document(self, document: Document) -> None:
+        scope, data = (*document["scope"],), shared.encode(document).decode()
+
+        def act() -> None:
+            with self.block(), self.lock_key(document_lock_key(scope)), self.block() as transaction:
+                transaction.write(
+                    "INSERT INTO gaia_sessions.document (key, document) VALUES (%s, %s) ON CONFLICT DO NOTHING",
+                    (digest_of(scope), data),
+                )
+
+        self._repeated(act)
+
+    def append(self, agent_id: str, journal: str, entries: list[Json], *, timeout: float | None = None) -> None:
+        def act() -> None:
+            with self.open(agent_id, timeout=timeout) as session:
+                session.append(journal, entries)
+
+        self._repeated(act)
+
+    def defer(self, event: Event, now: datetime) -> str:  # noqa: ARG002  # order of arrival is order of time
+        data, sql = strict.dumps(event).decode(), "INSERT INTO gaia_sessions.inbox (keys, event) VALUES (%s, %s) "
+
+        def act() -> str:
+            with self.block() as transaction:
+                rows = transaction.inserted(sql + "RETURNING number", (keys_of_event(event), data))
+            return str(rows[0][0])
+
+        return self._repeated(act)
+
+    def dismiss(self, name: str) -> None:
+        def act() -> None:
+            with self.block() as transaction:
+                transaction.write("DELETE FROM gaia_sessions.inbox WHERE number = %s", (number_in(name),))
+
+        if number_in(name):
+            self._repeated(act)
+
+
+_GONE = "(SELECT incarnation FROM gaia_sessions.deleted WHERE at < clock_timestamp() - interval '1 hour')"
+_SWEEP = (
+    *(f"DELETE FROM gaia_sessions.{table} WHERE incarnation IN {_GONE}" for table in ("journal", "message", "output")),
+    "DELETE FROM gaia_sessions.deleted WHERE at < clock_timestamp() - interval '1 hour'",
+    "DELETE FROM gaia_sessions.committed WHERE at < clock_timestamp() - interval '1 day'",
+    "DELETE FROM gaia_sessions.lease WHERE until < clock_timestamp() - interval '1 day'",
+)
+"""Removes what no reader can be reading any more, the IDs of old commits, and old leases."""
