@@ -14,12 +14,14 @@ import pytest
 from gaia_sessions.api.foresight import foreseen
 from gaia_sessions.config import Config
 from gaia_sessions.errors import SessionNotFound
+from gaia_sessions.postgres.store import PostgresStore
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.record import new_record
 from gaia_sessions.store import locks
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.store.planned import Plan
 from tests.memory_store import MemoryStore
+from tests.postgres import empty_url
 from tests.removals import deleted
 
 if TYPE_CHECKING:
@@ -115,6 +117,7 @@ def files_waiting_by_sleep(folder: Path) -> Store:
 STORES: dict[str, Callable[[Path], Store]] = {
     "memory": lambda _folder: MemoryStore(),
     "files": lambda folder: FileStore(f"{folder}/root", wait=locks.wait_with_filelock),
+    "postgres": lambda _folder: PostgresStore(empty_url()),
     "memory, read through a plan": lambda _folder: MemoryReadThroughPlan(),
     "files, read through a plan": lambda folder: FilesReadThroughPlan(f"{folder}/root"),
 }

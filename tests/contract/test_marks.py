@@ -148,7 +148,8 @@ def test_a_write_below_more_than_a_hundred_sessions_is_refused_until_the_chain_i
     assert store.change("agent-100", planned)["phase"] == "planning"
     with pytest.raises(StoreFailure, match="agent-101: cannot read all sessions above it: there are more") as raised:
         store.change("agent-101", planned)
-    assert raised.value.hint.startswith("remove parent_id from agent-1/state.json: ")
+    on_server = "to break the chain, type: gaia-sessions rm agent-1"
+    assert raised.value.hint.startswith((on_server, "remove parent_id from agent-1/state.json: "))
 
     def without_parent(record: Any) -> Any:
         return {key: record[key] for key in record if key != "parent_id"}

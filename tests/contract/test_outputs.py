@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -60,7 +61,7 @@ def test_the_first_and_last_mebibyte_are_stored_with_the_number_of_bytes_left_ou
     deleted(store, agent_id, lambda _: True)
 
 
-def test_each_run_has_its_own_output_and_it_can_be_read_at_once(store: Store, new: New) -> None:
+def test_each_run_has_its_own_output_and_it_can_be_read_before_the_end(store: Store, new: New) -> None:
     for agent_id in ("agent-1", "agent-2"):
         store.create(new(agent_id))
     outputs = {
@@ -73,9 +74,10 @@ def test_each_run_has_its_own_output_and_it_can_be_read_at_once(store: Store, ne
         output.write(f"{agent_id} in run {run}".encode())
         output.write(b", and on")
 
-    assert {(agent_id, run): store.output(new(agent_id), run) for agent_id, run in outputs} == {
-        (agent_id, run): f"{agent_id} in run {run}, and on".encode() for agent_id, run in outputs
-    }
+    expected = {(agent_id, run): f"{agent_id} in run {run}, and on".encode() for agent_id, run in outputs}
+    until = time.monotonic() + 20  # on a server, the last second may be missing
+    while (found := {one: store.output(new(one[0]), one[1]) for one in outputs}) != expected:
+        assert time.monotonic() < until, found
     for output in outputs.values():
         output.close()
 
@@ -135,7 +137,9 @@ def test_output_of_a_deleted_session_does_not_appear_in_a_new_session_with_that_
 def test_the_record_of_another_session_with_the_same_id_gives_no_access_to_output(store: Store, new: New) -> None:
     first, second = new(), new(created_at=LATER)
     store.create(second)
-    store.open_output(second, 1).write(b"of the second")
+    output = store.open_output(second, 1)
+    output.write(b"of the second")
+    output.close()
 
     for ask in (store.output, store.open_output):
         with pytest.raises(SessionNotFound):

@@ -1,0 +1,102 @@
+"""A PostgreSQL server for tests: an ordinary user's, on a socket in a temporary directory."""
+
+from __future__ import annotations
+
+import atexit
+import glob
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from functools import cache
+
+import pytest
+
+PROGRAMS = sorted(glob.glob("/usr/lib/postgresql/*/bin"))
+TABLES = "session deleted session_key journal message output document inbox figures committed lease setting timeline"
+
+
+class TestServer:
+    """A server that runs; ``url`` leads to its only database."""
+
+    def __init__(self, *settings: str, connections: int = 60, fsync: bool = False) -> None:
+        # A socket's path has at most 107 bytes.
+        self.folder = tempfile.mkdtemp(prefix="gaia-postgres-", dir="/tmp")
+        self._own("initdb", "-D", f"{self.folder}/data", "-A", "trust", "-U", "postgres", "--no-sync", "-E", "UTF8")
+        lines = [
+            f"unix_socket_directories = '{self.folder}'",
+            "listen_addresses = ''",
+            f"fsync = {'on' if fsync else 'off'}",
+            f"max_connections = {connections}",
+            *settings,
+        ]
+        with open(f"{self.folder}/data/postgresql.conf", "a", encoding="utf-8") as file:
+            file.write("\n".join(lines) + "\n")
+        self.url = f"postgresql://postgres@/postgres?host={self.folder}"
+        self.start()
+        atexit.register(self.remove)
+
+    def start(self) -> None:
+        self._own("pg_ctl", "-D", f"{self.folder}/data", "-l", f"{self.folder}/log", "-w", "start")
+
+    def stop(self, mode: str = "fast") -> None:
+        self._own("pg_ctl", "-D", f"{self.folder}/data", "-m", mode, "-w", "stop")
+
+    @property
+    def pid(self) -> int:
+        with open(f"{self.folder}/data/postmaster.pid", encoding="utf-8") as file:
+            return int(file.readline())
+
+    def kill(self) -> None:
+        """Kills the postmaster with SIGKILL, and waits until its processes have ended."""
+        pid = self.pid
+        os.kill(pid, signal.SIGKILL)
+        while subprocess.run(
+            ["pgrep", "-g", str(pid)], check=False, capture_output=True
+        ).returncode == 0 or os.path.exists(f"/proc/{pid}"):
+            time.sleep(0.01)
+
+    def remove(self) -> None:
+        if os.path.isdir(self.folder):
+            subprocess.run(
+                self._command("pg_ctl", "-D", f"{self.folder}/data", "-m", "immediate", "-w", "stop"),
+                check=False,
+                capture_output=True,
+            )
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _own(self, program: str, *words: str) -> None:
+        done = subprocess.run(self._command(program, *words), check=False, capture_output=True, text=True, cwd="/")
+        assert done.returncode == 0, done.stdout + done.stderr
+
+    def _command(self, program: str, *words: str) -> list[str]:
+        """The command as an ordinary user: the server refuses to run as root."""
+        command = [f"{PROGRAMS[-1]}/{program}", *words]
+        if os.geteuid() != 0:
+            return command
+        subprocess.run(["chown", "nobody", self.folder], check=True)
+        return ["setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups", *command]
+
+
+@cache
+def shared_server() -> TestServer:
+    """The server of this process, with empty tables."""
+    from gaia_sessions.postgres.setup import init
+
+    server = TestServer()
+    init(server.url)
+    return server
+
+
+def empty_url() -> str:
+    """The URL of a database with empty tables; skips the test if there is no PostgreSQL."""
+    if not PROGRAMS:
+        pytest.skip("PostgreSQL is not installed")
+    import psycopg
+
+    url = shared_server().url
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("TRUNCATE " + ", ".join(f"gaia_sessions.{table}" for table in TABLES.split()))
+    return url
