@@ -32,6 +32,7 @@ FLOORS = [
     ["system"],
     ["config"],
     ["store"],
+    ["postgres"],
     ["hosts"],
     ["ingest"],
     ["api"],
@@ -56,6 +57,7 @@ DOORS = {
     "google": "adk/service.py",
     "dateutil": "api/times.py",
     "psutil": "runner/process_tree.py",
+    "psycopg": "postgres/connections.py",
 }
 STDLIB_ONLY = [
     *("errors", "jsonio", "session", "system", "config", "store", "ingest"),

@@ -9,9 +9,10 @@ import os
 from contextlib import contextmanager
 
 from gaia_sessions import config
+from gaia_sessions.errors import StoreFailure
 from gaia_sessions.store.file_store import open_store
 from gaia_sessions.system import utc_now
-from gaia_sessions.system.project_root import check_links, check_owner, find_root, working_directory
+from gaia_sessions.system.project_root import check_links, check_owner, find_root, is_on_server, working_directory
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,23 +30,42 @@ if TYPE_CHECKING:
 
 
 class Place:
-    """A folder of sessions, which need not exist, and the settings for it."""
+    """A folder of sessions, which need not exist, or a database on a server; and the settings for it."""
 
-    __slots__ = ("config", "root")
+    __slots__ = ("config", "folder", "root")
 
     def __init__(self, root: str | None = None, flags: Mapping[str, object] | None = None) -> None:
         self.root = find_root(root, os.environ, working_directory())
-        check_owner(self.root)
-        check_links(self.root)
-        self.config = config.load(self.root, os.environ, flags)
+        # The settings for a server are those of the project of the working directory.
+        own = (
+            find_root(None, os.environ, working_directory(), only_files=True) if is_on_server(self.root) else self.root
+        )
+        check_owner(own)
+        check_links(own)
+        self.config = config.load(own, os.environ, flags)
+        self.folder = None if is_on_server(self.root) else self.root  # where the log of the hooks is found
 
     @property
     def store(self) -> Store:
         """A new store for one call; leaving its ``with`` block closes it."""
+        if self.folder is None:
+            return _open_server(self.root, self.config)
         return open_store(self.root, self.config)
 
     def __reduce__(self) -> tuple[object, ...]:
         return type(self), (self.root,)  # unpickling reads the settings again
+
+
+def _open_server(url: str, config: Config) -> Store:
+    """Returns the store on a server; its driver is an extra, and costs more than any command on files."""
+    try:
+        from gaia_sessions.postgres.store import open_store as open_postgres
+    except ModuleNotFoundError as error:
+        if error.name != "psycopg":
+            raise
+        hint = "type: pip install 'gaia-sessions[postgres]'"
+        raise StoreFailure("use", url, "the driver psycopg is not installed", hint) from None
+    return open_postgres(url, config)
 
 
 class Reading:
@@ -126,8 +146,9 @@ def write(
         applied = apply_deferred(store, now, place.config)
         if applied:
             store.close()  # else the log may find no free file descriptor
+        if applied and place.folder is not None:
             from gaia_sessions.session.clock import format_time
             from gaia_sessions.store import hook_log
 
-            hook_log.append_line(place.root, "inbox", {"at": format_time(now), "inbox": applied})
+            hook_log.append_line(place.folder, "inbox", {"at": format_time(now), "inbox": applied})
         return do(Writing(store, now, place.config, place.root), *arguments, **named)

@@ -107,7 +107,7 @@ def cleanup(
     now, settings = utc_now(), place.config
     policy = CleanupPolicy(now, hours, settings.limits, keep_days=settings.keep_days, corrupt=corrupt, app=app)
     with at.store_of(place, dry_run=dry_run) as store:
-        report = remove_unused(store, policy, place.root)
+        report = remove_unused(store, policy, place.folder)
     return {**report, "dry_run": dry_run}
 
 

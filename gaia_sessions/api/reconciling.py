@@ -94,7 +94,7 @@ def reconcile(place: Place, *, dry_run: bool = False) -> Reconciled:
     from gaia_sessions.ingest.consumption import count_ended_runs  # closing runs alone does not count usage
 
     with at.store_of(place, dry_run=dry_run) as store:
-        report = close_runs(store, utc_now(), place.root)
+        report = close_runs(store, utc_now(), place.folder)
         counted = count_ended_runs(store)
     return {**report, "dry_run": dry_run, "counted": counted}
 

@@ -152,7 +152,7 @@ class HookCall:
 
     def _load_settings(self) -> Config:
         self.is_disabled = configs.hooks_are_off(os.environ)
-        root = find_root(self.arguments["root"], os.environ, working_directory())
+        root = find_root(self.arguments["root"], os.environ, working_directory(), only_files=True)
         check_owner(root)
         self.root = root
         config, faults = configs.load_with_faults(self.root, os.environ)

@@ -174,7 +174,7 @@ def environment(sessions: Sessions, agent_id: str, run: int, command: Command) -
         "TRACEPARENT": found if is_of_others else own,
         "GAIA_SESSION_ID": agent_id,
         "GAIA_ROOT_SESSION_ID": root_id,
-        "GAIA_SESSIONS_ROOT": os.path.abspath(sessions.root),
+        "GAIA_SESSIONS_ROOT": sessions.root if sessions.folder is None else os.path.abspath(sessions.root),
         "GAIA_DEADLINE": str(int(utc_now().timestamp() + command.timeout)),
     }
 

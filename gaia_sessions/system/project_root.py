@@ -31,18 +31,28 @@ SESSIONS_PATH = os.path.join(".claude", "session")
 _SUPERUSER = 0
 
 
-def find_root(flag: str | None, environ: Mapping[str, str], cwd: str) -> str:
-    """Returns the absolute root of the sessions; see ``find_root_and_skipped``."""
-    return find_root_and_skipped(flag, environ, cwd)[0]
+def find_root(flag: str | None, environ: Mapping[str, str], cwd: str, *, only_files: bool = False) -> str:
+    """Returns the absolute root of the sessions, or its URL; see ``find_root_and_skipped``."""
+    return find_root_and_skipped(flag, environ, cwd, only_files=only_files)[0]
 
 
-def find_root_and_skipped(flag: str | None, environ: Mapping[str, str], cwd: str) -> tuple[str, list[SkippedProject]]:
-    """Returns the absolute root, and the projects that the search for it skipped."""
+def is_on_server(root: str) -> bool:
+    """Returns whether ``root`` is the URL of a server, and not a folder."""
+    return "://" in root
+
+
+def find_root_and_skipped(
+    flag: str | None, environ: Mapping[str, str], cwd: str, *, only_files: bool = False
+) -> tuple[str, list[SkippedProject]]:
+    """Returns the absolute root or its URL, and the projects that the search for it skipped.
+
+    only_files: for what works on files alone, such as hooks: a URL in the variable does not count.
+    """
     # The root is ``flag``, else ``GAIA_SESSIONS_ROOT``, else the root of the project ``CLAUDE_PROJECT_DIR``, else the
     # root of the nearest project at or above ``cwd``. A linked worktree counts as its main checkout, even if a variable
     # names the worktree, because files in a worktree are deleted with the worktree.
     skipped: list[SkippedProject] = []
-    explicit = _explicit_root(flag, environ, cwd)
+    explicit = _explicit_root(flag, environ, cwd, only_files=only_files)
     if explicit:
         return explicit, skipped
     project = environ.get("CLAUDE_PROJECT_DIR")
@@ -127,28 +137,34 @@ def check_expanded(origin: str, path: str, environ: Mapping[str, str]) -> None:
             raise errors.BadSetting(origin, f"{path!r} was not expanded by the shell", f"use {home_path}{slash}{rest}")
 
 
-def _explicit_root(flag: str | None, environ: Mapping[str, str], cwd: str) -> str:
+def _explicit_root(flag: str | None, environ: Mapping[str, str], cwd: str, *, only_files: bool) -> str:
     """Returns the root that ``flag`` or ``GAIA_SESSIONS_ROOT`` names; empty if neither is set."""
     if flag == "":
         raise errors.BadSetting("--root", "is empty", "name a folder after --root, or leave out --root")
     if flag:
-        _check_no_url("--root", flag)
+        if is_on_server(flag):
+            return _url("--root", flag, only_files=only_files)
         check_expanded("--root", flag, environ)
         return os.path.normpath(os.path.join(cwd, flag))
     configured = environ.get(ROOT_VARIABLE)
-    if not configured:
+    if not configured or (only_files and is_on_server(configured)):
         return ""
-    _check_no_url(ROOT_VARIABLE, configured)
+    if is_on_server(configured):
+        return _url(ROOT_VARIABLE, configured)
     check_expanded(ROOT_VARIABLE, configured, environ)
     if not os.path.isabs(configured):  # a relative path would be another place for each process
         raise errors.BadSetting(ROOT_VARIABLE, f"{configured!r} is not absolute", "set it to a path that begins with /")
     return os.path.normpath(configured)
 
 
-def _check_no_url(origin: str, path: str) -> None:
-    """Raises ``BadSetting`` for a URL, without its text: it may have a password."""
-    if "://" in path:
-        raise errors.BadSetting(origin, "is a URL", "name a folder: sessions are stored in files")
+def _url(origin: str, url: str, *, only_files: bool = False) -> str:
+    """Returns the checked ``url`` of a server."""
+    from . import server_url  # most roots are folders
+
+    server_url.checked(origin, url)
+    if only_files:
+        raise errors.BadSetting(origin, "is a URL", "name a folder: hooks store sessions in files")
+    return url
 
 
 def _nearest_project(cwd: str, stop: str, skipped: list[SkippedProject]) -> str:

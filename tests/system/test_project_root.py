@@ -125,17 +125,43 @@ def test_a_folder_with_a_name_that_begins_with_a_tilde_can_be_used() -> None:
     assert find_root("~nobody-of-that-name", {"HOME": "/home/me"}, "/p") == "/p/~nobody-of-that-name"
 
 
-@table("url", ["postgresql://user:s3cret@db/agents", "file:///srv/agents", "/srv/s3://agents"])
+@table(
+    "url, problem",
+    [
+        ("file:///srv/s3cret", "is a URL, but not of PostgreSQL"),
+        ("/srv/s3cret://agents", "is a URL, but not of PostgreSQL"),
+        ("postgresql://user:s3cret@db/agents", "has a password"),
+        ("postgresql://user%3As3cret@db/agents", "has a password"),
+        ("postgres://one,two/agents?user=me&password=s3cret", "has a password"),
+        ("postgresql://db/agents?%70assword=s3cret", "has a password"),
+        ("postgresql://db/agents?sslpassword=s3cret", "has a password"),
+        ("postgresql://db/s3 cret", "has a blank or an invisible character"),
+        ("postgresql://db/s3cret\n", "has a blank or an invisible character"),
+        ("postgresql://[s3cret/agents", "is no valid URL"),
+    ],
+)
 @table("origin", ["--root", "GAIA_SESSIONS_ROOT"])
-def test_a_url_is_refused_and_not_shown_in_the_error(origin: str, url: str) -> None:
+def test_a_url_that_cannot_be_a_root_is_refused_and_not_shown(origin: str, url: str, problem: str) -> None:
     flag, environ = (url, {}) if origin == "--root" else (None, {origin: url})
     with pytest.raises(BadSetting) as caught:
         find_root(flag, environ, "/p")
-    assert (caught.value.origin, str(caught.value), caught.value.hint) == (
-        origin,
-        f"{origin}: is a URL",
-        "name a folder: sessions are stored in files",
-    )
+    assert (caught.value.origin, str(caught.value)) == (origin, f"{origin}: {problem}")
+    assert "s3" not in caught.value.hint
+
+
+@table("url", ["postgresql:///agents", "postgres://me@one:5433,two/agents?host=/run&sslmode=verify-full"])
+@table("origin", ["--root", "GAIA_SESSIONS_ROOT"])
+def test_the_url_of_a_database_is_a_root(origin: str, url: str) -> None:
+    flag, environ = (url, {}) if origin == "--root" else (None, {origin: url})
+    assert find_root(flag, environ, "/p") == url
+
+
+def test_for_what_works_on_files_a_url_in_the_variable_does_not_count_and_one_as_option_is_refused(home: Path) -> None:
+    project, environ = folders(home / "p", ".git"), {"HOME": str(home), "GAIA_SESSIONS_ROOT": "postgresql://db/agents"}
+
+    assert find_root(None, environ, str(project), only_files=True) == root_of(project)
+    with pytest.raises(BadSetting, match=r"--root: is a URL"):
+        find_root("postgresql://db/agents", environ, str(project), only_files=True)
 
 
 def test_the_project_of_the_client_takes_precedence_over_the_search(home: Path) -> None:
