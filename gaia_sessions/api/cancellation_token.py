@@ -9,6 +9,7 @@ import time
 from gaia_sessions.errors import Cancelled, StoreFailure  # imported now: later no file descriptor may be free
 from gaia_sessions.session.cancellation import check_reason, unread_cancellation
 from gaia_sessions.session.clock import format_time
+from gaia_sessions.store.above import Above
 from gaia_sessions.store.reading import RECORD
 from gaia_sessions.system import utc_now
 
@@ -23,6 +24,12 @@ if TYPE_CHECKING:
     from gaia_sessions.session.cancellation import Cancellation
 
 _SECONDS_BETWEEN_LOOKS = 0.05
+
+_SECONDS_BETWEEN_QUESTIONS = 1.0
+"""How long an answer of a server counts: each question is several messages over a network."""
+
+_MOST_SECONDS_WITHOUT_ANSWER = 90.0
+"""How long the last answer of a server counts while the server cannot be asked: as long as a run may go on then."""
 
 
 class CancellationToken:
@@ -194,6 +201,7 @@ class _Session:
         self._sessions = sessions
         self._above: Sequence[str] = ()
         self._topmost: tuple[int, int, int] | None = None
+        self._answered = float("-inf")  # when a server last said that the session is not cancelled
 
     @property
     def root(self) -> str:
@@ -201,6 +209,8 @@ class _Session:
 
     def look(self) -> Cancellation | None:
         """Returns why the session is cancelled; None if it is not cancelled."""
+        if self._sessions.folder is None:
+            return self._look_on_server()
         above = self._above
         # The topmost session above may still get a parent, so it is read again when its record has changed.
         topmost = self._stamp_of(above[-1] if above else self.agent_id)
@@ -211,6 +221,20 @@ class _Session:
         except (StoreFailure, OSError) as error:  # without a free descriptor no module can be imported
             return unread_cancellation(error)
         self._topmost = topmost if found is None and len(self._above) == len(above) else None
+        return found
+
+    def _look_on_server(self) -> Cancellation | None:
+        """Returns what ``look`` returns; while the server cannot be asked, its last answer counts for a while."""
+        since = time.monotonic() - self._answered
+        if since < _SECONDS_BETWEEN_QUESTIONS:
+            return None
+        try:
+            with self._sessions.store as store:
+                found = Above(store).proved_cancellation(store.read(self.agent_id))
+        except StoreFailure as error:
+            return None if since < _MOST_SECONDS_WITHOUT_ANSWER else unread_cancellation(error)
+        if found is None:
+            self._answered = time.monotonic()
         return found
 
     def _stamp_of(self, agent_id: str) -> tuple[int, int, int] | None:

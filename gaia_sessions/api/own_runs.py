@@ -17,6 +17,7 @@ from gaia_sessions.session.own_runs import (
     at_work,
     check_may_begin,
     is_over,
+    is_superseded,
     with_run_begun,
     with_run_ended,
 )
@@ -186,6 +187,8 @@ def end(at: Writing, agent_id: str, run: Run, ended: RunEnd) -> tuple[Record, Se
     with at.store.open(agent_id) as session:
         record = session.record
         stored = own_run(record, run)
+        if is_superseded(record, stored):
+            raise RunGone(agent_id, run["run"])
         if is_over(stored):
             if is_send(stored):
                 raise RunGone(agent_id, run["run"])

@@ -20,7 +20,7 @@ from .policy import claimed_runs, is_running
 from .record import NOT_APPROVED_REASON, UPDATE, is_asking
 from .run_ends import marker_fields, with_end_by_wrapper
 from .runs import has_agent, has_ended, is_conversation, is_send, untold_answers, with_new_run
-from .schema import KILLED, LOST, RUN_FAILED, RUN_RETURNED, STOPPED, STOPPED_BY_USER
+from .schema import CONNECTION_LOST, KILLED, LOST, RUN_FAILED, RUN_RETURNED, STOPPED, STOPPED_BY_USER
 from .transcript import COMMIT_LIMIT, LINE_LIMIT, SYSTEM, current_turn, new_message
 from .updates import with_activity, with_event, with_given_answer, without_pause
 
@@ -39,8 +39,10 @@ OUT_OF_TOKENS = schema.OUT_OF_TOKENS
 SIGNALLED = "signalled"
 CANCELLED = schema.CANCELLED
 NOT_STARTED = "not_started"
+LEASE_LOST = "lease_lost"
+"""The lease on a server lapsed, or could not be renewed: others may count the run as lost."""
 
-CAUSES = (EXITED, TIMED_OUT, OUT_OF_TOKENS, SIGNALLED, CANCELLED, NOT_STARTED)
+CAUSES = (EXITED, TIMED_OUT, OUT_OF_TOKENS, SIGNALLED, CANCELLED, NOT_STARTED, LEASE_LOST)
 """Why a run is over; a limit, a signal or a cancellation counts whatever the exit code is."""
 
 _SIGNAL_BASE = 128
@@ -111,6 +113,8 @@ _WAIT_TO_SEND = "to wait until the agent is done, add --wait (in Python: wait=60
 _CONTINUE = "to continue it in a new session, type "
 _GIVE_UP = "to end it, so that you can continue it in a new session, type gaia-sessions finalize {id} failed"
 _MORE_TOKENS = "to allow {:,} more, type this, then try again: gaia-sessions update {{id}} --max-tokens {}"
+
+_LEASE_LOST = "the server could not be reached for too long, so the command was ended"
 
 _REFUSALS = {
     "phase_not_resumable": (
@@ -223,6 +227,11 @@ def is_over(run: Run) -> bool:
     return has_ended(run) and (is_send(run) or run.get("end") != LOST)
 
 
+def is_superseded(record: Record, run: Run) -> bool:
+    """Whether the lease of ``run`` lapsed and somebody else works since then, so that its end does not count."""
+    return "lease" in run.get("wrapper", ()) and has_ended(run) and record["runs"][-1]["run"] != run["run"]
+
+
 def with_run_ended(
     record: Record, run: Run, ended: RunEnd, marked: str | None, now: datetime
 ) -> tuple[Record, list[NewMessage] | None]:
@@ -253,11 +262,17 @@ def _end_of(run: Run, ended: RunEnd, marked: str | None) -> tuple[str, Run]:
     if ended.cause in (TIMED_OUT, OUT_OF_TOKENS):
         stated: Run = {} if marked is None or is_send(run) else {"reported": marked}
         return RUN_FAILED, {**stated, "detail": ended.cause}
-    if ended.cause == SIGNALLED:
-        return KILLED, {"detail": ended.detail or "stopped by a signal", "interruption": STOPPED_BY_USER}
+    if ended.cause in (SIGNALLED, LEASE_LOST):
+        return _interruption(ended)
     if ended.cause == CANCELLED:
         return KILLED, {"detail": CANCELLED}
     return RUN_FAILED, {"detail": ended.detail or exit_text(ended.exit_code)}
+
+
+def _interruption(ended: RunEnd) -> tuple[str, Run]:
+    if ended.cause == LEASE_LOST:
+        return KILLED, {"detail": _LEASE_LOST, "interruption": CONNECTION_LOST}
+    return KILLED, {"detail": ended.detail or "stopped by a signal", "interruption": STOPPED_BY_USER}
 
 
 def exit_text(exit_code: int | None) -> str:

@@ -16,6 +16,7 @@ from gaia_sessions.session.own_runs import (
     CANCELLED,
     CAUSES,
     EXITED,
+    LEASE_LOST,
     NOT_STARTED,
     OUT_OF_TOKENS,
     SIGNALLED,
@@ -287,7 +288,7 @@ def test_every_end_leaves_a_consistent_record(
     assert {"end", "ended_at"} <= set(gained)
     assert is_final(after["phase"]) is ("finalized_at" in after)
     assert after["resume_ready"] is (after["phase"] in RESUMABLE) or after["phase"] == phase
-    assert "denial" not in after or cause == SIGNALLED or is_final(phase)
+    assert "denial" not in after or cause in (SIGNALLED, LEASE_LOST) or is_final(phase)
     if phase in OPEN:
         is_failing = cause in (NOT_STARTED, TIMED_OUT, OUT_OF_TOKENS) or (cause == EXITED and bool(code))
         assert after["error_count"] == int(is_failing)
