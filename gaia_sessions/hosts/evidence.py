@@ -7,7 +7,7 @@ import stat
 
 from gaia_sessions.session.clock import UTC, datetime
 from gaia_sessions.session.runs import latest_run_with_file
-from gaia_sessions.system import gone_runs, leases
+from gaia_sessions.system import gone_runs
 
 from . import host_files
 
@@ -49,6 +49,8 @@ def latest_write(record: Record) -> datetime | None:
 def written_at(run: Run) -> datetime | None:
     """Returns when the agent of ``run`` last wrote to its transcript, or its command to its output."""
     if "lease" in run.get("wrapper", ()):
+        from gaia_sessions.system import leases  # no run of a host has one
+
         return leases.written_at(run["wrapper"]["lease"])
     transcript = file_written_at(run.get("host"), run["transcript_path"]) if "transcript_path" in run else None
     output = _output_written_at(run["output_path"]) if "output_path" in run else None

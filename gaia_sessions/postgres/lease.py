@@ -8,7 +8,6 @@ import time
 from uuid import uuid4
 
 from gaia_sessions.errors import SessionsError
-from gaia_sessions.system import leases
 from gaia_sessions.system.processes import describe
 
 from .connections import Refused, execute, refusal, server_of, with_values
@@ -19,19 +18,22 @@ if TYPE_CHECKING:
 
     from gaia_sessions.session.schema import HostProcess
 
-SECONDS_BETWEEN_RENEWALS = 10.0
-_SECONDS_AFTER_FAILURE = 2.0
+    from .connections import Row
 
-MOST_SECONDS_WITHOUT = leases.SECONDS * 3 / 4
-"""After so many seconds without a renewal, the work must end: others may soon call it lost."""
+_RENEWALS = 12
+"""How often a lease is renewed in the time after which it lapses; after a failure, five times as often."""
 
+_MOST_WITHOUT = 3 / 4
+"""After this part of that time without a renewal, the work must end: others may soon call it lost."""
+
+_SECONDS_FOR_SERVER = 2.0
 _BEGIN = (
-    f"INSERT INTO gaia_sessions.lease (id, until) VALUES (%s, clock_timestamp() + interval '{leases.SECONDS} seconds')"
+    "INSERT INTO gaia_sessions.lease (id, until) VALUES (%s, clock_timestamp() + gaia_sessions.lapse()) "
+    "RETURNING extract(epoch FROM gaia_sessions.lapse())::float8"
 )
 _RENEW = (
-    f"UPDATE gaia_sessions.lease SET until = clock_timestamp() + interval '{leases.SECONDS} seconds' "
-    "WHERE id = %s AND (until > clock_timestamp() "
-    f"OR pg_postmaster_start_time() > clock_timestamp() - interval '{leases.SECONDS} seconds') RETURNING id"
+    "UPDATE gaia_sessions.lease SET until = clock_timestamp() + gaia_sessions.lapse() WHERE id = %s AND "
+    "(until > clock_timestamp() OR pg_postmaster_start_time() > clock_timestamp() - gaia_sessions.lapse()) RETURNING id"
 )
 _END = "DELETE FROM gaia_sessions.lease WHERE id = %s"
 
@@ -46,6 +48,7 @@ class Lease:
         self._url = url
         self._pid: int | None = None
         self._renewed = 0.0
+        self._seconds = 0.0  # after which the lease lapses
         self._ends = threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -54,8 +57,8 @@ class Lease:
         return {**(describe(os.getpid()) or {"pid": os.getpid()}), "lease": self.id}
 
     def __enter__(self) -> Self:
-        self._asked(_BEGIN)
         self._renewed = _clock()
+        [(self._seconds,)] = self._asked(_BEGIN)
         self.is_held = True
         self._pid = os.getpid()
         self._thread = threading.Thread(target=self._renew_always, name="gaia-sessions lease", daemon=True)
@@ -73,9 +76,9 @@ class Lease:
             return
 
     def _renew_always(self) -> None:
-        pause = SECONDS_BETWEEN_RENEWALS
+        usual = pause = self._seconds / _RENEWALS
         while not self._ends.wait(pause) and not self.is_over:
-            pause = SECONDS_BETWEEN_RENEWALS if self._is_renewed() else _SECONDS_AFTER_FAILURE
+            pause = usual if self._is_renewed() else usual / 5
 
     def _is_renewed(self) -> bool:
         """Renews the lease, and notes whether the work must end."""
@@ -83,17 +86,17 @@ class Lease:
         try:
             is_valid = bool(self._asked(_RENEW))
         except SessionsError:
-            self.is_over = _clock() - self._renewed > MOST_SECONDS_WITHOUT
+            self.is_over = _clock() - self._renewed > self._seconds * _MOST_WITHOUT
             return False
         self.is_over = not is_valid
         self._renewed = began
         return True
 
-    def _asked(self, sql: str) -> list[tuple[object, ...]]:
+    def _asked(self, sql: str) -> list[Row]:
         """Returns the rows of ``sql``, in a transaction of its own."""
         server = server_of(self._url)
         try:
-            with server.connection(time.monotonic() + _SECONDS_AFTER_FAILURE) as connection:
+            with server.connection(time.monotonic() + _SECONDS_FOR_SERVER) as connection:
                 return execute(connection, with_values(connection, sql, (self.id,)))
         except Refused as error:
             server.close_idle()

@@ -62,9 +62,9 @@ _SECONDS_BETWEEN_TRIES = 0.1
 _FIRST = -1
 _DIGITS_OF_BIGINT = 19
 
-_LEASES = f"""
+_LEASES = """
 SELECT id, coalesce(l.until > clock_timestamp(), false)
-    OR pg_postmaster_start_time() > clock_timestamp() - interval '{leases.SECONDS} seconds', l.written_at
+    OR pg_postmaster_start_time() > clock_timestamp() - gaia_sessions.lapse(), l.written_at
 FROM unnest(%s::text[]) AS wanted (id) LEFT JOIN gaia_sessions.lease l USING (id)
 """
 """After a start of the server every lease counts as valid for one term: nobody could renew it before."""

@@ -76,6 +76,7 @@ CREATE TABLE gaia_sessions.lease (
     until timestamptz NOT NULL,
     written_at timestamptz
 ) WITH (fillfactor = 50);
+CREATE FUNCTION gaia_sessions.lapse () RETURNS interval LANGUAGE sql IMMUTABLE AS $$ SELECT interval '120 seconds' $$;
 CREATE TABLE gaia_sessions.setting (name text PRIMARY KEY, value text NOT NULL);
 CREATE TABLE gaia_sessions.timeline (
     timeline text PRIMARY KEY,

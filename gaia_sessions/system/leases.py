@@ -13,9 +13,6 @@ if TYPE_CHECKING:
     Seen = tuple[bool, datetime | None]
     """Whether the lease was valid by the server's clock, and when the run last wrote output."""
 
-SECONDS = 120
-"""How long a lease is valid after it was renewed."""
-
 _seen: dict[str, Seen] = {}
 
 

@@ -10,7 +10,6 @@ import os
 
 from gaia_sessions.session.ids import is_hex
 
-from . import leases
 from .boots import boot_id, boot_signature, is_this_boot
 
 TYPE_CHECKING = False
@@ -105,6 +104,8 @@ def _gone_by_lease(process: HostProcess) -> tuple[bool | None, str]:
         is_gone, reason = _pid_gone_and_reason(process["pid"], process["started"])
         if is_gone:
             return True, reason
+    from . import leases  # no run of a host has one
+
     is_valid = leases.is_valid(process["lease"])
     if is_valid is None:
         return None, "its lease is unknown"
