@@ -182,7 +182,7 @@ class Send:
         self._fields: Run = fields or {}
         self._tell = tell
         with sessions.store as store:
-            self._lock = store.lease(agent_id)
+            self.lease = store.lease(agent_id)
         self._holder: int | None = None
         self.is_cut = self.said != said
 
@@ -190,11 +190,11 @@ class Send:
         """Begins the send; False if somebody else is at work and the monotonic time ``until`` is not reached."""
         from . import own_runs  # only a send needs this
 
-        self._wrapper = self._lock.holder()
+        self._wrapper = self.lease.holder()
         fields: Run = {"wrapper": self._wrapper, **self._fields}
         self._holder = os.getpid()  # from here on the run may be written, even if we are interrupted
         try:
-            begun = at.write(self._sessions, own_runs.begin, Start(self._agent_id), fields, self._lock)
+            begun = at.write(self._sessions, own_runs.begin, Start(self._agent_id), fields, self.lease)
         except DurabilityUnknown as error:  # the agent was not called
             raise StoreFailure("begin the send", error.path, error.reason) from error
         except SessionsError as error:
@@ -280,7 +280,7 @@ class Send:
 
     def _was_begun(self) -> bool:
         """Returns whether the record has the run, for a send that was interrupted at its beginning."""
-        if not self._lock.is_held:
+        if not self.lease.is_held:
             return False
         # Under this lock, no other send can have an open run.
         runs = records.read(self._sessions, self._agent_id).get("runs", [])
@@ -302,7 +302,7 @@ class Send:
     def _release(self) -> None:
         if self._holder is not None:
             self._holder = None
-            self._lock.__exit__()
+            self.lease.__exit__()
 
 
 def _end_by(raised: BaseException | None) -> RunEnd:

@@ -70,6 +70,7 @@ class ClientOfRun:
         self._cwd = os.path.realpath(command.cwd or os.getcwd())
         self._untouched: Whereabouts | None = None
         self._client: Client | None = None
+        self._seen: tuple[Run, int] = {}, 0
         self._noted: Run = {}
         self._noted_at = float("-inf")
 
@@ -111,11 +112,16 @@ class ClientOfRun:
             told.conversation = {"preset": self._preset, "id": client.conversation_id, "cwd": self._cwd}
         return RunEnd(ended.cause, ended.exit_code, client.message, detail, told)
 
+    def see(self) -> None:
+        """Looks at what the client used so far: only the thread that hears the client may do that."""
+        if self._client is not None:
+            self._seen = self._client.figures(), self._client.tokens_of_agents()
+
     def note(self) -> None:
-        """Writes to the record what the main agent used so far, unless that was done just now."""
+        """Writes to the record what the main agent had used when it was last seen, unless that was done just now."""
         from gaia_sessions.api import own_runs
 
-        figures = self._client.figures() if self._client else {}
+        figures = self._seen[0]
         if figures != self._noted and time.monotonic() >= self._noted_at + _SECONDS_BETWEEN_NOTES:
             with suppress(SessionsError):  # the end of the run will write it
                 at.write(self._sessions, own_runs.note_figures, self._agent_id, self._run, Told(figures))
@@ -123,9 +129,8 @@ class ClientOfRun:
 
     def unnoted_tokens(self) -> int:
         """Returns the tokens that the record does not have yet; those of sub-agents count too."""
-        if self._client is None:
-            return 0
-        return _tokens(self._client.figures()) - _tokens(self._noted) + self._client.tokens_of_agents()
+        figures, tokens_of_agents = self._seen
+        return _tokens(figures) - _tokens(self._noted) + tokens_of_agents
 
 
 def _is_own_folder(path: str) -> bool:

@@ -7,7 +7,7 @@ import time
 from contextlib import suppress
 from functools import partial
 
-from gaia_sessions.api import at, permitting, records
+from gaia_sessions.api import at, cancelling, permitting, records
 from gaia_sessions.api.briefing import GO_ON, answer_for_agent
 from gaia_sessions.api.cancellation_token import CancellationToken
 from gaia_sessions.errors import (
@@ -24,10 +24,10 @@ from gaia_sessions.session.own_runs import CANCELLED, NOT_STARTED, OUT_OF_TOKENS
 from gaia_sessions.session.trace import traceparent
 from gaia_sessions.store.above import Above
 from gaia_sessions.system import utc_now
-from gaia_sessions.system.processes import describe
 
 from . import contain, process_tree
 from .client_of_run import client_of_run, limited_words
+from .server_look import ServerLook
 from .signals import Signals
 from .supervise import BACKGROUND_LEFT, BACKGROUND_NOT_KEPT, BACKGROUND_UNREAD, SESSION_GONE, WITHOUT_TASK, Supervisor
 
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from gaia_sessions.session.report import Report
     from gaia_sessions.session.requests import Start
     from gaia_sessions.session.schema import HostProcess, Record, Run
-    from gaia_sessions.store.port import Output
+    from gaia_sessions.store.port import Lease, Output
 
     from .client_of_run import ClientOfRun
 
@@ -49,6 +49,9 @@ _SECONDS_TO_WRITE = 60
 """Seconds for which writing the end of a run is tried."""
 
 _SECONDS_BETWEEN_TRIES = 0.5
+
+_SECRETS = frozenset(["PGPASSWORD"])
+"""Variables for the connection to a server that no command gets: an agent may print them."""
 
 
 class Outcome:
@@ -78,14 +81,16 @@ def run(
 
     words = _checked_words(sessions, start, command)
     process_tree.become_subreaper()
-    with Signals() as signals:
-        wrapper: HostProcess = describe(os.getpid()) or {"pid": os.getpid()}
+    with sessions.store as store:
+        lease = store.lease()
+    with Signals() as signals, lease:
+        wrapper: HostProcess = lease.holder()
         limits: Run = {"timeout_secs": command.timeout, "hard_timeout_secs": command.hard_timeout}
         begun = at.write(sessions, own_runs.begin, start, {"wrapper": wrapper, **limits})
         agent_id = begun.record["agent_id"]
         try:
             client = client_of_run(sessions, begun.record, command, words)
-            look = look_of(sessions, begun.record, client, asked)
+            look = look_of(sessions, begun.record, client, lease, asked)
             with sessions.store as store:
                 log = store.open_output(begun.record, begun.run["run"])
             supervisor = Supervisor(command, look, partial(tell, agent_id), log, live, signals)
@@ -169,8 +174,9 @@ def environment(sessions: Sessions, agent_id: str, run: int, command: Command) -
         root_id = Above(store).root_id(store.read(agent_id))
     own, found = traceparent(root_id, agent_id, run), os.environ.get("TRACEPARENT", "")
     is_of_others = found and found.split("-")[1:2] != own.split("-")[1:2]
+    kept = {name: value for name, value in os.environ.items() if sessions.folder is not None or name not in _SECRETS}
     return {
-        **os.environ,
+        **kept,
         "TRACEPARENT": found if is_of_others else own,
         "GAIA_SESSION_ID": agent_id,
         "GAIA_ROOT_SESSION_ID": root_id,
@@ -183,9 +189,10 @@ def look_of(
     sessions: Sessions,
     begun: Record,
     client: ClientOfRun | None,
+    lease: Lease,
     asked: Callable[[], tuple[str | None] | None] = lambda: None,
 ) -> Callable[[], str | None]:
-    """Returns the function that says why a run must end: cancelled, out of tokens, or ``SESSION_GONE``; or None."""
+    """Returns the function that says why a run must end, one of its causes or ``SESSION_GONE``; or None."""
     agent_id, own = begun["agent_id"], begun
     reason: tuple[str | None] | None = None
     token = CancellationToken(agent_id, root=sessions.root)
@@ -194,8 +201,10 @@ def look_of(
         nonlocal own, reason
         is_cancelled = is_gone = False
         reason = reason or asked()
+        if client and sessions.folder is not None:
+            client.see()
         try:
-            is_cancelled = token.is_cancelled
+            is_cancelled = _is_cancelled(sessions, token, agent_id)
             if client and not is_cancelled:
                 client.note()
             # A session that was made again under this ID belongs to others: its mark and budget do not count.
@@ -216,7 +225,14 @@ def look_of(
                 return OUT_OF_TOKENS
         return SESSION_GONE if is_gone else None
 
-    return look
+    return look if sessions.folder is not None else ServerLook(look, lease, client.see if client else lambda: None)
+
+
+def _is_cancelled(sessions: Sessions, token: CancellationToken, agent_id: str) -> bool:
+    """Returns whether the session is cancelled; raises ``StoreFailure`` if a server cannot be asked now."""
+    if sessions.folder is not None:
+        return token.is_cancelled
+    return at.read(sessions, cancelling.is_cancelled, agent_id)
 
 
 def _is_marked(sessions: Sessions, agent_id: str, reason: str | None) -> bool:

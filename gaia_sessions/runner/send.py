@@ -76,7 +76,7 @@ def send(  # noqa: PLR0913  # its options
             if signals.is_ended_by_somebody():
                 return SendOutcome(RunEnd(SIGNALLED))
         client = client_of_run(sessions, sending.record, command, words)
-        look = look_of(sessions, sending.record, client)
+        look = look_of(sessions, sending.record, client, sending.lease)
         env = environment(sessions, agent_id, sending.run["run"], command)
         whole = Whole()
         supervisor = Supervisor(command, look, tell, NoLog(), live, signals, whole)
