@@ -16,7 +16,7 @@ from gaia_sessions.jsonio import strict
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.host_events import STOP
 from gaia_sessions.system import streams, utc_now
-from gaia_sessions.system.project_root import check_owner, find_root, working_directory
+from gaia_sessions.system.project_root import ROOT_VARIABLE, check_owner, find_root, is_on_server, working_directory
 
 from . import (
     READ_TIMEOUT,
@@ -155,6 +155,8 @@ class HookCall:
         root = find_root(self.arguments["root"], os.environ, working_directory(), only_files=True)
         check_owner(root)
         self.root = root
+        if self.arguments["root"] is None and is_on_server(os.environ.get(ROOT_VARIABLE, "")):
+            self.line["url"] = "passed_over"
         config, faults = configs.load_with_faults(self.root, os.environ)
         if faults:
             self.line["setting"] = str(faults[-1])

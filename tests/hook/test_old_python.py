@@ -72,3 +72,16 @@ def test_under_an_old_python_the_log_follows_no_link_and_has_a_maximum_size(
     (logs / "hook.log").write_bytes(b"x" * (1 << 20))
     assert subprocess.run(command, input=b"{}", check=False, env=environment).returncode == 0
     assert (logs / "hook.log").stat().st_size == 1 << 20
+
+
+def test_under_an_old_python_a_url_in_the_variable_is_no_path(host: Host, old_pythons: list[str]) -> None:
+    environment = {**host.environment(), "GAIA_SESSIONS_ROOT": "postgresql://user:s3cret@db/agents"}
+    environment.pop("CLAUDE_PROJECT_DIR")
+    for python in old_pythons:
+        command = [python, "-S", str(CHECKOUT / SCRIPTS[0])]
+        ran = subprocess.run(command, input=b"{}", check=False, env=environment, cwd=host.project)
+        assert ran.returncode == 0
+
+    assert sorted(path.name for path in host.project.rglob("*")) == [".claude", ".gitignore", "hook.log", "logs"]
+    log = (host.logs / "hook.log").read_text("utf-8")
+    assert (log.count("needs Python 3.11"), "s3cret" in log) == (len(old_pythons), False)
