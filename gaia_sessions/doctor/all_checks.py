@@ -14,9 +14,15 @@ from gaia_sessions.errors import EXPORT_ROOT_COMMAND, BadSetting, OwnedByAnother
 from gaia_sessions.ingest.deferred import apply_deferred
 from gaia_sessions.store.sweep import sweep_sessions
 from gaia_sessions.system import utc_now
-from gaia_sessions.system.project_root import check_links, check_owner, find_root_and_skipped, working_directory
+from gaia_sessions.system.project_root import (
+    check_links,
+    check_owner,
+    find_root_and_skipped,
+    is_on_server,
+    working_directory,
+)
 
-from . import activity, contents, hooks, machine, own_files, parents, root_folder
+from . import activity, contents, hooks, machine, own_files, parents, root_folder, server
 from .findings import PROBLEM, not_checked, problem
 from .inspection import Inspection
 
@@ -44,7 +50,7 @@ class DoctorReport(TypedDict):
 
     problems: int  # how many
     version: str
-    root: str | None  # None if it cannot be found
+    root: str | None  # the folder; None if it cannot be found
     checks: list[Finding]  # after the fixes
     fixed: list[AppliedFix]
 
@@ -81,13 +87,29 @@ CHECKS: dict[str, Check] = {
 
 
 def make_report(typed_root: str | None, environ: Mapping[str, str], *, fix: bool) -> DoctorReport:
-    """Returns the report on the sessions that a command would use; with ``fix``, applies the safe fixes before."""
+    """Returns the report on the sessions that a command would use; with ``fix``, applies the safe fixes before.
+
+    If that root is on a server, the report is on the files of the hooks, and one more finding is about the server.
+    """
+    url = None
     try:
         root, skipped = find_root_and_skipped(typed_root, environ, working_directory())
+        if is_on_server(root):
+            url = root
+            root, skipped = find_root_and_skipped(None, environ, working_directory(), only_files=True)
     except BadSetting as fault:
         if typed_root is not None:  # the user typed this root, so an error is enough
             raise
         return _report_without_root(fault)
+    report = _report_on_files(root, environ, skipped, fix=fix)
+    if url is None:
+        return report
+    return _report(root, [server.server(url, root), *report["checks"]], report["fixed"])
+
+
+def _report_on_files(
+    root: str, environ: Mapping[str, str], skipped: Sequence[SkippedProject], *, fix: bool
+) -> DoctorReport:
     try:
         check_owner(root)
         check_links(root)
