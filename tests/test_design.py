@@ -51,7 +51,7 @@ def test_every_identifier_that_the_design_page_names_is_in_its_file(name: str, p
     assert re.search(rf"\b{name}\b", place_of(path).read_text(encoding="utf-8"))
 
 
-NAMED_ALIKE = ("cli/commands/", "cli/render/", "doctor/", *(f"hosts/{folder}/" for folder in HOST_FOLDERS))
+NAMED_ALIKE = ("postgres/", "cli/commands/", "cli/render/", "doctor/", *(f"hosts/{folder}/" for folder in HOST_FOLDERS))
 """Folders whose files are named after subjects of other rooms."""
 
 AT_TWO_LEVELS = {"app_sessions", "own_runs", "run", "send"}

@@ -41,6 +41,8 @@ from gaia_sessions.errors import (
     NoToolsLeft,
     NotRemovable,
     NotTheNextTurn,
+    NotWritten,
+    OutcomeUnknown,
     OwnedByAnother,
     ResumeNotAllowed,
     RevisionChanged,
@@ -519,6 +521,18 @@ EXAMPLES: list[tuple[SessionsError, str, int, str, str, dict[str, object]]] = [
         {"action": "lock", "path": ".locks", "reason": "Function not implemented"},
     ),
     (
+        NotWritten("postgresql://db/agents", "server closed the connection"),
+        "not_written",
+        8,
+        "postgresql://db/agents: cannot write: nothing is written: server closed the connection",
+        "try again",
+        {
+            "action": "write",
+            "path": "postgresql://db/agents",
+            "reason": "nothing is written: server closed the connection",
+        },
+    ),
+    (
         OwnedByAnother("/p/.claude", "alice", "bob"),
         "other_user",
         8,
@@ -557,6 +571,14 @@ EXAMPLES: list[tuple[SessionsError, str, int, str, str, dict[str, object]]] = [
             "reason": "a link leads out of the project, to /home/bob/\u200blib",
             "target": "/home/bob/\u200blib",
         },
+    ),
+    (
+        OutcomeUnknown("postgresql://db/agents", "connection refused"),
+        "outcome_unknown",
+        9,
+        "postgresql://db/agents: the connection was lost during the commit: connection refused",
+        "when the server can be reached, check whether the change is written",
+        {"path": "postgresql://db/agents", "reason": "connection refused"},
     ),
     (
         DurabilityUnknown("agent-1", "Input/output error"),

@@ -10,6 +10,7 @@ import os
 import threading
 import time
 from contextlib import contextmanager
+from shlex import quote
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import psycopg
@@ -244,7 +245,7 @@ def refusal(action: str, url: str, error: psycopg.Error) -> SessionsError:
     state = error.sqlstate or ""
     if state in _NOT_SET_UP:
         return StoreFailure(
-            action, url, "the database has no sessions yet", f"type: gaia-sessions --root {url} store init"
+            action, url, "the database has no sessions yet", f"type: gaia-sessions --root {quote(url)} store init"
         )
     return StoreFailure(action, url, _first_line(error), _HINTS.get(state, _TRY_AGAIN))
 

@@ -6,6 +6,8 @@ old ID has nothing of the old one.
 
 from __future__ import annotations
 
+from shlex import quote
+
 from gaia_sessions.errors import StoreFailure
 
 from .connections import execute
@@ -134,7 +136,7 @@ def check_version(found: int, url: str, *, is_migrating: bool = False) -> None:
         return
     if found == 0:
         raise StoreFailure(
-            "use", url, "the database has no sessions yet", f"type: gaia-sessions --root '{url}' store init"
+            "use", url, "the database has no sessions yet", f"type: gaia-sessions --root {quote(url)} store init"
         )
     reason = f"its tables have version {found}, and this gaia-sessions needs version {VERSION}"
-    raise StoreFailure("use", url, reason, f"type: gaia-sessions --root '{url}' store migrate")
+    raise StoreFailure("use", url, reason, f"type: gaia-sessions --root {quote(url)} store migrate")
