@@ -72,12 +72,62 @@ class TestServer:
         assert done.returncode == 0, done.stdout + done.stderr
 
     def _command(self, program: str, *words: str) -> list[str]:
-        """The command as an ordinary user: the server refuses to run as root."""
-        command = [f"{PROGRAMS[-1]}/{program}", *words]
-        if os.geteuid() != 0:
-            return command
-        subprocess.run(["chown", "nobody", self.folder], check=True)
-        return ["setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups", *command]
+        return as_user(f"{PROGRAMS[-1]}/{program}", *words, folder=self.folder)
+
+
+class Pooler:
+    """A pooler in transaction mode before ``server``, with few connections to it."""
+
+    def __init__(self, server: TestServer) -> None:
+        self.folder = f"{server.folder}/pooler"
+        os.mkdir(self.folder)
+        lines = [
+            "[databases]",
+            f"postgres = host={server.folder} user=postgres",
+            "[pgbouncer]",
+            f"unix_socket_dir = {self.folder}",
+            "listen_port = 6432",
+            "auth_type = any",
+            "pool_mode = transaction",
+            "default_pool_size = 4",
+            f"logfile = {self.folder}/log",
+        ]
+        with open(f"{self.folder}/ini", "w", encoding="utf-8") as file:
+            file.write("\n".join(lines) + "\n")
+        self.url = f"postgresql://postgres@/postgres?host={self.folder}&port=6432"
+        self.process = subprocess.Popen(as_user("pgbouncer", "-q", f"{self.folder}/ini", folder=self.folder), cwd="/")
+        atexit.register(self.stop)
+        end = time.monotonic() + 20
+        while not os.path.exists(f"{self.folder}/.s.PGSQL.6432"):
+            assert time.monotonic() < end
+            time.sleep(0.01)
+
+    def stop(self) -> None:
+        """Ends the pooler, also if it is suspended."""
+        self.process.kill()
+        self.process.wait()
+
+
+def as_user(*command: str, folder: str) -> list[str]:
+    """The command as an ordinary user, who gets the ``folder``: servers refuse to run as root."""
+    if os.geteuid() != 0:
+        return [*command]
+    subprocess.run(["chown", "-R", "nobody", folder], check=True)
+    return ["setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups", *command]
+
+
+@cache
+def shared_pooler() -> Pooler:
+    """The pooler before the server of this process."""
+    return Pooler(shared_server())
+
+
+def empty_pooled_url() -> str:
+    """The URL of a pooler before a database with empty tables; skips the test if one is missing."""
+    empty_url()
+    if shutil.which("pgbouncer") is None:
+        pytest.skip("pgbouncer is not installed")
+    return shared_pooler().url
 
 
 @cache

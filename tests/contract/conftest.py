@@ -21,7 +21,7 @@ from gaia_sessions.store import locks
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.store.planned import Plan
 from tests.memory_store import MemoryStore
-from tests.postgres import empty_url
+from tests.postgres import empty_pooled_url, empty_url
 from tests.removals import deleted
 
 if TYPE_CHECKING:
@@ -130,12 +130,18 @@ PLANS: dict[str, Callable[[Path], Any]] = {
 """Plans write nothing. They have all that ingest, reconcile and cleanup call, and all reads."""
 
 
-@pytest.fixture(params=[*STORES, *PLANS])
+SLOW_STORES: dict[str, Callable[[Path], Store]] = {
+    "postgres, through a pooler": lambda _folder: PostgresStore(empty_pooled_url()),
+}
+_SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in SLOW_STORES]
+
+
+@pytest.fixture(params=[*STORES, *PLANS, *_SLOW])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
-    return {**STORES, **PLANS}[request.param](tmp_path)
+    return {**STORES, **PLANS, **SLOW_STORES}[request.param](tmp_path)
 
 
-not_planned = pytest.mark.parametrize("store", STORES, indirect=True)
+not_planned = pytest.mark.parametrize("store", [*STORES, *_SLOW], indirect=True)
 """For what plans do not have, and for tests that change a record in place: a plan returns the records that it holds."""
 
 
