@@ -21,7 +21,7 @@ from gaia_sessions.errors import BadSetting, StoreFailure
 from gaia_sessions.errors.others import NotWritten
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from psycopg.abc import PQGen
 
@@ -62,6 +62,13 @@ _REPEATABLE = frozenset(["40001", "40P01", "55P03"])
 
 _MAY_PASS = ("starting up", "shutting down", "recovery mode", "too many c", "connection slots", "read-only", "not read")
 """Words of a refused connection that the next try may get."""
+
+_LASTING = "certificate", "SSL", "no password supplied"
+"""Words of a refused connection that the next try will not get either."""
+
+_TLS_MODES = "require", "verify-ca", "verify-full"
+_OWN_ROOT = "~/.postgresql/root.crt"
+"""The file with the certificates that libpq trusts."""
 
 _NOT_SET_UP = "42P01", "3F000"
 _HINTS = {
@@ -258,11 +265,31 @@ def _first_line(error: BaseException) -> str:
 
 def _may_pass(error: psycopg.Error) -> bool:
     text = str(error)
-    return "FATAL" not in text or any(words in text for words in _MAY_PASS)
+    if "FATAL" in text:
+        return any(words in text for words in _MAY_PASS)
+    return not any(word in text for word in _LASTING)
 
 
 def _startup(url: str) -> dict[str, Any]:
-    return {name: value for name, value in _STARTUP.items() if name not in _options_of(url)}
+    options = _options_of(url)
+    asked = {name: value for name, value in _STARTUP.items() if name not in options}
+    return {**asked, **_verification(options)}
+
+
+def _verification(options: Mapping[str, object]) -> dict[str, str]:
+    """Returns the options that make the client verify the server, if the URL or PGSSLMODE asks for TLS."""
+    mode = options.get("sslmode", os.environ.get("PGSSLMODE"))
+    if mode not in _TLS_MODES:
+        return {}
+    verified = {} if mode == "verify-ca" else {"sslmode": "verify-full"}
+    has_root = (
+        "sslrootcert" in options or "PGSSLROOTCERT" in os.environ or os.path.exists(os.path.expanduser(_OWN_ROOT))
+    )
+    if has_root:
+        return verified
+    import ssl  # to find the certificates of this system
+
+    return {**verified, "sslrootcert": ssl.get_default_verify_paths().cafile or "system"}
 
 
 def _options_of(url: str) -> dict[str, Any]:

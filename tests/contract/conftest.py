@@ -21,8 +21,8 @@ from gaia_sessions.store import locks
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.store.planned import Plan
 from tests.memory_store import MemoryStore
-from tests.postgres import empty_pooled_url, empty_url
 from tests.removals import deleted
+from tests.servers import empty_pooled_url, empty_url
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator

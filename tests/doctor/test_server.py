@@ -13,7 +13,7 @@ import pytest
 
 import gaia_sessions
 from tests.commands import gaia
-from tests.postgres import TABLES, empty_url, shared_server
+from tests.servers import TABLES, empty_url, shared_server
 from tests.table import table
 
 if TYPE_CHECKING:

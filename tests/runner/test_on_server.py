@@ -16,7 +16,7 @@ from gaia_sessions.api.reconciling import close_runs
 from gaia_sessions.api.sessions import Sessions
 from gaia_sessions.system import utc_now
 from tests.machines import Machine, gaia_words
-from tests.postgres import empty_url
+from tests.servers import empty_url
 from tests.table import table
 
 if TYPE_CHECKING:

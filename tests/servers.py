@@ -18,23 +18,28 @@ PROGRAMS = sorted(glob.glob("/usr/lib/postgresql/*/bin"))
 TABLES = "session deleted session_key journal message output document inbox figures committed lease setting timeline"
 
 
-class TestServer:
-    """A server that runs; ``url`` leads to its only database."""
+_PORT = 5432
 
-    def __init__(self, *settings: str, connections: int = 60, fsync: bool = False) -> None:
+
+class Server:
+    """A server that runs; ``url`` leads to its only database. With a ``port``, it listens there too."""
+
+    def __init__(self, *settings: str, connections: int = 60, fsync: bool = False, port: int = _PORT) -> None:
         # A socket's path has at most 107 bytes.
         self.folder = tempfile.mkdtemp(prefix="gaia-postgres-", dir="/tmp")
         self._own("initdb", "-D", f"{self.folder}/data", "-A", "trust", "-U", "postgres", "--no-sync", "-E", "UTF8")
         lines = [
             f"unix_socket_directories = '{self.folder}'",
-            "listen_addresses = ''",
+            f"port = {port}",
+            "listen_addresses = 'localhost'" if port != _PORT else "listen_addresses = ''",
             f"fsync = {'on' if fsync else 'off'}",
             f"max_connections = {connections}",
             *settings,
         ]
         with open(f"{self.folder}/data/postgresql.conf", "a", encoding="utf-8") as file:
             file.write("\n".join(lines) + "\n")
-        self.url = f"postgresql://postgres@/postgres?host={self.folder}"
+        self.url = f"postgresql://postgres@/postgres?host={self.folder}&port={port}"
+        self.port = port
         self.start()
         atexit.register(self.remove)
 
@@ -58,6 +63,19 @@ class TestServer:
         ).returncode == 0 or os.path.exists(f"/proc/{pid}"):
             time.sleep(0.01)
 
+    def own(self, *paths: str) -> None:
+        """Gives files to the user of the server, for this user alone."""
+        for path in paths:
+            os.chmod(path, 0o600)
+        as_user("true", folder=self.folder)
+
+    def execute(self, sql: str) -> None:
+        """Runs a statement as the superuser of the server."""
+        import psycopg
+
+        with psycopg.connect(self.url, autocommit=True) as connection:
+            connection.execute(sql)
+
     def remove(self) -> None:
         if os.path.isdir(self.folder):
             subprocess.run(
@@ -78,7 +96,7 @@ class TestServer:
 class Pooler:
     """A pooler in transaction mode before ``server``, with few connections to it."""
 
-    def __init__(self, server: TestServer) -> None:
+    def __init__(self, server: Server) -> None:
         self.folder = f"{server.folder}/pooler"
         os.mkdir(self.folder)
         lines = [
@@ -131,11 +149,11 @@ def empty_pooled_url() -> str:
 
 
 @cache
-def shared_server() -> TestServer:
+def shared_server() -> Server:
     """The server of this process, with empty tables."""
     from gaia_sessions.postgres.setup import init
 
-    server = TestServer()
+    server = Server()
     init(server.url)
     return server
 
