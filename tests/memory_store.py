@@ -59,6 +59,7 @@ if TYPE_CHECKING:
         Messages,
         Output,
         RecordOrError,
+        Result,
         StoreRule,
     )
 
@@ -88,6 +89,9 @@ class MemoryStore:
 
     def close(self) -> None:
         return
+
+    def repeated(self, act: Callable[[], Result]) -> Result:
+        return act()
 
     def sync(self) -> None:
         return

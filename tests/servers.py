@@ -11,8 +11,11 @@ import subprocess
 import tempfile
 import time
 from functools import cache
+from typing import Any
 
 import pytest
+
+from gaia_sessions.postgres import connections, transaction
 
 PROGRAMS = sorted(glob.glob("/usr/lib/postgresql/*/bin"))
 TABLES = "session deleted session_key journal message output document inbox figures committed lease setting timeline"
@@ -168,3 +171,30 @@ def empty_url() -> str:
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute("TRUNCATE " + ", ".join(f"gaia_sessions.{table}" for table in TABLES.split()))
     return url
+
+
+def cut_connections(url: str) -> None:
+    """Ends all connections to the server, as a restart does, and waits until they are gone."""
+    import psycopg
+
+    others = "FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(f"SELECT pg_terminate_backend(pid, 10000) {others}")
+
+
+class Cut:
+    """Cuts all connections once, right before the statement with this ``number`` of a transaction."""
+
+    def __init__(self, patch: pytest.MonkeyPatch, url: str, number: int) -> None:
+        self.was_made = False
+        self._left = number
+        execute = connections.execute
+
+        def cut_or_execute(*arguments: Any, **named: Any) -> Any:
+            if self._left == 0:
+                self.was_made = True
+                cut_connections(url)
+            self._left -= 1
+            return execute(*arguments, **named)
+
+        patch.setattr(transaction, "execute", cut_or_execute)

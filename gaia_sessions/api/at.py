@@ -1,6 +1,7 @@
 """Where an operation on sessions works: the store, the settings and the time of one call.
 
-``read`` and ``write`` call an operation. ``write`` first applies the events that wait in the inbox.
+``read`` and ``write`` call an operation. ``write`` first applies the events that wait in the inbox. On a server,
+``write`` calls the operation again if the connection was lost and nothing is written.
 """
 
 from __future__ import annotations
@@ -151,4 +152,12 @@ def write(
             from gaia_sessions.store import hook_log
 
             hook_log.append_line(place.folder, "inbox", {"at": format_time(now), "inbox": applied})
-        return do(Writing(store, now, place.config, place.root), *arguments, **named)
+        at = Writing(store, now, place.config, place.root)
+        first = tuple(map(_readable_again, arguments))
+        last = {name: _readable_again(value) for name, value in named.items()}
+        return store.repeated(lambda: do(at, *first, **last))  # type: ignore[arg-type]  # the same values
+
+
+def _readable_again(value: object) -> object:
+    """Returns ``value``, or for an iterator the list of what it yields."""
+    return [*value] if hasattr(value, "__next__") else value  # type: ignore[misc]  # an iterator

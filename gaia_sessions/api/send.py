@@ -198,7 +198,7 @@ class Send:
         except DurabilityUnknown as error:  # the agent was not called
             raise StoreFailure("begin the send", error.path, error.reason) from error
         except SessionsError as error:
-            self._holder = None
+            self._release()
             if isinstance(error, AgentAtWork) and time.monotonic() < until:
                 return False
             raise

@@ -39,6 +39,8 @@ class Blocks(Reader):
         self.durable = durable  # False lets the server answer before its disk has the commit
         self.keeps_figures = keeps_figures  # whether removed sessions leave their figures
         self.lock_timeout = lock_timeout
+        self._commits = 0  # how many transactions are written, or perhaps are
+        self._stored: list[tuple[int, Record]] = []  # what the transaction has written
 
     @contextmanager
     def block(self) -> Iterator[Transaction]:
@@ -53,23 +55,31 @@ class Blocks(Reader):
         try:
             yield transaction
         except BaseException as error:
-            self._transaction = None
             try:
-                transaction.finish()  # what was acknowledged in this block stays, as in files
+                self._finish(transaction)  # what was acknowledged in this block stays, as in files
             except SessionsError as failure:
                 raise failure from error
             raise
-        self._transaction = None
-        transaction.finish()
+        self._finish(transaction)
 
-    def _repeated(self, act: Callable[[], Result]) -> Result:
-        """Returns what ``act`` returns; repeats it if nothing of it is written, unless it is part of a block."""
+    def _finish(self, transaction: Transaction) -> None:
+        self._transaction = None
+        stored, self._stored = self._stored, []
+        try:
+            transaction.finish()
+        finally:
+            self._commits += transaction.is_written
+        for incarnation, record in stored:
+            self._note_revision(incarnation, record)
+
+    def repeated(self, act: Callable[[], Result]) -> Result:
         until = time.monotonic() + self.lock_timeout
+        commits = self._commits
         while True:
             try:
                 return act()
-            except NotWritten:
-                if self._transaction is not None or time.monotonic() >= until:
+            except NotWritten:  # in a block, the whole block is not written
+                if self._transaction is not None or self._commits > commits or time.monotonic() >= until:
                     raise
                 time.sleep(_SECONDS_BETWEEN_TRIES)
 
@@ -81,8 +91,8 @@ class Blocks(Reader):
         return record
 
     def note_written(self, incarnation: int, record: Record) -> None:
-        """Notes the revision of a record that is written."""
-        self._note_revision(incarnation, record)
+        """Notes the revision of a record that the end of the block writes."""
+        self._stored.append((incarnation, record))
 
     def marks_above(self, record: Record) -> list[tuple[str, Mark]]:
         """Returns the marks of the sessions above ``record``, the nearest first."""

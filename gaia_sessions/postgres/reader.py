@@ -184,7 +184,7 @@ class Reader:
 
             warnings.warn(errors.WritesLost(self.root, agent_id, known[1], revision), stacklevel=2)
             revisions[agent_id] = incarnation, revision
-        elif len(revisions) < _MOST_REVISIONS or agent_id in revisions:
+        elif self._transaction is None and (len(revisions) < _MOST_REVISIONS or agent_id in revisions):
             latest = revisions.get(agent_id, (incarnation, 0))
             revisions[agent_id] = incarnation, max(revision, latest[1] if latest[0] == incarnation else 0)
 

@@ -93,7 +93,7 @@ class PostgresStore(Blocks):
                     )
                 write_documents(transaction, encoded)
 
-        self._repeated(act)
+        self.repeated(act)
 
     def _insert(self, transaction: Transaction, record: Record, data: bytes) -> int:
         """Inserts the row of a new session and its keys; returns its incarnation."""
@@ -124,7 +124,7 @@ class PostgresStore(Blocks):
                 self.marks_above(kept)
                 write_files(transaction, self._insert(transaction, kept, data), kept, files)
 
-        self._repeated(act)
+        self.repeated(act)
 
     def repair(self, agent_id: str) -> None:
         self.read(agent_id)  # no file here can be damaged
@@ -137,7 +137,7 @@ class PostgresStore(Blocks):
             with self.open(agent_id, timeout=timeout) as session:
                 return session.commit(rule(session.record), reserved=reserved)
 
-        return self._repeated(act)
+        return self.repeated(act)
 
     def open_output(self, record: Record, number: int) -> ServerOutput:
         incarnation = self._incarnation_of(record)
@@ -157,7 +157,7 @@ class PostgresStore(Blocks):
                     session.set_mark(marks.encode(new).decode())
                 return new
 
-        return self._repeated(act)
+        return self.repeated(act)
 
     def delete_each(
         self,
@@ -176,7 +176,7 @@ class PostgresStore(Blocks):
         for agent_id in agent_ids:
             outcome: bool | SessionsError
             try:
-                outcome = self._repeated(act)
+                outcome = self.repeated(act)
             except DurabilityUnknown:
                 raise
             except SessionsError as error:
@@ -191,7 +191,7 @@ class PostgresStore(Blocks):
                 for line in lines:
                     transaction.write("INSERT INTO gaia_sessions.figures (line) VALUES (%s)", (line,))
 
-        self._repeated(act)
+        self.repeated(act)
 
     def sync(self) -> None:
         """Does nothing: what is committed is durable."""
@@ -205,7 +205,7 @@ class PostgresStore(Blocks):
                 for sql in _SWEEP:
                     transaction.write(sql)
 
-        self._repeated(act)
+        self.repeated(act)
         return []
 
     def lock_key(self, key: tuple[str, ...], timeout: float | None = None) -> HeldLock:
@@ -226,14 +226,14 @@ class PostgresStore(Blocks):
                     (digest_of(scope), data),
                 )
 
-        self._repeated(act)
+        self.repeated(act)
 
     def append(self, agent_id: str, journal: str, entries: list[Json], *, timeout: float | None = None) -> None:
         def act() -> None:
             with self.open(agent_id, timeout=timeout) as session:
                 session.append(journal, entries)
 
-        self._repeated(act)
+        self.repeated(act)
 
     def defer(self, event: Event, now: datetime) -> str:  # noqa: ARG002  # order of arrival is order of time
         data, sql = strict.dumps(event).decode(), "INSERT INTO gaia_sessions.inbox (keys, event) VALUES (%s, %s) "
@@ -243,7 +243,7 @@ class PostgresStore(Blocks):
                 rows = transaction.inserted(sql + "RETURNING number", (keys_of_event(event), data))
             return str(rows[0][0])
 
-        return self._repeated(act)
+        return self.repeated(act)
 
     def dismiss(self, name: str) -> None:
         def act() -> None:
@@ -251,7 +251,7 @@ class PostgresStore(Blocks):
                 transaction.write("DELETE FROM gaia_sessions.inbox WHERE number = %s", (number_in(name),))
 
         if number_in(name):
-            self._repeated(act)
+            self.repeated(act)
 
 
 _GONE = "(SELECT incarnation FROM gaia_sessions.deleted WHERE at < clock_timestamp() - interval '1 hour')"

@@ -61,6 +61,7 @@ class Transaction:
         self._connection: Connection | None = None
         self._unsent: list[str] = []
         self._has_written = False
+        self.is_written = False  # the commit has succeeded, or perhaps has
         self._failure: SessionsError | None = None
         self._warnings: list[str] = []
         self.held_keys: set[tuple[str, ...]] = set()
@@ -146,6 +147,7 @@ class Transaction:
     def _broken(self, connection: Connection, error: psycopg.Error) -> SessionsError:
         """Takes the transaction back after an ``error``, and returns what to raise."""
         lost = is_lost(connection, error)
+        self.is_written = False
         self._roll_back()
         if lost:
             self._server.close_idle()
@@ -171,6 +173,7 @@ class Transaction:
             return
         statements = [*self._unsent, f"INSERT INTO gaia_sessions.committed (id) VALUES ('{self._id}')", "COMMIT"]
         self._warnings.clear()
+        self.is_written = True
         connection.add_notice_handler(self._note)
         try:
             execute(connection, "; ".join(statements), seconds=self._seconds)
@@ -205,6 +208,7 @@ class Transaction:
                 time.sleep(_SECONDS_BETWEEN_TRIES)
                 continue
             if is_void:
+                self.is_written = False
                 raise not_written(self._server.url, lost)
             return
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from .key_lock import KeyLock, Presence
     from .open_session import OpenSession
     from .output_file import OutputFile
-    from .port import Entry, ImportSource, MarkRule, RecordOrError, StoreRule
+    from .port import Entry, ImportSource, MarkRule, RecordOrError, Result, StoreRule
 
 _SECONDS_FOR_SEND = 1.0
 """How long to wait for the lock of a send: a process that only checks the lock holds it for a moment."""
@@ -79,6 +79,9 @@ class FileStore(FileReader):
         self.keeps_figures = keeps_figures  # whether removed sessions leave their figures
         self.lock_timeout = lock_timeout
         self.wait = wait  # how to wait for a lock that another process holds
+
+    def repeated(self, act: Callable[[], Result]) -> Result:
+        return act()
 
     def create(
         self,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
-    from typing import Self
+    from typing import Self, TypeVar
 
     from gaia_sessions.errors import SessionsError
     from gaia_sessions.jsonio.strict import Json
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     """A pure function that returns the new mark of a session for its present mark."""
     RecordOrError: TypeAlias = Record | SessionsError
     Messages: TypeAlias = Iterator[Message | SessionsError]
+    Result = TypeVar("Result")
     IsWanted: TypeAlias = Callable[[Message | SessionsError], bool]
 
 
@@ -291,6 +292,12 @@ class Store(StoreReader, Protocol):
 
     def close(self) -> None:
         """Closes what is open. A later call opens it again. A second call does nothing."""
+
+    def repeated(self, act: Callable[[], Result]) -> Result:
+        """Returns what ``act`` returns. On a server, a lost connection repeats ``act`` if nothing of it is written.
+
+        It is repeated for as long as the store waits for a lock; then ``NotWritten`` is raised.
+        """
 
     @property
     def root(self) -> str:
