@@ -210,8 +210,9 @@ class Leaving:
             self._unwritten[record["agent_id"]] = figures_of(record, stands.decision, stands.state)
 
     def forget(self, agent_id: str) -> None:
-        """Drops the noted figures of a session that stays."""
+        """Drops the figures of a session that stays, or whose removal is repeated."""
         self._unwritten.pop(agent_id, None)
+        self._noted.pop(agent_id, None)
 
     def write(self) -> None:
         """Writes all noted figures, many in one step."""
@@ -224,6 +225,8 @@ class Leaving:
             return
         try:
             self._store.add_figures(figures)
+        except errors.NotWritten:  # then the removal is not written either
+            raise
         except SessionsError as error:
             import warnings
 
@@ -250,7 +253,12 @@ def remove_each(
     with suppress(StoreFailure):
         store.ensure_index()  # without it, finding children reads all sessions
 
+    tried = set[str]()
+
     def should_delete_first_handing_on(agent_id: str, found: RecordOrError) -> bool:
+        if agent_id in tried:  # a lost connection took the first try back
+            leaving.forget(agent_id)
+        tried.add(agent_id)
         children = store.children([agent_id])
         if judge:
             judge.look_below(children)
