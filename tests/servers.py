@@ -11,11 +11,14 @@ import subprocess
 import tempfile
 import time
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from gaia_sessions.postgres import connections, transaction
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 PROGRAMS = sorted(glob.glob("/usr/lib/postgresql/*/bin"))
 TABLES = "session deleted session_key journal message output document inbox figures committed lease setting timeline"
@@ -171,6 +174,11 @@ def empty_url() -> str:
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute("TRUNCATE " + ", ".join(f"gaia_sessions.{table}" for table in TABLES.split()))
     return url
+
+
+def root_of(kind: str, folder: Path) -> str:
+    """The root of a test that runs on ``files`` and on a ``server``: a new folder or an empty database."""
+    return empty_url() if kind == "server" else str(folder / "session")
 
 
 def cut_connections(url: str) -> None:

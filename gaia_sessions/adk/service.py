@@ -1,7 +1,7 @@
 """ADK's session service on our store: the one module that loads google-adk.
 
-Threads do the work on files, so that no other conversation waits for a disk. What a program has seen of a session is in
-a text that ADK stores in a session object.
+Threads do the work, so that no other conversation waits for a disk or a server. What a program has seen of a session is
+in a text that ADK stores in a session object.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import os
 from contextlib import contextmanager, suppress
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any, NoReturn
-from urllib.parse import parse_qs, unquote, urlsplit
+from urllib.parse import unquote, urlsplit
 from weakref import WeakValueDictionary
 
 from google.adk.errors import StaleSessionError
@@ -30,6 +30,7 @@ from gaia_sessions.session.app_sessions import Seen, app_id_of, event_time
 from gaia_sessions.session.record import is_open
 from gaia_sessions.session.shared_keys import NEVER_STORED, Delta, first_delta
 from gaia_sessions.system import utc_now
+from gaia_sessions.system.server_url import SCHEMES, checked
 
 from .app_events import app_event
 
@@ -47,8 +48,11 @@ if TYPE_CHECKING:
 DEFAULT_ROOT = os.path.join(".adk", "gaia-sessions")
 """The default folder of the sessions, below the working directory."""
 
-_SCHEME = "gaia"
-_FORM = "write gaia:///absolute/path, or gaia:///absolute/path?none_clears=true if None clears a key"
+_SCHEME, _ON_SERVER = "gaia", "gaia+postgresql"
+_CLEARS = "none_clears"
+_FORM = (
+    f"write {_SCHEME}:///absolute/path or {_ON_SERVER}://HOST/DATABASE, and add ?{_CLEARS}=true if None clears a key"
+)
 
 
 class GaiaSessionService(BaseSessionService):
@@ -59,11 +63,12 @@ class GaiaSessionService(BaseSessionService):
     happens with a session object that was read from JSON.
 
     A value that is not JSON, or a key of more than 256 characters, is a ``ValueError`` that names the key. Every method
-    may raise errors of ``gaia_sessions.errors`` about the disk, locks and damaged files.
+    may raise errors of ``gaia_sessions.errors`` about the disk, the server, locks and damaged files.
 
     Args:
-        root: The folder of the sessions. The default is ``.adk/gaia-sessions``.
-        uri: The same as ``gaia:///absolute/path``, instead of ``root``.
+        root: The folder of the sessions, or a database: ``postgresql://HOST/DATABASE``. The default is
+            ``.adk/gaia-sessions``.
+        uri: The same as ``gaia:///absolute/path`` or ``gaia+postgresql://HOST/DATABASE``, instead of ``root``.
         none_clears: Whether None in a state delta clears the key. By default None is a value, as in ADK's services.
         _: Other options, which ADK gives to every service, are ignored.
     """
@@ -156,7 +161,7 @@ class GaiaSessionService(BaseSessionService):
 
         def call() -> Result:
             with self._sessions.store as store:
-                return do(store, *arguments, **named)
+                return store.repeated(lambda: do(store, *arguments, **named))
 
         return await asyncio.to_thread(call)
 
@@ -248,25 +253,40 @@ def _session(store: Store, record: Record, known: dict[Scope, Document | None] |
 
 
 def register() -> None:
-    """Lets ADK make a ``GaiaSessionService`` for every URI ``gaia:///absolute/path``. May be called again."""
+    """Lets ADK make a ``GaiaSessionService`` for every URI with one of its two schemes. May be called again."""
     from google.adk.cli.service_registry import get_service_registry
 
     def make(uri: str, **options: object) -> GaiaSessionService:
         return GaiaSessionService(uri=uri, **options)  # type: ignore[arg-type]  # what ADK gives to every service
 
-    get_service_registry().register_session_service(_SCHEME, make)
+    for scheme in (_SCHEME, _ON_SERVER):
+        get_service_registry().register_session_service(scheme, make)
 
 
 def _read_uri(uri: str) -> tuple[str, bool]:
     """Returns the root that ``uri`` names, and whether None clears keys there."""
+    # No message shows the URI, which may have a password.
     parsed = urlsplit(uri)
-    options = parse_qs(parsed.query, keep_blank_values=True)
+    options = parsed.query.split("&") if parsed.query else []
+    kept = [option for option in options if option.partition("=")[0] != _CLEARS]
+    clears = [option for option in options if option not in kept]
+    is_on_server = parsed.scheme.removeprefix(f"{_SCHEME}+") in SCHEMES
+    if clears not in ([], [f"{_CLEARS}=true"]) or (kept and not is_on_server):
+        raise ValueError(f"the URI has an unknown option: {_FORM}")
+    if is_on_server and not parsed.fragment:
+        return _url(parsed.netloc + parsed.path, kept), bool(clears)
     path = unquote(parsed.path)
     if parsed.scheme != _SCHEME or parsed.netloc or parsed.fragment or not path.strip("/") or path[0] != "/":
-        raise ValueError(f"{uri!r} names no folder: {_FORM}")
-    if options not in ({}, {"none_clears": ["true"]}):
-        raise ValueError(f"{uri!r} has an unknown option: {_FORM}")
-    return path, bool(options)
+        raise ValueError(f"the URI names no folder and no database: {_FORM}")
+    return path, bool(clears)
+
+
+def _url(place: str, options: list[str]) -> str:
+    """Returns the URL of a database at ``place``, with ``options`` of the driver."""
+    try:
+        return checked("uri", "?".join([f"{SCHEMES[0]}://{place}", *filter(None, ["&".join(options)])]))
+    except errors.BadSetting as error:
+        raise ValueError(f"{error}: {error.hint}") from None
 
 
 def _as_json(key: str, value: object) -> strict.Json:

@@ -82,6 +82,9 @@ class Adk:
         run(self.service.delete_session(app_name=app, user_id=user, session_id=session_id))
 
 
+on_both = pytest.mark.parametrize("root", ["files", "server"], indirect=True)
+"""Runs a test on files and on a server."""
+
 PATIENCE = 60
 PORT = "{port}"
 """A placeholder for a free port in the words of a server."""

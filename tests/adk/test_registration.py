@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -12,19 +13,13 @@ from google.adk.cli import service_registry
 
 from gaia_sessions import Sessions
 from gaia_sessions.adk import GaiaSessionService, register
-from tests.adk.parts import PATIENCE, PORT, post, served
+from tests.adk.parts import PATIENCE, PORT, on_both, post, served
 from tests.table import table
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
-    from pathlib import Path
 
-SERVICES = """
-services:
-  - scheme: gaia
-    type: session
-    class: gaia_sessions.adk.GaiaSessionService
-"""
+SERVICES = (Path(__file__).parents[2] / "scripts" / "adk_example" / "services.yaml").read_text(encoding="utf-8")
 
 AGENT = """
 from google.adk.agents import Agent
@@ -71,9 +66,40 @@ def test_a_uri_names_the_root_and_may_set_none_clears(registry: service_registry
 
 
 @table(
+    ("uri", "url"),
+    [
+        ("gaia+postgresql://h:1,h:2/db?host=/x&none_clears=true&sslmode=require", "h:1,h:2/db?host=/x&sslmode=require"),
+        ("gaia+postgresql:///db?none_clears=true", "/db"),
+        ("postgres://me@h/db?none_clears=true", "me@h/db"),
+        ("postgresql://h/db?none_clears=true", "h/db"),
+    ],
+)
+def test_a_uri_names_a_database_without_the_options_that_are_no_options_of_the_driver(
+    registry: service_registry.ServiceRegistry, uri: str, url: str
+) -> None:
+    register()
+    made = GaiaSessionService(uri=uri)
+    assert (made.root, made.none_clears) == (f"postgresql://{url}", True)
+    if uri.startswith("gaia"):  # ADK's own service has the other schemes
+        by_adk = registry.create_session_service(uri, agents_dir="/nowhere")
+        assert isinstance(by_adk, GaiaSessionService)
+        assert (by_adk.root, by_adk.none_clears) == (made.root, True)
+
+
+def test_a_uri_with_a_password_is_refused_without_a_word_of_it() -> None:
+    for uri in ("gaia+postgresql://me:zq@h/db", "postgresql://h/db?password=zq", "gaia+mysql://me:zq@h/db"):
+        with pytest.raises(ValueError, match=r"uri: has a password|the URI names no") as refused:
+            GaiaSessionService(uri=uri)
+        assert "zq" not in str(refused.value)
+
+
+@table(
     "uri",
     [
         "gaia://host/path",
+        "gaia+postgresql://h/db?none_clears=1",
+        "gaia+postgresql://h/db#b",
+        "mysql://h/db",
         "gaia:relative/path",
         "gaia://",
         "gaia:///",
@@ -84,22 +110,27 @@ def test_a_uri_names_the_root_and_may_set_none_clears(registry: service_registry
     ],
 )
 def test_an_invalid_uri_is_a_value_error_that_shows_the_right_form(uri: str) -> None:
-    with pytest.raises(ValueError, match="gaia:///absolute/path"):
+    with pytest.raises(ValueError, match=r"gaia:///absolute/path or gaia\+postgresql://HOST/DATABASE"):
         GaiaSessionService(uri=uri)
     with pytest.raises(ValueError, match="not both"):
         GaiaSessionService(uri="gaia:///a", root="/b")
 
 
+def uri_of(root: str) -> str:
+    return f"gaia+{root}" if "://" in root else f"gaia://{root}"
+
+
+@on_both
 def test_services_yaml_registers_the_service_without_code(
     registry: service_registry.ServiceRegistry, agents: Path, root: str
 ) -> None:
     service_registry.load_services_module(str(agents))
-    assert isinstance(registry.create_session_service(f"gaia://{root}", agents_dir=str(agents)), GaiaSessionService)
+    assert isinstance(registry.create_session_service(uri_of(root), agents_dir=str(agents)), GaiaSessionService)
 
 
 def server(kind: str, agents: Path, root: str) -> AbstractContextManager[str]:
     """A server of ADK at its address."""
-    words = ["google.adk.cli", kind, f"--session_service_uri=gaia://{root}", "--port"]
+    words = ["google.adk.cli", kind, f"--session_service_uri={uri_of(root)}", "--port"]
     return served([*words, PORT, str(agents)], "/list-apps")
 
 
@@ -109,6 +140,7 @@ def say(address: str, session_id: str, text: str) -> str:
     return str(events[-1]["content"]["parts"][0]["text"])
 
 
+@on_both
 @pytest.mark.slow
 def test_a_new_server_resumes_the_session_of_a_killed_server(agents: Path, root: str) -> None:
     with server("api_server", agents, root) as address:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 from google.adk.errors import StaleSessionError
 from google.adk.errors.already_exists_error import AlreadyExistsError
@@ -21,13 +21,24 @@ from gaia_sessions import Sessions
 from gaia_sessions.adk import GaiaSessionService
 from gaia_sessions.errors import SessionExists, StoreFailure
 from gaia_sessions.jsonio.strict import DOCUMENT_LIMIT
+from gaia_sessions.postgres.store import PostgresStore
+from gaia_sessions.session.record import encode
 from gaia_sessions.session.retention import ROOM_FOR_ENDS
 from gaia_sessions.store.file_store import FileStore
 from tests.adk.parts import Adk, run, said
 from tests.commands import gaia
+from tests.postgres import TABLES, empty_url, root_of
 from tests.table import table
 
 NEEDLE = "what must be in no file"
+
+
+on_files = pytest.mark.parametrize("root", ["files"], indirect=True)
+
+
+@pytest.fixture(params=["files", "server"])
+def root(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    return root_of(request.param, tmp_path)
 
 
 @pytest.fixture
@@ -44,8 +55,25 @@ def only_line(root: str) -> dict[str, Any]:
     return dict(line)
 
 
-def bytes_below(root: str) -> bytes:
-    return b"".join(path.read_bytes() for path in Path(root).rglob("*") if path.is_file())
+def is_on_server(root: str) -> bool:
+    return "://" in root
+
+
+def everything_in(root: str) -> str:
+    if not is_on_server(root):
+        return "".join(path.read_text(encoding="utf-8") for path in Path(root).rglob("*") if path.is_file())
+    with psycopg.connect(root) as connection:
+        tables = [psycopg.sql.Identifier("gaia_sessions", name) for name in TABLES.split()]
+        ask = psycopg.sql.SQL("SELECT t::text FROM {} t")
+        return "".join(str(connection.execute(ask.format(table)).fetchall()) for table in tables)
+
+
+def corrupt(root: str, agent_id: str) -> None:
+    if not is_on_server(root):
+        Path(root, agent_id, "state.json").write_text("{", encoding="utf-8")
+        return
+    with psycopg.connect(root) as connection:
+        connection.execute("UPDATE gaia_sessions.session SET record = '{' WHERE id = %s", (agent_id,))
 
 
 def test_a_session_loads_as_stored_and_gets_a_new_id_if_none_is_given(root: str, adk: Adk) -> None:
@@ -76,7 +104,8 @@ def test_temp_and_secret_keys_reach_the_session_object_but_no_file(root: str, ad
     assert session.state == {"kept": "x", "plain": 1, "temp:b": NEEDLE, "secret:b": NEEDLE}
     assert event.actions.state_delta == {"plain": 1}
     assert Adk(root).loaded().state == {"kept": "x", "plain": 1}
-    assert NEEDLE.encode() not in bytes_below(root)
+    assert NEEDLE not in (found := everything_in(root))
+    assert "plain" in found
 
 
 def test_none_is_a_value_unless_none_clears_is_set(root: str, adk: Adk) -> None:
@@ -221,16 +250,17 @@ def test_a_load_does_not_mix_events_of_a_session_that_is_begun_again(
 ) -> None:
     session = adk.create("s1", v="old")
     adk.append(session, said("old"))
-    messages = FileStore.messages_backwards
+    kind: Any = PostgresStore if is_on_server(root) else FileStore
+    messages = kind.messages_backwards
 
-    def begin_again_first(store: FileStore, agent_id: str) -> Any:
-        monkeypatch.setattr(FileStore, "messages_backwards", messages)
+    def begin_again_first(store: Any, agent_id: str) -> Any:
+        monkeypatch.setattr(kind, "messages_backwards", messages)
         other = Adk(root)
         other.delete("s1")
         other.append(other.create("s1", v="new"), said("new"))
         return messages(store, agent_id)
 
-    monkeypatch.setattr(FileStore, "messages_backwards", begin_again_first)
+    monkeypatch.setattr(kind, "messages_backwards", begin_again_first)
     found = adk.loaded("s1")
     assert (texts(found), found.state) == (["new"], {"v": "new"})
 
@@ -244,6 +274,7 @@ def test_an_impossible_id_is_not_found_and_cannot_be_created(adk: Adk) -> None:
             adk.create(app_id)
 
 
+@on_files
 @table("left", [0, 10, -1])
 def test_a_session_with_lost_events_can_neither_be_loaded_nor_appended_to(root: str, adk: Adk, left: int) -> None:
     session = adk.create(None)
@@ -260,7 +291,7 @@ def test_a_session_with_lost_events_can_neither_be_loaded_nor_appended_to(root: 
 
 def test_a_session_that_cannot_be_read_can_be_deleted(root: str, adk: Adk) -> None:
     adk.create("s1")
-    Path(root, only_line(root)["agent_id"], "state.json").write_text("{", encoding="utf-8")
+    corrupt(root, only_line(root)["agent_id"])
     adk.delete("s1")
     assert adk.create("s1").id == "s1"
 
@@ -451,10 +482,11 @@ def test_an_event_of_more_than_16_mib_is_refused_and_changes_nothing(adk: Adk) -
     assert (adk.loaded().events, adk.loaded().state) == ([], {})
 
 
+@on_files
 def test_events_can_be_appended_if_the_state_is_at_its_size_limit(root: str, adk: Adk) -> None:
     adk.append(adk.create("s1", notes=""), said("0"))
-    [record] = Path(root).glob("[!.]*/state.json")
-    state = {"notes": "x" * (DOCUMENT_LIMIT - ROOM_FOR_ENDS - len(record.read_bytes()) - 5)}
+    size = len(encode(Sessions(root).store.read(only_line(root)["agent_id"])))
+    state = {"notes": "x" * (DOCUMENT_LIMIT - ROOM_FOR_ENDS - size - 5)}
     adk.append(adk.loaded(), said("1", delta=state))
     with pytest.raises(ValueError, match="over the limit"):
         adk.append(adk.loaded(), said("more", n=1))
@@ -467,8 +499,7 @@ def test_events_can_be_appended_if_the_state_is_at_its_size_limit(root: str, adk
 
 def test_one_corrupt_session_does_not_fail_the_list(root: str, adk: Adk) -> None:
     adk.create("good")
-    bad = adk.create(None).id
-    Path(root, bad, "state.json").write_text("{", encoding="utf-8")
+    corrupt(root, adk.create(None).id)
     assert adk.ids() == adk.ids(None) == ["good"]
 
 
@@ -479,12 +510,14 @@ def test_a_datetime_and_a_model_are_stored_as_adk_writes_them(adk: Adk) -> None:
     assert adk.loaded().state["part"]["text"] == "x"
 
 
+@on_files
 def test_a_list_of_sessions_rebuilds_an_incomplete_index(root: str, adk: Adk) -> None:
     adk.create("s1")
     Path(root, ".index", "complete").unlink()
     assert (adk.ids(), Path(root, ".index", "complete").exists()) == (["s1"], True)
 
 
+@on_files
 def test_the_setting_state_keys_limits_the_keys_of_the_state(root: str) -> None:
     Adk(root).create("first")
     Path(root, ".config.toml").write_text('[state.keys]\nintent = "str"\n', encoding="utf-8")
@@ -496,12 +529,21 @@ def test_the_setting_state_keys_limits_the_keys_of_the_state(root: str) -> None:
     assert adk.loaded().state == {"intent": "x"}
 
 
+def test_on_a_server_the_settings_of_the_working_directory_limit_the_keys() -> None:
+    settings = Path(".claude", "gaia-sessions.toml")
+    settings.parent.mkdir()
+    settings.write_text('[state.keys]\nintent = "str"\n', encoding="utf-8")
+    adk = Adk(empty_url())
+    with pytest.raises(ValueError, match="url"):
+        adk.append(adk.create("s1", intent="x"), said(url="x"))
+
+
 def test_the_sessions_class_reads_and_changes_what_the_service_stored(root: str, adk: Adk) -> None:
     session = adk.create(None, intent="create_domain")
     assert Sessions(root).state(session.id)["state"] == {"intent": "create_domain"}
     Sessions(root).change_state(session.id, {"url_type": "pdf"})
     assert adk.loaded(session.id).state == {"intent": "create_domain", "url_type": "pdf"}
-    record = json.loads(Path(root, session.id, "state.json").read_bytes())
+    record = Sessions(root).store.read(session.id)
     assert (record["agent_name"], record["user"]) == ("app", "u1")
 
 
