@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.forks import Forks
+from tests.postgres import empty_url, root_of
 
 SETS = """
 import asyncio, sys
@@ -42,23 +43,27 @@ pytestmark = [
 ]
 
 
-def test_no_acknowledged_increment_of_four_processes_is_lost() -> None:
-    words = [sys.executable, str(INCREMENTS), "gaia", "--seconds", "1", "--processes", "4"]
+@pytest.mark.parametrize("kind", ["files", "server"])
+def test_no_acknowledged_increment_of_four_processes_is_lost(kind: str) -> None:
+    service = empty_url() if kind == "server" else "gaia"
+    words = [sys.executable, str(INCREMENTS), service, "--seconds", "1", "--processes", "4"]
     ended = subprocess.run(words, capture_output=True, text=True, check=False)
     assert (ended.returncode, ended.stderr) == (0, "")
     name, acknowledged, _, failed, *lost = ended.stdout.splitlines()[1].split()
-    assert (name, failed, lost, int(acknowledged) > 0) == ("gaia", "0", ["0", "0"], True)
+    assert (name, failed, lost, int(acknowledged) > 0) == (service, "0", ["0", "0"], True)
 
 
+@pytest.mark.parametrize("kind", ["files", "server"])
 @pytest.mark.parametrize(("processes", "keys"), [(4, 15), pytest.param(8, 50, marks=pytest.mark.thorough)])
 def test_no_state_key_that_many_processes_set_is_lost(
-    root: str, monkeypatch: pytest.MonkeyPatch, processes: int, keys: int
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, processes: int, keys: int, kind: str
 ) -> None:
     import asyncio
 
     from gaia_sessions.adk import GaiaSessionService
 
     monkeypatch.setenv("GAIA_SESSIONS_DURABILITY", "fast")
+    root = root_of(kind, tmp_path)
     service = GaiaSessionService(root=root)
     asyncio.run(service.create_session(app_name="app", user_id="u", session_id="s"))
     forks = Forks(["google.adk.events.event", "gaia_sessions.adk"])
