@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypedDict
+import os
+from pathlib import Path
+from typing import TypedDict
 
 from google.adk.errors import StaleSessionError
 from google.adk.errors.session_not_found_error import SessionNotFoundError
 from google.adk.runners import Runner
+from google.adk.sessions import Session
 from google.genai import types
 
 from gaia_sessions import Sessions
@@ -14,13 +17,11 @@ from gaia_sessions.adk import GaiaSessionService
 
 from .agent import FOLDER, STATE_KEYS, make_root_agent
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from google.adk.sessions import Session
-
 APP, VISITOR = "adk_example", "visitor"
 """A session belongs to no known user at first; its state says who the user is."""
+
+ROOT = os.environ.get("ADK_EXAMPLE_ROOT", str(FOLDER / "gaia-sessions"))
+"""The folder or the database of the sessions."""
 
 
 class Answer(TypedDict):
@@ -40,14 +41,14 @@ class BeingAnswered(RuntimeError):
 
 
 class Chat:
-    """Conversations on disk; any process can answer their next message."""
+    """Stored conversations; any process can answer their next message."""
 
     def __init__(self) -> None:
-        root = FOLDER / "gaia-sessions"
-        _agree_on_keys(root / ".config.toml")
-        self.service = GaiaSessionService(root=str(root), none_clears=True)
+        if "://" not in ROOT:
+            _agree_on_keys(Path(ROOT, ".config.toml"))
+        self.service = GaiaSessionService(root=ROOT, none_clears=True)
         self._runner = Runner(app_name=APP, agent=make_root_agent(), session_service=self.service)
-        self._sessions = Sessions(str(root))
+        self._sessions = Sessions(ROOT)
         self._being_answered: set[str] = set()
 
     async def send(self, text: str, session_id: str | None = None) -> Answer:

@@ -21,7 +21,7 @@ from gaia_sessions import Sessions
 from scripts.adk_example import __main__ as program
 from scripts.adk_example import agent, chat
 from scripts.adk_example.knowledge import Knowledge
-from tests.adk.parts import PORT, post, run, served
+from tests.adk.parts import PORT, on_both, post, run, served
 from tests.table import table
 
 if TYPE_CHECKING:
@@ -36,17 +36,17 @@ CAN = "Say create a domain, update domain N, or send a link."
 LINK = "https://example.com/notes-on-terraform-state"
 
 
-def move_to(folder: Path, patch: pytest.MonkeyPatch) -> None:
-    """Makes the example store everything in ``folder``."""
-    patch.setattr(chat, "FOLDER", folder)
+def move_to(folder: Path, patch: pytest.MonkeyPatch, root: str | None = None) -> None:
+    """Makes the example store everything in ``folder``, or its sessions at ``root``."""
+    patch.setattr(chat, "ROOT", root or str(folder / "gaia-sessions"))
     patch.setattr(agent, "knowledge", Knowledge(folder / "knowledge.json"))
     patch.setattr(program, "SESSION_FILE", folder / program.SESSION_FILE.name)
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(tmp_path: Path, root: str, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder of all files of the example."""
-    move_to(tmp_path, monkeypatch)
+    move_to(tmp_path, monkeypatch, root)
     return tmp_path
 
 
@@ -95,12 +95,16 @@ def conversation(folder: Path) -> str:
 
 @pytest.fixture
 def created(
-    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, root: str, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> Callable[[], Talk]:
     """Moves to a new copy of a conversation that has created a domain."""
     original, numbers = tmp_path_factory.getbasetemp() / "created", count()
 
     def copy() -> Talk:
+        if "://" in root:  # a database cannot be copied
+            talk = Talk()
+            talk.say(*CREATE)
+            return talk
         session_id, folder = conversation(original), tmp_path / str(next(numbers))
         shutil.copytree(original, folder)
         move_to(folder, monkeypatch)
@@ -109,6 +113,7 @@ def created(
     return copy
 
 
+@on_both
 def test_the_root_agent_delegates_by_state_keys_that_are_cleared_after_the_task(talk: Talk) -> None:
     assert talk.say(*CREATE[:3]) == "Describe the domain as `name: what it is about`, or cancel."
     assert talk.state() == {**KNOWN, "intent": "create_domain"}
@@ -240,25 +245,25 @@ def test_after_an_invalid_answer_the_question_is_asked_again(created: Callable[[
     assert talk.say("2").startswith("Done with the link: facts saved: 1.")
 
 
-def test_a_message_to_a_cancelled_session_begins_a_new_session(talk: Talk, folder: Path) -> None:
+@on_both
+def test_a_message_to_a_cancelled_session_begins_a_new_session(talk: Talk) -> None:
     talk.say("ada")
     first = str(talk.session_id)
-    Sessions(str(folder / "gaia-sessions")).cancel(first)
+    Sessions(chat.ROOT).cancel(first)
     run(chat.Chat().leave(first))
     answer = run(chat.Chat().send("ada", first))
     assert answer["session_id"] != first
 
 
+@on_both
 @table("end", ["cancel", "leave", "remove"])
-def test_a_session_that_ends_during_its_answer_is_an_unknown_session(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, end: str
-) -> None:
+def test_a_session_that_ends_during_its_answer_is_an_unknown_session(monkeypatch: pytest.MonkeyPatch, end: str) -> None:
     talk = Talk()
     talk.say("ada")
     session_id, check = str(talk.session_id), agent.knowledge.domains
 
     def domains(user_id: str) -> list[dict[str, Any]]:
-        sessions = Sessions(str(folder / "gaia-sessions"))
+        sessions = Sessions(chat.ROOT)
         if end == "remove":
             sessions.remove([session_id], force=True)
         elif end == "cancel":
@@ -273,6 +278,7 @@ def test_a_session_that_ends_during_its_answer_is_an_unknown_session(
             run(chat.Chat().send("what do I have", session_id))
 
 
+@on_both
 def test_one_message_of_a_session_is_answered_at_a_time(talk: Talk) -> None:
     talk.say("ada")
     same, another = chat.Chat(), chat.Chat()
@@ -287,7 +293,11 @@ def test_one_message_of_a_session_is_answered_at_a_time(talk: Talk) -> None:
     assert talk.say("what do I have").startswith("Your domains: none yet.")
 
 
-@pytest.mark.parametrize("fatals", [[4], pytest.param(range(1, 12), marks=pytest.mark.slow)], ids=["one", "all"])
+@pytest.mark.parametrize(
+    ("root", "fatals"),
+    [("files", [4]), ("server", [4]), pytest.param("files", range(1, 12), marks=pytest.mark.slow)],
+    indirect=["root"],
+)
 @table("said", [CREATE[2:], (LINK, "1")])
 def test_a_conversation_stays_usable_after_a_crash_at_any_event(
     created: Callable[[], Talk], fatals: Iterable[int], said: Sequence[str]
@@ -317,6 +327,7 @@ async def crashing(session_id: str, text: str, fatal: int) -> None:
         await sender.send(text, session_id)
 
 
+@on_both
 def test_after_three_unknown_names_every_name_is_refused(talk: Talk) -> None:
     for number, name in enumerate(("bob", "eve", "mallory"), 1):
         talk.say(name)
@@ -349,9 +360,10 @@ async def _append(session: Any, delta: dict[str, Any]) -> None:
     await chat.Chat().service.append_event(session, Event(author="x", actions=EventActions(state_delta=delta)))
 
 
+@on_both
 @pytest.mark.slow
 def test_the_web_server_accepts_only_session_ids_that_it_gave(tmp_path: Path) -> None:
-    environment = {**os.environ, "ADK_EXAMPLE": str(tmp_path)}
+    environment = {**os.environ, "ADK_EXAMPLE": str(tmp_path), "ADK_EXAMPLE_ROOT": chat.ROOT}
     words = ["scripts.adk_example", "serve", "--port", PORT]
     with served(words, "/openapi.json", environment) as address:
         first = post(f"{address}/chat/message", {"message": "ada"})
@@ -368,7 +380,7 @@ def test_the_web_server_accepts_only_session_ids_that_it_gave(tmp_path: Path) ->
             assert (made_up["status"], "leave out session_id" in made_up["error"]) == (404, True)
         assert post(f"{address}/chat/leave", {"session_id": session_id})["status"] == "left"
         third = post(f"{address}/chat/message", {"message": "ada", "session_id": session_id})
-    sessions = Sessions(str(tmp_path / "gaia-sessions"))
+    sessions = Sessions(chat.ROOT)
     listed = {str(line["agent_id"]): line for line in sessions.list(app=chat.APP)}
     assert {key: line.get("phase") for key, line in listed.items()} == {
         session_id: "completed",
@@ -388,7 +400,7 @@ def call_here(words: list[str], said: str) -> int:
 def call_process(words: list[str], said: str) -> int:
     """Runs the program in another process and copies its output."""
     command = [sys.executable, "-m", "scripts.adk_example", *words]
-    environment = {**os.environ, "ADK_EXAMPLE": str(program.SESSION_FILE.parent)}
+    environment = {**os.environ, "ADK_EXAMPLE": str(program.SESSION_FILE.parent), "ADK_EXAMPLE_ROOT": chat.ROOT}
     ended = subprocess.run(
         command, input=said, capture_output=True, text=True, check=True, cwd=CHECKOUT, env=environment
     )
@@ -397,6 +409,7 @@ def call_process(words: list[str], said: str) -> int:
     return ended.returncode
 
 
+@on_both
 @pytest.mark.parametrize("start", [call_here, pytest.param(call_process, marks=pytest.mark.slow)])
 def test_the_command_line_stores_its_session_id_between_calls(
     capsys: pytest.CaptureFixture[str], start: Callable[[list[str], str], int]
