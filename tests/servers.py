@@ -19,6 +19,7 @@ from gaia_sessions.postgres import connections, transaction
 
 if TYPE_CHECKING:
     from pathlib import Path
+    from types import ModuleType
 
 PROGRAMS = sorted(glob.glob("/usr/lib/postgresql/*/bin"))
 TABLES = "session deleted session_key journal message output document inbox figures committed lease setting timeline"
@@ -191,9 +192,9 @@ def cut_connections(url: str) -> None:
 
 
 class Cut:
-    """Cuts all connections once, right before the statement with this ``number`` of a transaction."""
+    """Cuts all connections once, right before the statement with this ``number`` of a ``module``."""
 
-    def __init__(self, patch: pytest.MonkeyPatch, url: str, number: int) -> None:
+    def __init__(self, patch: pytest.MonkeyPatch, url: str, number: int, module: ModuleType = transaction) -> None:
         self.was_made = False
         self._left = number
         execute = connections.execute
@@ -205,4 +206,4 @@ class Cut:
             self._left -= 1
             return execute(*arguments, **named)
 
-        patch.setattr(transaction, "execute", cut_or_execute)
+        patch.setattr(module, "execute", cut_or_execute)

@@ -60,7 +60,10 @@ _READ_ONLY = "25006"
 _REPEATABLE = frozenset(["40001", "40P01", "55P03"])
 """Another transaction was in the way: repeated, this one succeeds."""
 
-_MAY_PASS = ("starting up", "shutting down", "recovery mode", "too many c", "connection slots", "read-only", "not read")
+_MAY_PASS = (
+    *("starting up", "not yet accepting", "shutting down", "recovery mode"),
+    *("too many c", "connection slots", "read-only", "not read"),
+)
 """Words of a refused connection that the next try may get."""
 
 _LASTING = "certificate", "SSL", "no password supplied"

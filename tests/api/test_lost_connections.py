@@ -10,6 +10,8 @@ import pytest
 from gaia_sessions import Sessions
 from gaia_sessions.api import at
 from gaia_sessions.errors import NotWritten
+from gaia_sessions.postgres import schema
+from gaia_sessions.postgres.connections import server_of
 from tests.postgres import Cut, cut_connections, empty_url
 
 if TYPE_CHECKING:
@@ -59,6 +61,17 @@ def test_an_operation_takes_effect_once_if_the_connection_is_cut_before_any_stat
         if not cut.was_made:
             break
     assert number > 1
+
+
+def test_the_first_write_of_a_process_looks_at_the_version_again_if_the_connection_is_cut(
+    sessions: Sessions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agent_id = sessions.create("root")
+    server_of(sessions.root).is_checked = False
+    cut = Cut(monkeypatch, sessions.root, 0, schema)
+    sessions.store.change(agent_id, lambda record: {**record, "purpose": "written"})
+    assert cut.was_made
+    assert sessions.store.read(agent_id)["purpose"] == "written"
 
 
 def test_an_operation_that_has_written_something_is_not_repeated(sessions: Sessions) -> None:
