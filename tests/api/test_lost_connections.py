@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gaia_sessions import Sessions
+from gaia_sessions import Sessions, SubAgentSession
 from gaia_sessions.api import at
 from gaia_sessions.errors import NotWritten
 from gaia_sessions.postgres import schema
@@ -48,7 +48,15 @@ def check_removal(sessions: Sessions, agent_id: str) -> None:
     assert agent_id in [line["agent_id"] for line in sessions.store.figures() if line]
 
 
-@pytest.mark.parametrize("check", [check_state, check_turn, check_child, check_removal])
+def check_send(sessions: Sessions, agent_id: str) -> None:
+    talk = SubAgentSession(lambda messages: f"answer {len(messages)}", agent_id=agent_id, root=sessions.root)
+    assert talk.send("hello")["text"] == "answer 1"
+    assert roles(sessions, agent_id) == ["user", "assistant"]
+    [run] = sessions.store.read(agent_id)["runs"]
+    assert run["end"] == "returned"
+
+
+@pytest.mark.parametrize("check", [check_state, check_turn, check_child, check_removal, check_send])
 def test_an_operation_takes_effect_once_if_the_connection_is_cut_before_any_statement(
     sessions: Sessions, monkeypatch: pytest.MonkeyPatch, check: Callable[[Sessions, str], None]
 ) -> None:
