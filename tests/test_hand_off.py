@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.postgres import root_of
+from tests.servers import root_of
 
 SCRIPT = Path(__file__).parents[1] / "scripts" / "hand_off"
 ALWAYS = {"user_id": "u1", "user_name": "Ada", "name_attempts": 1}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.postgres import root_of
+from tests.servers import root_of
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -15,7 +15,7 @@ from google.adk.errors.session_not_found_error import SessionNotFoundError
 
 from gaia_sessions.errors import StoreFailure
 from tests.adk.parts import PATIENCE, Adk, run, said
-from tests.postgres import Cut, cut_connections, empty_url, shared_server
+from tests.servers import Cut, cut_connections, empty_url, shared_server
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine

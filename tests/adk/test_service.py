@@ -27,7 +27,7 @@ from gaia_sessions.session.retention import ROOM_FOR_ENDS
 from gaia_sessions.store.file_store import FileStore
 from tests.adk.parts import Adk, run, said
 from tests.commands import gaia
-from tests.postgres import TABLES, empty_url, root_of
+from tests.servers import TABLES, empty_url, root_of
 from tests.table import table
 
 NEEDLE = "what must be in no file"

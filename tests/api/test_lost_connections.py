@@ -12,7 +12,7 @@ from gaia_sessions.api import at
 from gaia_sessions.errors import NotWritten
 from gaia_sessions.postgres import schema
 from gaia_sessions.postgres.connections import server_of
-from tests.postgres import Cut, cut_connections, empty_url
+from tests.servers import Cut, cut_connections, empty_url
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.forks import Forks
-from tests.postgres import empty_url, root_of
+from tests.servers import empty_url, root_of
 
 SETS = """
 import asyncio, sys
