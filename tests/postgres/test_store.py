@@ -63,7 +63,7 @@ def test_numbers_and_characters_are_stored_as_they_were_written(store: PostgresS
     found = store.read("agent-1")["metadata"]
 
     assert found == metadata
-    assert [type(value) for value in found.values()] == [float, int, float, str, str]
+    assert [type(value) for value in found.values()] == [float, int, float, str]
 
 
 def test_a_reader_that_has_begun_reads_a_removed_session_to_its_end_and_nothing_of_a_new_one(
