@@ -298,6 +298,9 @@ class MemoryStore:
     def sweep(self, now: datetime) -> list[str]:  # noqa: ARG002  # there are no leftovers
         return []
 
+    def keep_days(self) -> None:
+        return
+
     def lock_key(self, key: tuple[str, ...], timeout: float | None = None) -> MemoryKeyLock:
         return MemoryKeyLock(self._held_keys, key, timeout or 0)
 

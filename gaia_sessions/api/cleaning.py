@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from gaia_sessions.store.above import Above
     from gaia_sessions.store.port import RecordOrError, Store
 
-    from .at import Place
+    from .at import Place, Reading
     from .reconciling import Reconciled, SkippedSession, Verdict
 
     class CleanupReport(TypedDict):
@@ -105,10 +105,16 @@ def cleanup(
         print(sessions.cleanup(hours=24, dry_run=True)["removed"])
     """
     now, settings = utc_now(), place.config
-    policy = CleanupPolicy(now, hours, settings.limits, keep_days=settings.keep_days, corrupt=corrupt, app=app)
+    policy = CleanupPolicy(now, hours, settings.limits, keep_days=at.read(place, _keep_days), corrupt=corrupt, app=app)
     with at.store_of(place, dry_run=dry_run) as store:
         report = remove_unused(store, policy, place.folder)
     return {**report, "dry_run": dry_run}
+
+
+def _keep_days(at: Reading) -> float:
+    """Returns the number of the server, or on files the setting."""
+    days = at.store.keep_days()
+    return at.config.keep_days if days is None else days
 
 
 class CleanupPolicy:

@@ -678,7 +678,7 @@ class WritesLost(UserWarning):
         self.agent_id = agent_id
         self.seen = seen
         self.found = found
-        self.hint = "a failover to a standby that is not synchronous loses writes: see docs/many-machines.md"
+        self.hint = "a failover to a standby that is not synchronous loses writes: `gaia-sessions store info`"
         super().__init__(path, agent_id, seen, found)
 
     def __str__(self) -> str:

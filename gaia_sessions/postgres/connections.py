@@ -75,7 +75,7 @@ _OWN_ROOT = "~/.postgresql/root.crt"
 
 _NOT_SET_UP = "42P01", "3F000"
 _HINTS = {
-    "42501": "a database administrator must grant this role the rights that docs/many-machines.md lists",
+    "42501": "a database administrator must grant this role rights on the schema gaia_sessions and its tables",
     "53100": "free some space on the server, then try again",
 }
 _TRY_AGAIN = "check that the server runs and can be reached, then try again"
@@ -254,10 +254,13 @@ def refusal(action: str, url: str, error: psycopg.Error) -> SessionsError:
     """Returns our error for an ``error`` of the server."""
     state = error.sqlstate or ""
     if state in _NOT_SET_UP:
-        return StoreFailure(
-            action, url, "the database has no sessions yet", f"type: gaia-sessions --root {quote(url)} store init"
-        )
+        return no_tables(action, url)
     return StoreFailure(action, url, _first_line(error), _HINTS.get(state, _TRY_AGAIN))
+
+
+def no_tables(action: str, url: str) -> StoreFailure:
+    hint = f"type: gaia-sessions --root {quote(url)} store init"
+    return StoreFailure(action, url, "the database has no sessions yet", hint)
 
 
 def _first_line(error: BaseException) -> str:

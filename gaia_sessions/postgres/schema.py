@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from shlex import quote
 
+from gaia_sessions.config import Config
 from gaia_sessions.errors import StoreFailure
 
-from .connections import execute
+from .connections import execute, no_tables
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -91,6 +92,17 @@ MIGRATIONS = (_FIRST,)
 
 VERSION = len(MIGRATIONS)
 
+READ_KEEP_DAYS = (
+    f"SELECT coalesce((SELECT value FROM {SCHEMA}.setting WHERE name = 'keep_days'), '{Config.keep_days}')::float8"
+)
+"""Reads the only setting: for how many days ``cleanup`` keeps what a person perhaps needs."""
+
+NOTE_TIMELINE = (
+    f"INSERT INTO {SCHEMA}.timeline (timeline) "
+    "SELECT substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) ON CONFLICT DO NOTHING"
+)
+"""Notes the timeline of the server if it is new: a server gets a new one when a standby takes over."""
+
 _LOCK = 7281906
 """The key of the advisory lock under which one process at a time migrates."""
 
@@ -134,9 +146,12 @@ def check_version(found: int, url: str, *, is_migrating: bool = False) -> None:
         raise StoreFailure("use", url, reason, "install a later version of gaia-sessions")
     if is_migrating or found == VERSION:
         return
-    if found == 0:
-        raise StoreFailure(
-            "use", url, "the database has no sessions yet", f"type: gaia-sessions --root {quote(url)} store init"
-        )
+    check_exists(found, url)
     reason = f"its tables have version {found}, and this gaia-sessions needs version {VERSION}"
     raise StoreFailure("use", url, reason, f"type: gaia-sessions --root {quote(url)} store migrate")
+
+
+def check_exists(found: int, url: str) -> None:
+    """Raises ``StoreFailure`` if there are no tables."""
+    if found == 0:
+        raise no_tables("use", url)

@@ -27,6 +27,7 @@ from .lease import Lease
 from .open_session import OpenSession, write_documents, write_keys, write_lines
 from .output import ServerOutput
 from .reader import digest_of, number_in
+from .schema import NOTE_TIMELINE, READ_KEEP_DAYS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -208,6 +209,10 @@ class PostgresStore(Blocks):
         self.repeated(act)
         return []
 
+    def keep_days(self) -> float:
+        [[days]] = self._rows(READ_KEEP_DAYS)
+        return float(days)
+
     def lock_key(self, key: tuple[str, ...], timeout: float | None = None) -> HeldLock:
         return KeyLock(self, key, self.lock_timeout if timeout is None else timeout)
 
@@ -260,5 +265,6 @@ _SWEEP = (
     "DELETE FROM gaia_sessions.deleted WHERE at < clock_timestamp() - interval '1 hour'",
     "DELETE FROM gaia_sessions.committed WHERE at < clock_timestamp() - interval '1 day'",
     "DELETE FROM gaia_sessions.lease WHERE until < clock_timestamp() - interval '1 day'",
+    NOTE_TIMELINE,
 )
-"""Removes what no reader can be reading any more, the IDs of old commits, and old leases."""
+"""Removes what no reader can be reading any more, the IDs of old commits, and old leases; notes the timeline."""

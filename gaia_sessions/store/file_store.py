@@ -213,6 +213,9 @@ class FileStore(FileReader):
             purge_trash(root, durable=self.durable)
             return sweep(root, now, self.open_ids or set(), self._read_or_error)
 
+    def keep_days(self) -> None:
+        """Returns None: the settings of the project decide."""
+
     def lock_key(self, key: tuple[str, ...], timeout: float | None = None) -> KeyLock:
         from .key_lock import KeyLock
 

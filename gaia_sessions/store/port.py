@@ -393,6 +393,12 @@ class Store(StoreReader, Protocol):
         Corrects the index. Returns what it removed of killed processes.
         """
 
+    def keep_days(self) -> float | None:
+        """Returns how many days ``cleanup`` keeps what a person perhaps needs; None if the settings of the call decide.
+
+        A server has its own number: the cron job that cleans up stands in no project.
+        """
+
     def lock_key(self, key: tuple[str, ...], timeout: float | None = None) -> HeldLock:
         """Returns a ``with`` block that one caller at a time can be in for a ``key``. Entering raises ``LockTimeout``.
 
