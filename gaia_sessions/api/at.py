@@ -38,13 +38,18 @@ class Place:
     def __init__(self, root: str | None = None, flags: Mapping[str, object] | None = None) -> None:
         self.root = find_root(root, os.environ, working_directory())
         # The settings for a server are those of the project of the working directory.
-        own = (
-            find_root(None, os.environ, working_directory(), only_files=True) if is_on_server(self.root) else self.root
-        )
+        own = self.root
+        if is_on_server(own):
+            own = find_root(None, os.environ, working_directory() or os.sep, only_files=True)
         check_owner(own)
         check_links(own)
         self.config = config.load(own, os.environ, flags)
         self.folder = None if is_on_server(self.root) else self.root  # where the log of the hooks is found
+
+    @property
+    def is_there(self) -> bool:
+        """Whether the root exists. A server is not asked: each operation fails if it has no tables."""
+        return self.folder is None or os.path.exists(self.folder)
 
     @property
     def store(self) -> Store:
@@ -58,15 +63,22 @@ class Place:
 
 
 def _open_server(url: str, config: Config) -> Store:
-    """Returns the store on a server; its driver is an extra, and costs more than any command on files."""
-    try:
+    """Returns the store on a server; its driver costs more than any command on files."""
+    with needing_driver(url):
         from gaia_sessions.postgres.store import open_store as open_postgres
+    return open_postgres(url, config)
+
+
+@contextmanager
+def needing_driver(url: str) -> Iterator[None]:
+    """Raises ``StoreFailure`` if the block cannot import the driver of the server at ``url``, which is an extra."""
+    try:
+        yield
     except ModuleNotFoundError as error:
         if error.name != "psycopg":
             raise
         hint = "type: pip install 'gaia-sessions[postgres]'"
         raise StoreFailure("use", url, "the driver psycopg is not installed", hint) from None
-    return open_postgres(url, config)
 
 
 class Reading:

@@ -13,6 +13,7 @@ from gaia_sessions.errors import (
     SessionNotFound,
     SessionsError,
     StoreFailure,
+    UsageError,
     well_formed,
 )
 from gaia_sessions.hosts.evidence import written_at
@@ -28,7 +29,7 @@ from gaia_sessions.store.above import Above
 from gaia_sessions.store.import_source import open_source
 from gaia_sessions.store.inbox_keys import all_keys, may_change
 from gaia_sessions.system import utc_now
-from gaia_sessions.system.project_root import working_directory
+from gaia_sessions.system.project_root import is_on_server, working_directory
 
 from . import at
 
@@ -91,9 +92,12 @@ def import_from(place: Place, *directories: str | os.PathLike[str], dry_run: boo
 
     Raises:
         NoSuchFolder: there is no such folder.
+        UsageError: a directory is the URL of a server.
         StoreFailure: a directory cannot be read.
     """
     named: list[str] = [os.fspath(directory) for directory in directories]
+    if any(map(is_on_server, named)):
+        raise UsageError("import takes folders, and not the URL of a server", "name a folder of sessions or a project")
     paths = [os.path.join(working_directory(), path) if path else path for path in named]
     if not dry_run:
         at.write(place, lambda _: None)
@@ -111,7 +115,7 @@ def import_from(place: Place, *directories: str | os.PathLike[str], dry_run: boo
     with place.store as store:
         for source in sources:
             with source:
-                _Import(store, source, now, report).take_each()
+                _Import(store, source, now, report, place.folder).take_each()
         if report["already_there"] and not dry_run:
             store.sync()
     return report
@@ -120,8 +124,9 @@ def import_from(place: Place, *directories: str | os.PathLike[str], dry_run: boo
 class _Import:
     """Imports the sessions of one folder."""
 
-    def __init__(self, store: Store, source: Source, now: datetime, report: Imported) -> None:
+    def __init__(self, store: Store, source: Source, now: datetime, report: Imported, folder: str | None) -> None:
         self._store = store
+        self._folder = folder  # of the store, if it has one
         self._source = source
         self._now = now
         self._report = report
@@ -150,13 +155,15 @@ class _Import:
 
     def _take(self, agent_id: str) -> bool:
         """Imports the session; returns False if a session with its ID is already here, readable or not."""
-        path = os.path.join(self._store.root, agent_id)
-        stood_before = os.path.lexists(path)  # looked at first: another import may create the session meanwhile
+        stranger = self._path_of(agent_id)  # looked at first: another import may create the session meanwhile
         if self._is_here(agent_id):
             return False
-        if stood_before:
+        if stranger is not None:
             raise StoreFailure(
-                "import", path, "something that is not a session is there already", "move it away, then import again"
+                "import",
+                stranger,
+                "something that is not a session is there already",
+                "move it away, then import again",
             )
         record = self._source.read(agent_id)
         check_writable(record)
@@ -176,6 +183,11 @@ class _Import:
         except SessionExists:  # another process has just created it
             return False
         return True
+
+    def _path_of(self, agent_id: str) -> str | None:
+        """Returns the path of what has the name of the session here; None if there is nothing, or no folder."""
+        path = None if self._folder is None else os.path.join(self._folder, agent_id)
+        return path if path is not None and os.path.lexists(path) else None
 
     def _refuse_if_awaited(self, record: Record) -> None:
         """Raises ``StoreFailure`` if a waiting event may change the session."""

@@ -19,7 +19,7 @@ from gaia_sessions.session.schema import LOST, STOPPED_BY_USER
 from gaia_sessions.session.state import ANSWERED, BROKEN_OFF, DENIED, LIMITED, WAITING, latest_begun
 from gaia_sessions.store.above import Above
 from gaia_sessions.system.processes import is_alive
-from gaia_sessions.system.project_root import claude_folder
+from gaia_sessions.system.project_root import claude_folder, is_on_server
 
 from .at import read, write
 from .standing import find, standing
@@ -235,7 +235,7 @@ def _resumption(at: Reading, record: Record, run: Run, stands: Standing) -> Resu
 
 
 def _project_of(root: str) -> str | None:
-    claude = claude_folder(root)
+    claude = None if is_on_server(root) else claude_folder(root)
     return os.path.dirname(claude) if claude else None
 
 

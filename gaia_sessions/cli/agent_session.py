@@ -84,7 +84,7 @@ def _print_on_failure(failed: str, agent_id: object) -> Iterator[None]:
 def _create(call: Call, agent: str, purpose: str) -> None:
     sessions = call.sessions()
     agent_id = sessions.create(agent, purpose)
-    warn_if_network(sessions.root)
+    warn_if_network(sessions)
     output.print_line(f"Created session: {agent_id}")
 
 

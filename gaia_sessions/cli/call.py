@@ -10,6 +10,8 @@ import click
 
 from gaia_sessions.errors import SessionNotFound, SessionsError, UsageError
 from gaia_sessions.session.ids import is_agent_id, is_generated_id
+from gaia_sessions.system import server_url
+from gaia_sessions.system.project_root import is_on_server
 
 from . import output
 from .group import COMMANDS, Command, Group, show_help_without_command
@@ -26,12 +28,14 @@ if TYPE_CHECKING:
 _CONTEXT_SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 
-class _Directory(click.ParamType[str]):
-    """The type of ``--root``. If a folder was typed, every printed command repeats the option."""
+class _Root(click.ParamType[str]):
+    """The type of ``--root``. If a root was typed, every printed command repeats the option."""
 
-    name = "directory"
+    name = "root"
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:  # noqa: ARG002  # click's
+        if is_on_server(value):
+            server_url.checked("--root", value)  # now: a URL with a password must not be repeated
         output.repeat_root(value, COMMANDS)
         return value
 
@@ -39,8 +43,8 @@ class _Directory(click.ParamType[str]):
 _ROOT = click.option(
     "--root",
     metavar="DIR",
-    type=_Directory(),
-    help="Folder of the sessions.  [default: the project's .claude/session]",
+    type=_Root(),
+    help="Folder or postgresql:// URL of the sessions.  [default: the project's .claude/session]",
 )
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print the result, and errors, as JSON.")
 _LOCK_TIMEOUT = click.option(
@@ -71,11 +75,14 @@ class Call:
         self.as_json = as_json
         self._sessions: Sessions | None = None
 
-    def session_root(self) -> str:
-        """Returns the root; prints a notice if the search for the root skipped another user's project."""
+    def session_root(self, *, only_files: bool = False) -> str:
+        """Returns the root; prints a notice if the search for the root skipped another user's project.
+
+        only_files: as in ``find_root_and_skipped``.
+        """
         from gaia_sessions.system.project_root import find_root_and_skipped, working_directory
 
-        root, skipped = find_root_and_skipped(self.root, os.environ, working_directory())
+        root, skipped = find_root_and_skipped(self.root, os.environ, working_directory(), only_files=only_files)
         output.keep_whole(root)
         if skipped:
             from gaia_sessions.system import users
@@ -93,7 +100,7 @@ class Call:
 
     def says_there_is_no_root(self) -> bool:
         """Returns whether this printed on stderr that the root does not exist; prints nothing for a program."""
-        if self.as_json or os.path.exists(self.sessions().root):
+        if self.as_json or self.sessions().is_there:
             return False
         from .render.plain import no_sessions_line
 
@@ -143,12 +150,12 @@ class Call:
 
     @contextmanager
     def noticing_warnings(self) -> Iterator[None]:
-        """Prints a notice for each of our warnings in the block: messages moved aside, figures lost."""
+        """Prints a notice for each of our warnings in the block: messages moved aside, figures or writes lost."""
         import warnings
 
-        from gaia_sessions.errors import FiguresLost, MessagesKeptAside
+        from gaia_sessions.errors import FiguresLost, MessagesKeptAside, WritesLost
 
-        noticed = FiguresLost, MessagesKeptAside
+        noticed = FiguresLost, MessagesKeptAside, WritesLost
         with warnings.catch_warnings(record=True) as caught:
             for kind in noticed:
                 warnings.simplefilter("always", kind)

@@ -82,9 +82,10 @@ def _check_combination(given_scopes: list[str], *, here: bool) -> None:
 def _places(call: Call, *, here: bool) -> Places:
     """Returns the places of settings; with ``here``, for clients that start in the working directory."""
     if not here:
-        return Places(call.session_root(), os.environ)
+        return Places(call.session_root(only_files=True), os.environ)
     folder = working_directory()
-    return Places(find_root(call.root, {**os.environ, "CLAUDE_PROJECT_DIR": folder}, folder), os.environ, folder)
+    variables = {**os.environ, "CLAUDE_PROJECT_DIR": folder}
+    return Places(find_root(call.root, variables, folder, only_files=True), os.environ, folder)
 
 
 def _check_project_owner(project: str) -> None:

@@ -86,9 +86,9 @@ def _missing_id_hint(agent_id: str, sessions: Sessions) -> str | None:
         return hint
     ids = at.read(sessions, records.ids)
     if not ids:
-        return "this folder has no sessions; for another folder, add --root DIR"
+        return "this root has no sessions; for another root, add --root DIR"
     if agent_id == LATEST:
-        return "no session in this folder can be read; `gaia-sessions list` says why"
+        return "no session in this root can be read; `gaia-sessions list` says why"
     if len(agent_id) < SHORTEST_ABBREVIATION:
         return _too_short_hint(agent_id, ids)
     closest = closest_id(agent_id, ids)

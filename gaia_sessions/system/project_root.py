@@ -163,7 +163,8 @@ def _url(origin: str, url: str, *, only_files: bool = False) -> str:
 
     server_url.checked(origin, url)
     if only_files:
-        raise errors.BadSetting(origin, "is a URL", "name a folder: hooks store sessions in files")
+        problem = "is a URL, but hooks store sessions in files"
+        raise errors.BadSetting(origin, problem, "name a folder, or leave out --root")
     return url
 
 

@@ -276,7 +276,7 @@ def test_latest_is_the_first_readable_session_of_the_list(gaia: Gaia, put: Gaia,
 def test_in_a_missing_root_neither_latest_nor_an_id_is_found(gaia: Gaia, root: str, command: str, typed: str) -> None:
     ended = run(gaia, command, typed)
 
-    hint = "this folder has no sessions; for another folder, add --root DIR"
+    hint = "this root has no sessions; for another root, add --root DIR"
     if command == "should-resume":
         advice = f"searched in {root}; {hint}; or start new work"
         assert ended.all == (3, f"no: there is no session {typed} (not_found)\n  {advice}\n", "")
@@ -287,7 +287,7 @@ def test_in_a_missing_root_neither_latest_nor_an_id_is_found(gaia: Gaia, root: s
 
 def test_without_a_readable_session_latest_is_not_found(gaia: Gaia, root: str, spoil: Gaia) -> None:
     spoil("torn")
-    hint = "no session in this folder can be read; `gaia-sessions list` says why"
+    hint = "no session in this root can be read; `gaia-sessions list` says why"
     assert gaia("get", "latest").refusal == (3, f"no session 'latest' in {root}", hint)
 
 

@@ -31,11 +31,10 @@ URL = "postgresql://user:s3cret@db/agents"
         ["update", "a"],
         ["cleanup"],
         ["doctor", "--fix"],
-        ["hooks", "install"],
-        ["hooks", "status"],
+        ["store", "init"],
     ],
 )
-def test_a_url_as_root_is_refused_without_creating_a_folder_or_printing_its_password(
+def test_a_url_with_a_password_is_refused_without_creating_a_folder_or_printing_the_password(
     gaia: Gaia, monkeypatch: pytest.MonkeyPatch, away_from_home: Path, words: list[str], *, by_option: bool
 ) -> None:
     before = everything_in(away_from_home)
@@ -47,9 +46,17 @@ def test_a_url_as_root_is_refused_without_creating_a_folder_or_printing_its_pass
 
     origin = "--root" if by_option else "GAIA_SESSIONS_ROOT"
     assert ended.code == (1 if words[0] == "doctor" and not by_option else 2)  # doctor reports it as a finding
-    assert f"{origin}: is a URL".encode() in ended.out + ended.err
+    assert f"{origin}: has a password".encode() in ended.out + ended.err
     assert b"s3cret" not in ended.out + ended.err
     assert everything_in(away_from_home) == before
+
+
+@table("words", [["list", "--nope"], ["lst"], ["hooks", "status"], ["hooks", "nope"], ["get"], ["store", "nope"]])
+@table("before", [True, False])
+def test_a_mistake_beside_a_url_does_not_print_its_password(gaia: Gaia, words: list[str], *, before: bool) -> None:
+    option = ["--root", URL]
+    ended = gaia(*option, *words) if before else gaia(*words, *option)
+    assert (ended.code, ended.out, b"s3cret" in ended.err) == (2, b"", False)
 
 
 @table("wired", [[], ["--root", URL]])
@@ -90,7 +97,7 @@ def test_an_id_from_the_root_of_a_parent_folder_gets_that_root_as_a_hint(
     assert gaia(words[0], "a", *words[1:], "--json").error["hint"] == hint
     assert found.code == 0
     nowhere = gaia(words[0], "b", *words[1:]).err
-    assert nowhere.endswith(b"Hint: this folder has no sessions; for another folder, add --root DIR\n")
+    assert nowhere.endswith(b"Hint: this root has no sessions; for another root, add --root DIR\n")
 
 
 @table("words", [["get"], ["update"], ["finalize", "completed"], ["show"], ["events"], ["should-resume"]])

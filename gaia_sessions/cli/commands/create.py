@@ -27,6 +27,7 @@ from gaia_sessions.session.transcript import SYSTEM_PROMPT_LIMIT
 from gaia_sessions.system.mounts import network_kind
 
 if TYPE_CHECKING:
+    from gaia_sessions.api.sessions import Sessions
     from gaia_sessions.cli.call import Call
 
 AGENT = click.option("--agent", metavar="NAME", default="unknown", help="Agent type.  [default: unknown]")
@@ -91,7 +92,7 @@ def command(
         system_prompt = text_or_stdin(system_prompt, "--system-prompt", SYSTEM_PROMPT_LIMIT, "the system prompt")
     sessions = call.sessions()
     parent_id = None if parent is None else call.session_id(parent, writes=True)
-    is_new_root = not os.path.lexists(sessions.root)
+    is_new_root = sessions.folder is not None and not os.path.lexists(sessions.folder)
     new_id = sessions.create(
         agent,
         purpose,
@@ -107,7 +108,7 @@ def command(
         user=user,
         state=keys_of(state),
     )
-    warn_if_network(sessions.root)
+    warn_if_network(sessions)
     _warn_if_cancelled(call, parent_id, new_id)
     if is_new_root:
         _print_new_root(call, sessions.root)
@@ -133,8 +134,8 @@ def _warn_if_cancelled(call: Call, parent_id: str | None, new_id: str) -> None:
         output.print_notice("cancelled", *cancellation.created_notice(new_id), as_json=call.as_json)
 
 
-def warn_if_network(root: str) -> None:
+def warn_if_network(sessions: Sessions) -> None:
     """Prints a warning if the root is on a network file system."""
-    kind = network_kind(root)
+    kind = network_kind(sessions.folder) if sessions.folder is not None else None
     if kind:
-        output.print_to_stderr(plain.network_warning(root, kind))
+        output.print_to_stderr(plain.network_warning(sessions.root, kind))

@@ -84,7 +84,7 @@ def status(call: Call, *, verbose: bool) -> None:
 
     Problems come first, each with the command that solves it.
     """
-    root = call.session_root()
+    root = call.session_root(only_files=True)
     check_owner(root)
     check_links(root)
     now = utc_now()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from functools import partial
 
@@ -184,5 +183,5 @@ def print_that_none_was_found(sessions: Sessions) -> None:
     """Prints that no session was found, the root, and how many sessions the options excluded."""
     lines = sessions.list(every_app=True)
     apps = Counter(line["app"] for line in lines if "problem" not in line and "app" in line)
-    exists = os.path.exists(sessions.root)
-    output.print_line(plain.no_sessions_line(sessions.root, len(at.read(sessions, records.ids)), apps, exists=exists))
+    number, exists = len(at.read(sessions, records.ids)), sessions.is_there
+    output.print_line(plain.no_sessions_line(sessions.root, number, apps, exists=exists))

@@ -98,7 +98,7 @@ def command(
             live={} if call.as_json else {2: sys.stderr.fileno()},
             tell=tell,
         )
-    warn_if_network(sessions.root)
+    warn_if_network(sessions)
     return _print(call, sessions, session_id, outcome)
 
 

@@ -72,7 +72,7 @@ def list_lines(lines: Iterable[Line], now: datetime) -> Iterator[str]:
 
 
 def no_sessions_line(root: str, left_out: int, apps: Mapping[str, int] | None = None, *, exists: bool = True) -> str:
-    """Returns a sentence: which folder was searched, how many sessions the options excluded; ``apps``: by app."""
+    """Returns a sentence: which root was searched, how many sessions the options excluded; ``apps``: by app."""
     if not exists:
         return f"No sessions found: {safe(root, _LONGEST_PATH)} does not exist"
     message = f"No sessions found in {safe(root, _LONGEST_PATH)}"

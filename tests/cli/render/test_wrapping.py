@@ -94,7 +94,7 @@ def test_errors_fit_the_terminal_even_if_stdout_is_a_file(terminal: Gaia, root: 
     with (tmp_path / "answer").open("wb") as file:
         ended = terminal("finalize", OTHER, "failed", stdout=file.fileno())
     error, hint = ended.out.decode().split("Hint: ")
-    assert (ended.code, hint) == (3, "this folder has no sessions; for another folder, add --root DIR\n")
+    assert (ended.code, hint) == (3, "this root has no sessions; for another root, add --root DIR\n")
     assert (error.startswith(f"Error: no session '{OTHER}' in\n"), error.split()[-1]) == (True, root)
     assert (tmp_path / "answer").read_bytes() == b""
 
