@@ -6,11 +6,13 @@ from contextlib import suppress
 from itertools import islice
 
 from gaia_sessions import hosts
+from gaia_sessions.errors import Conflict
 from gaia_sessions.session.budget import usage_of
 from gaia_sessions.session.phases import is_failure
 from gaia_sessions.session.record import check_readable
 from gaia_sessions.session.report import RECENT_MESSAGES, Findings
 from gaia_sessions.session.report import report as report_of
+from gaia_sessions.session.runs import is_own_run, is_send
 from gaia_sessions.session.schema import MARKER_DETAIL
 from gaia_sessions.session.transcript import readable
 from gaia_sessions.store import has_messages
@@ -77,6 +79,17 @@ def reporter(at: Reading) -> ReportOn:
         return {**told, **found.state, **above.trace(record)}, found
 
     return report_on
+
+
+def output_of(at: Reading, agent_id: str) -> bytes:
+    """Returns the stored output of the latest run of a command; raises ``Conflict`` if there was none."""
+    record = at.store.read(agent_id)
+    check_readable(record)
+    for run in reversed(record.get("runs", ())):
+        if is_own_run(run) and not is_send(run):
+            return at.store.output(record, run["run"])
+    hint = f"`gaia-sessions report {agent_id}` prints its result"
+    raise Conflict(f"session {agent_id!r} has no run of a command, so no output is stored", hint)
 
 
 def report_on_turn(at: Reading, record: Record, messages: Sequence[NewMessage]) -> ReportOnTurn:

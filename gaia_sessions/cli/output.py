@@ -124,7 +124,7 @@ def _fit_to_width(text: str, width: int) -> str:
 
 def print_json(value: object) -> None:
     """Prints the result as one JSON document."""
-    _write_bytes(strict.dumps(value, limit=_NO_LIMIT))
+    print_bytes(strict.dumps(value, limit=_NO_LIMIT))
 
 
 def print_at_once(value: object, line: str | None) -> bool:
@@ -153,9 +153,9 @@ def print_json_array(values: Iterable[object]) -> None:
     """Prints the result as one JSON array, with one element in memory at a time."""
     opening = b"[\n"
     for value in values:
-        _write_bytes(opening + strict.dump_line(value, limit=_NO_LIMIT).rstrip())
+        print_bytes(opening + strict.dump_line(value, limit=_NO_LIMIT).rstrip())
         opening = b",\n"
-    _write_bytes(b"[]\n" if opening == b"[\n" else b"\n]\n")
+    print_bytes(b"[]\n" if opening == b"[\n" else b"\n]\n")
 
 
 def print_to_stderr(text: str) -> None:
@@ -247,7 +247,8 @@ def flush_result() -> None:
     _write(sys.stdout.flush)
 
 
-def _write_bytes(data: bytes) -> None:
+def print_bytes(data: bytes) -> None:
+    """Prints ``data`` as it is."""
     _write(lambda: sys.stdout.buffer.write(data))
 
 

@@ -6,10 +6,13 @@ import json
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.schema import MARKER_DETAIL
 from tests.cli.conftest import fresh_table
 from tests.cli.forks import Fork, forked, until
+from tests.postgres import empty_url
 from tests.records import ago
 from tests.table import table
 
@@ -237,3 +240,32 @@ def test_wait_warns_at_once_of_missing_sessions_and_sessions_without_an_agent(pu
         f"Note: no session 'agent-two' in {root}\n",
         "Hint: `gaia-sessions list` shows the existing sessions\n",
     ]
+
+
+@pytest.mark.parametrize("place", ["files", "server"])
+def test_report_output_prints_the_stored_output_of_the_latest_command_as_it_is(
+    root: str, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    """Earlier commands and later sends do not count."""
+    monkeypatch.setenv("GAIA_SESSIONS_ROOT", root if place == "files" else empty_url())
+    asks = "echo '[gaia-sessions: approval] may I?'"
+    assert forked("run", "--id", "work", "--", "sh", "-c", f"echo earlier; {asks}").code == 0
+    assert forked("run", "work", "--", "sh", "-c", rf"printf '\377\000\033[31m\n'; {asks}").code == 0
+    assert forked("send", "work", "hello", "--", "cat").code == 0
+
+    printed = forked("report", "work", "--output")
+    assert (printed.code, printed.out, printed.err) == (0, b"\xff\0\x1b[31m\n[gaia-sessions: approval] may I?\n", b"")
+
+
+@table("words", [["--json"], ["--verbose"]])
+def test_report_output_is_for_the_output_alone(gaia: Gaia, put: Gaia, words: list[str]) -> None:
+    put("a")
+    ended = gaia("report", "a", "--output", *words)
+    assert (ended.code, ended.out, b"--output cannot be combined" in ended.err) == (2, b"", True)
+
+
+def test_report_output_without_a_run_of_a_command_says_so(gaia: Gaia, put: Gaia) -> None:
+    put("a", runs=[ended("stopped", last_message="an answer")])
+    said = "session 'a' has no run of a command, so no output is stored"
+    assert gaia("report", "a", "--output").refusal == (4, said, "`gaia-sessions report a` prints its result")
+    assert gaia("report", "nobody", "--output").code == 3

@@ -796,13 +796,17 @@ def test_a_failure_names_the_file_with_the_whole_output(gaia: Gaia, root: str) -
     assert ("line 21" in shown, "line 20" in shown, path in shown) == (True, False, True)
 
 
-def test_without_an_output_file_no_path_is_printed(gaia: Gaia, root: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_an_output_file_a_command_for_the_output_is_printed(
+    gaia: Gaia, root: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(FileStore, "output_path", lambda *_: None)
     words = ["--keep-background", "--", *SHELL, "echo hello; (sleep 0.2; echo later) & exit 3"]
     ended = forked("run", *words)
-    assert (ended.code, b"hello" in ended.out, b"output" in ended.err) == (11, True, False)
-    assert "output_path" not in only_record(root)["runs"][0]
-    assert "output-1.log" not in gaia("show", "latest").out.decode()
+    record = only_record(root)
+    command = f"gaia-sessions report {record['agent_id']} --output"
+    assert (ended.code, b"hello" in ended.out, f"  whole output: {command}\n" in ended.err.decode()) == (11, True, True)
+    assert "output_path" not in record["runs"][0]
+    assert f"output      `{command}`\n" in gaia("show", "latest").out.decode()
 
 
 def test_a_program_whose_name_is_not_utf_8_can_be_run(root: str) -> None:

@@ -17,7 +17,7 @@ from gaia_sessions.cli.exit_codes import CODES_OF_REPORTS, EXIT_INTERRUPTED
 from gaia_sessions.cli.group import CommandBehindDashes
 from gaia_sessions.cli.option_values import STDIN, allowed_tools, text_or_stdin, with_tools
 from gaia_sessions.cli.render import command_news, session_reports
-from gaia_sessions.cli.render.words import Copyable, safe
+from gaia_sessions.cli.render.words import safe
 from gaia_sessions.errors import InvalidInput, UsageError
 from gaia_sessions.hosts.clients import preset_for
 from gaia_sessions.hosts.payload import SESSION_VARIABLE
@@ -213,7 +213,6 @@ def _print(call: Call, sessions: Sessions, outcome: Outcome, *, is_live: bool, v
         output.print_to_stderr(session_reports.head_line(report, stands, utc_now()))
         if report["error"] and is_live:
             output.print_to_stderr(f"  {safe(report['error'])}")
-            if "output_path" in outcome.run:
-                output.print_to_stderr(Copyable(outcome.run["output_path"], before="  whole output: "))
+            output.print_to_stderr(session_reports.output_line(report["agent_id"], outcome.run.get("output_path")))
     for line in session_reports.next_lines(report, stands):
         output.print_to_stderr(line)

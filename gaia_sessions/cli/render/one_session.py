@@ -356,8 +356,8 @@ def _figures_and_ids(view: View, now: datetime) -> Iterator[Fact]:
     if "timeout_secs" in run:
         yield "time limit", time_limit_text(run["timeout_secs"], run.get("hard_timeout_secs"))
     yield from _times_and_ids(view, now)
-    if "output_path" in run:
-        yield "output", run["output_path"]
+    if run:
+        yield "output", run.get("output_path", f"`gaia-sessions report {record['agent_id']} --output`")
 
 
 def _times_and_ids(view: View, now: datetime) -> Iterator[Fact]:

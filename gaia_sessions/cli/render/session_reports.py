@@ -16,6 +16,7 @@ from .budgets import todo_lines, tokens_text
 from .decisions import app_lines, command_lines
 from .words import (
     GIVE,
+    Command,
     Copyable,
     Hint,
     Prose,
@@ -93,6 +94,12 @@ def answer_lines(report: Report, now: datetime) -> Iterator[str]:
         first, *others = safe_lines(f"{given['answer']} {given_text(given, now)}")
         yield Prose(first, 2)
         yield from (Prose("  " + line, 2) for line in others)
+
+
+def output_line(agent_id: str, path: str | None) -> Copyable:
+    """Returns where the whole output is: in the file ``path``, or on a server."""
+    before = "  whole output: "
+    return Command(f"gaia-sessions report {agent_id} --output", before) if path is None else Copyable(path, before)
 
 
 def next_lines(report: Report, stands: Standing) -> Iterator[str]:
