@@ -51,7 +51,7 @@ GROUPS = {
         "guard": "Check whether a task is for a sub-agent.",
         "cancelled": "Check whether a session is cancelled: exit code 10 or 0.",
     },
-    "Details and upkeep": {
+    "Other commands": {
         "events": "Show what happened to a session, and how that is known.",
         "transcript": "Show the messages of a session in order, or add a message.",
         "rm": "Remove sessions that you name.",
@@ -59,6 +59,7 @@ GROUPS = {
         "repair": "Remove text that follows the record in its file.",
         "import": "Import whole sessions from other folders.",
         "schema": "Print the JSON Schema of state.json.",
+        "store": "Set up the sessions on a server: init, migrate, info.",
     },
 }
 """The commands by reader. The first screen describes the commands of the first group, and only names the others."""

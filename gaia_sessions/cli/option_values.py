@@ -232,4 +232,5 @@ def _option_name(param: click.Parameter | None) -> str:
 
 TIME = Time()
 HOURS = Length("h", "hours")
+DAYS = Length("d", "days")
 SECONDS = Length("s", "seconds")

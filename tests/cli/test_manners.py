@@ -25,6 +25,7 @@ from gaia_sessions.config import Config
 from tests.cli.conftest import everything_in, fresh_table
 from tests.cli.forks import forked
 from tests.commands import Ended
+from tests.postgres import PROGRAMS, empty_url
 from tests.table import table
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ ID = "agent-20260108-180530-abc12345"
 INNER = [
     *(["hooks", name] for name in ("install", "uninstall", "status")),
     ["skill", "add"],
+    *(["store", name] for name in ("init", "migrate", "info")),
     *(["todo", name] for name in ("add", "done", "cancel", "list")),
 ]
 
@@ -234,7 +236,11 @@ def typed(gaia: Gaia, line: str) -> Ended:
 def test_every_example_in_the_help_works_as_typed(
     gaia: Gaia, put: Gaia, root: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, example: str
 ) -> None:
-    if " create " not in example:
+    if example.startswith("gaia-sessions store "):
+        if not PROGRAMS:
+            return
+        monkeypatch.setenv("GAIA_SESSIONS_ROOT", empty_url())
+    elif " create " not in example:
         todos = [{"description": "read", "status": "pending" if " todo " in example else "completed"}]
         put("agent-123", agent_name="terraform-architect", revision=4, todos=todos)
         put(ID)
@@ -259,7 +265,7 @@ def test_every_example_in_the_help_works_as_typed(
     named = [line for line in err if " install" not in example or "writing /" not in line]
     tells = example.split()[1] in ("report", "wait")  # they say on stderr that no agent was started
     assert (ended.code, named if not tells else []) == (0, [])
-    assert os.path.isdir(root) or "schema" in example or "cleanup" in example
+    assert os.path.isdir(root) or any(word in example for word in ("schema", "cleanup", "store"))
 
 
 @table("flag", ["--version", "-V"])
