@@ -34,8 +34,8 @@ def command(
     """Remove sessions that have not been used for a while (24 hours by default).
 
     Sessions that can be resumed, or perhaps still run, are not removed. An open session stays for 7 days after its last
-    activity (the setting keep_days) if it has turns, or if it asked for an approval and was not denied. The output of a
-    `run` is a turn, so a session with a `run` stays even if it was denied.
+    activity (the setting keep_days; on a server: `store init --keep-days`) if it has turns, or if it asked for an
+    approval and was not denied. The output of a `run` is a turn, so a session with a `run` stays even if it was denied.
     """
     call.says_there_is_no_root()
     with call.noticing_warnings():
