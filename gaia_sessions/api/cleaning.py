@@ -89,8 +89,9 @@ def cleanup(
     First, runs are closed as ``reconcile`` does.
 
     These sessions stay: sessions that can be resumed; sessions whose [run](record.md#runs) has perhaps not ended; and
-    for ``keep_days`` (a [setting](settings.md); on a server, of `store init`), open sessions that have turns, or asked for an approval and were not
-    denied. If your own program works on a session, only the program's writes show that.
+    for ``keep_days`` (a [setting](settings.md); on a server, of ``store init``), open sessions that have turns, or
+    asked for an approval and were not denied. If your own program works on a session, only the program's writes show
+    that.
 
     Args:
         dry_run: returns the report and removes nothing.

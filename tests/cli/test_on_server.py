@@ -104,6 +104,7 @@ def test_the_table_has_every_command() -> None:
 def test_a_command_on_a_server_works_and_speaks_of_no_folder(
     terminal: Gaia, server: str, away_from_home: Path, name: str
 ) -> None:
+    assert os.environ["GAIA_SESSIONS_ROOT"] == server
     before = everything_in(away_from_home)
     for code, line in CALLS[name]:
         ended = at_terminal(terminal, shlex.split(line))
