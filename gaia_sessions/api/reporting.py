@@ -6,7 +6,6 @@ from contextlib import suppress
 from itertools import islice
 
 from gaia_sessions import hosts
-from gaia_sessions.errors import Conflict
 from gaia_sessions.session.budget import usage_of
 from gaia_sessions.session.phases import is_failure
 from gaia_sessions.session.record import check_readable
@@ -88,6 +87,8 @@ def output_of(at: Reading, agent_id: str) -> bytes:
     for run in reversed(record.get("runs", ())):
         if is_own_run(run) and not is_send(run):
             return at.store.output(record, run["run"])
+    from gaia_sessions.errors import Conflict  # hooks load this module
+
     hint = f"`gaia-sessions report {agent_id}` prints its result"
     raise Conflict(f"session {agent_id!r} has no run of a command, so no output is stored", hint)
 

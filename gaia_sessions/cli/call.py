@@ -10,7 +10,6 @@ import click
 
 from gaia_sessions.errors import SessionNotFound, SessionsError, UsageError
 from gaia_sessions.session.ids import is_agent_id, is_generated_id
-from gaia_sessions.system import server_url
 from gaia_sessions.system.project_root import is_on_server
 
 from . import output
@@ -35,6 +34,8 @@ class _Root(click.ParamType[str]):
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:  # noqa: ARG002  # click's
         if is_on_server(value):
+            from gaia_sessions.system import server_url  # most roots are folders
+
             server_url.checked("--root", value)  # now: a URL with a password must not be repeated
         output.repeat_root(value, COMMANDS)
         return value
