@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from gaia_sessions.session.cancellation import Cancellation
 
 _SECONDS_BETWEEN_LOOKS = 0.05
-_SECONDS_BETWEEN_QUERIES = 2.0
-"""The same for sessions on a server."""
 
 _SECONDS_BETWEEN_QUESTIONS = 1.0
 """How long an answer of a server counts: each question is several messages over a network."""
@@ -119,13 +117,11 @@ class CancellationToken:
             timeout: the longest wait in seconds; None means no limit.
         """
         deadline = None if timeout is None else time.monotonic() + timeout
-        session = self._link.nearest_session()
-        between = _SECONDS_BETWEEN_QUERIES if session and session.is_on_server else _SECONDS_BETWEEN_LOOKS
         while not self.is_cancelled:
-            left = between if deadline is None else deadline - time.monotonic()
+            left = _SECONDS_BETWEEN_LOOKS if deadline is None else deadline - time.monotonic()
             if left <= 0:
                 return False
-            self._cancelled_here.wait(min(left, between))
+            self._cancelled_here.wait(min(left, _SECONDS_BETWEEN_LOOKS))
         return True
 
     def __copy__(self) -> Self:
@@ -211,10 +207,6 @@ class _Session:
     def root(self) -> str:
         return self._sessions.root
 
-    @property
-    def is_on_server(self) -> bool:
-        return self._sessions.folder is None
-
     def look(self) -> Cancellation | None:
         """Returns why the session is cancelled; None if it is not cancelled."""
         if self._sessions.folder is None:
@@ -247,10 +239,8 @@ class _Session:
 
     def _stamp_of(self, agent_id: str) -> tuple[int, int, int] | None:
         """Returns what changes with each write of a record, because each write replaces the file; None if unknown."""
-        if self._sessions.folder is None:
-            return None
         try:
-            found = os.stat(os.path.join(self._sessions.folder, agent_id, RECORD))
+            found = os.stat(os.path.join(self.root, agent_id, RECORD))
         except OSError:
             return None
         return found.st_ino, found.st_mtime_ns, found.st_size

@@ -25,7 +25,7 @@ from gaia_sessions.config import Config
 from tests.cli.conftest import everything_in, fresh_table
 from tests.cli.forks import forked
 from tests.commands import Ended
-from tests.postgres import PROGRAMS, empty_url
+from tests.servers import PROGRAMS, empty_url
 from tests.table import table
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from gaia_sessions import CancellationToken, Sessions
 from gaia_sessions.cli.group import COMMANDS
 from tests.cli.conftest import everything_in
 from tests.cli.forks import Fork, forked, until
-from tests.postgres import empty_url
+from tests.servers import empty_url
 from tests.table import table
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.schema import MARKER_DETAIL
 from tests.cli.conftest import fresh_table
 from tests.cli.forks import Fork, forked, until
-from tests.postgres import empty_url
 from tests.records import ago
+from tests.servers import empty_url
 from tests.table import table
 
 if TYPE_CHECKING:

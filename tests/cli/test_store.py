@@ -14,8 +14,7 @@ from gaia_sessions.postgres import schema
 from gaia_sessions.postgres.setup import init
 from gaia_sessions.postgres.store import PostgresStore
 from gaia_sessions.session.record import new_record
-from tests.postgres import TestServer as Server
-from tests.postgres import empty_url
+from tests.servers import Server, empty_url
 from tests.table import table
 
 if TYPE_CHECKING:
