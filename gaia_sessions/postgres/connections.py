@@ -39,7 +39,7 @@ _SECONDS_TO_CONNECT = 5
 _SECONDS_FOR_ANSWER = 20.0
 """How long an answer may take besides the wait for a lock."""
 
-_SECONDS_IDLE = 0.3
+_SECONDS_IDLE = 0.1
 _SECONDS_BETWEEN_TRIES = 0.1
 _MOST_CONNECTIONS = 8
 """How many connections a process has at most; more threads wait."""
@@ -156,13 +156,13 @@ class Server:
             with self._changing:
                 self._idle.append((connection, time.monotonic()))
                 if self._closer is None:
-                    self._close_later()
+                    self._close_later(_SECONDS_IDLE)
         else:
             connection.close()
         self._free.release()
 
-    def _close_later(self) -> None:
-        self._closer = threading.Timer(_SECONDS_IDLE, self._close_idle)
+    def _close_later(self, seconds: float) -> None:
+        self._closer = threading.Timer(seconds, self._close_idle)
         self._closer.daemon = True
         self._closer.start()
 
@@ -172,8 +172,8 @@ class Server:
             old = [connection for connection, since in self._idle if since <= latest]
             self._idle = [one for one in self._idle if one[1] > latest]
             self._closer = None
-            if self._idle:
-                self._close_later()
+            if self._idle:  # the first one is idle for the longest time
+                self._close_later(self._idle[0][1] - latest)
         for connection in old:
             connection.close()
 
