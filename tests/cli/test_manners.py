@@ -645,3 +645,27 @@ def test_a_root_whose_path_is_not_utf_8_works_with_json(
         file.write(b"[1]")
     ended = gaia("--root", os.fsdecode(root), *words, "--json")
     assert (ended.code, json.loads(ended.err or ended.out) is not None) == (code, True)
+
+
+OF_A_SERVER = """
+import json, os, sys
+from gaia_sessions.cli.main import main
+told = os.dup(1)
+os.dup2(os.open(os.devnull, os.O_RDWR), 1)
+for words in json.loads(sys.argv[1]):
+    if not os.fork():
+        code = main(words)
+        loaded = [name for name in sys.modules if name.startswith(("psycopg", "gaia_sessions.postgres"))]
+        os.write(told, json.dumps([words, code, loaded]).encode() + bytes([10]))
+        os._exit(0)
+    os.wait()
+"""
+
+
+def test_no_command_on_files_imports_what_a_server_needs(put: Gaia) -> None:
+    put("a")
+    typed = ["create", "update a", "list", "pending", "show a", "tree", "run -- true", "finalize a completed"]
+    rows = [line.split() for line in [*typed, "wait a", "report a", "stats", "reconcile", "cleanup", "rm a"]]
+    command = [sys.executable, "-c", OF_A_SERVER, json.dumps(rows)]
+    ended = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert [json.loads(line) for line in ended.stdout.splitlines()] == [[words, 0, []] for words in rows]
