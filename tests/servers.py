@@ -29,11 +29,17 @@ _PORT = 5432
 
 
 class Server:
-    """A server that runs; ``url`` leads to its only database. With a ``port``, it listens there too."""
+    """A server that runs; ``url`` leads to its database. With a ``port``, it listens there too."""
 
-    def __init__(self, *settings: str, connections: int = 60, fsync: bool = False, port: int = _PORT) -> None:
-        # A socket's path has at most 107 bytes.
-        self.folder = tempfile.mkdtemp(prefix="gaia-postgres-", dir="/tmp")
+    def __init__(
+        self,
+        *settings: str,
+        connections: int = 60,
+        fsync: bool = False,
+        port: int = _PORT,
+        above: str = "/tmp",  # noqa: S108  # a socket's path has at most 107 bytes
+    ) -> None:
+        self.folder = tempfile.mkdtemp(prefix="gaia-postgres-", dir=above)
         self._own("initdb", "-D", f"{self.folder}/data", "-A", "trust", "-U", "postgres", "--no-sync", "-E", "UTF8")
         lines = [
             f"unix_socket_directories = '{self.folder}'",

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from gaia_sessions.jsonio.strict import Json
     from gaia_sessions.session.schema import Record, Run
+    from gaia_sessions.store.port import Store
 
 STEERING = ("GAIA_SESSIONS_", "CLAUDE_", "XDG_CONFIG_HOME", "COVERAGE_")
 """The prefixes of variables that change what hooks and commands do, or that measure them."""
@@ -64,14 +65,14 @@ def project(folder: str) -> tuple[str, FileStore]:
     return os.path.join(folder, "project"), FileStore(root, durable=False)
 
 
-def create_paused(store: FileStore, now: datetime) -> str:
+def create_paused(store: Store, now: datetime) -> str:
     """Returns the ID of a new session that has waited for an approval since ``now``."""
     made = _paused_record(now)
     store.create(made)
     return made["agent_id"]
 
 
-def create_moved(store: FileStore, now: datetime, moves: int) -> str:
+def create_moved(store: Store, now: datetime, moves: int) -> str:
     """Returns the ID of a new session without metadata that has changed its phase ``moves`` times."""
     made = record.new_record(new_agent_id(now, os.urandom), AGENT, "approval_workflow", {}, now)
     for number in range(moves):
@@ -80,14 +81,14 @@ def create_moved(store: FileStore, now: datetime, moves: int) -> str:
     return made["agent_id"]
 
 
-def create_ended(store: FileStore, now: datetime) -> str:
+def create_ended(store: Store, now: datetime) -> str:
     """Returns the ID of a new session that ended at ``now``."""
     agent_id = create_paused(store, now)
     store.change(agent_id, lambda found: updates.with_phase(found, "completed", now, "applied, nothing left to do"))
     return agent_id
 
 
-def create_run(store: FileStore, now: datetime) -> str:
+def create_run(store: Store, now: datetime) -> str:
     """Returns the ID of a new session that an agent of a host worked on, and that ended at ``now``."""
     made = _paused_record(now)
     agent_id = made["agent_id"]
@@ -99,7 +100,7 @@ def create_run(store: FileStore, now: datetime) -> str:
     return agent_id
 
 
-def create_delegated(store: FileStore, now: datetime, host_session_id: str) -> str:
+def create_delegated(store: Store, now: datetime, host_session_id: str) -> str:
     """Returns the ID of a new session that a conversation of a host has just delegated."""
     made = record.new_record(new_agent_id(now, os.urandom), AGENT, "approval_workflow", {}, now)
     made = runs.with_claimed_run(
