@@ -21,7 +21,7 @@ from gaia_sessions.errors import BadSetting, StoreFailure
 from gaia_sessions.errors.others import NotWritten
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from psycopg.abc import PQGen
 
@@ -282,16 +282,15 @@ def _startup(url: str) -> dict[str, Any]:
     return {**asked, **_verification(options)}
 
 
-def _verification(options: Mapping[str, object]) -> dict[str, str]:
-    """Returns the options that make the client verify the server, if the URL or PGSSLMODE asks for TLS."""
-    mode = options.get("sslmode", os.environ.get("PGSSLMODE"))
+def _verification(options: dict[str, Any]) -> dict[str, str]:
+    """Returns the options that make the client verify the server, if the URL or the environment asks for TLS."""
+    defaults = psycopg.pq.Conninfo.get_defaults()
+    asked = {one.keyword.decode(): one.val.decode() for one in defaults if one.val} | options
+    mode = asked.get("sslmode")
     if mode not in _TLS_MODES:
         return {}
     verified = {} if mode == "verify-ca" else {"sslmode": "verify-full"}
-    has_root = (
-        "sslrootcert" in options or "PGSSLROOTCERT" in os.environ or os.path.exists(os.path.expanduser(_OWN_ROOT))
-    )
-    if has_root:
+    if "sslrootcert" in asked or os.path.exists(os.path.expanduser(_OWN_ROOT)):
         return verified
     import ssl  # to find the certificates of this system
 
