@@ -14,7 +14,7 @@ from gaia_sessions.session.record import parent_id_of
 from gaia_sessions.store import marks
 
 from .reader import ABOVE, Reader
-from .transaction import Transaction
+from .transaction import Transaction, of_thread
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,7 +40,6 @@ class Blocks(Reader):
         self.keeps_figures = keeps_figures  # whether removed sessions leave their figures
         self.lock_timeout = lock_timeout
         self._commits = 0  # how many transactions are written, or perhaps are
-        self._stored: list[tuple[int, Record]] = []  # what the transaction has written
 
     @contextmanager
     def block(self) -> Iterator[Transaction]:
@@ -49,11 +48,16 @@ class Blocks(Reader):
             yield self._transaction
             return
         if not self._server.is_checked:
-            self._rows("SELECT 1")  # any statement outside of a transaction looks at the version
+            self._server.asked("use", self._seconds, self._check_schema)
         self._transaction = transaction = Transaction(self._server, self.lock_timeout, durable=self.durable)
+        of_thread.open[self.root] = transaction
         try:
             yield transaction
         except BaseException as error:
+            if not isinstance(error, Exception | GeneratorExit):
+                self._end()
+                transaction.abandon()
+                raise
             try:
                 self._finish(transaction)  # what was acknowledged in this block stays, as in files
             except SessionsError as failure:
@@ -61,15 +65,18 @@ class Blocks(Reader):
             raise
         self._finish(transaction)
 
-    def _finish(self, transaction: Transaction) -> None:
+    def _end(self) -> None:
         self._transaction = None
-        stored, self._stored = self._stored, []
+        of_thread.open.pop(self.root, None)
+
+    def _finish(self, transaction: Transaction) -> None:
+        self._end()
         try:
             transaction.finish()
         finally:
             self._commits += transaction.is_written
-        for incarnation, record in stored:
-            self._note_revision(incarnation, record)
+        for agent_id, (incarnation, revision) in transaction.revisions.items():
+            self._keep_revision(agent_id, incarnation, revision)
 
     def repeated(self, act: Callable[[], Result]) -> Result:
         until = time.monotonic() + self.lock_timeout
@@ -91,7 +98,7 @@ class Blocks(Reader):
 
     def note_written(self, incarnation: int, record: Record) -> None:
         """Notes the revision of a record that the end of the block writes."""
-        self._stored.append((incarnation, record))
+        self._note_revision(incarnation, record)
 
     def marks_above(self, record: Record) -> list[tuple[str, Mark]]:
         """Returns the marks of the sessions above ``record``, the nearest first."""

@@ -9,7 +9,7 @@ import atexit
 import os
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from shlex import quote
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -21,7 +21,7 @@ from gaia_sessions.errors import BadSetting, StoreFailure
 from gaia_sessions.errors.others import NotWritten
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from psycopg.abc import PQGen
 
@@ -61,8 +61,8 @@ _REPEATABLE = frozenset(["40001", "40P01", "55P03"])
 """Another transaction was in the way: repeated, this one succeeds."""
 
 _MAY_PASS = (
-    *("starting up", "not yet accepting", "shutting down", "recovery mode"),
-    *("too many c", "connection slots", "read-only", "not read"),
+    *("database system is", "shutting down", "terminating connection", "read-only", "too many c", "connection slots"),
+    *("no more connections", "login has been failing", "cannot connect to server"),  # of pgbouncer
 )
 """Words of a refused connection that the next try may get."""
 
@@ -124,6 +124,27 @@ class Server:
             raise
         self.give(connection)
 
+    def asked(self, action: str, seconds: float, ask: Callable[[Connection], _Result]) -> _Result:
+        """Returns what ``ask`` returns; asks again on another connection if the first one is lost."""
+        until = time.monotonic() + seconds
+        while True:
+            connection = self.take(until)
+            try:
+                answer = ask(connection)
+            except Refused as error:
+                lost = is_lost(connection, error)
+                self.give(connection, is_usable=False)
+                if not lost or time.monotonic() >= until:
+                    raise refusal(action, self.url, error) from error
+                self.close_idle()
+                time.sleep(_SECONDS_BETWEEN_TRIES)
+            except BaseException:
+                self.give(connection, is_usable=False)
+                raise
+            else:
+                self.give(connection)
+                return answer
+
     def take(self, until: float) -> Connection:
         if not self._free.acquire(timeout=max(0.0, until - time.monotonic())):
             raise StoreFailure("reach", self.url, f"all {_MOST_CONNECTIONS} connections are in use", "try again")
@@ -152,19 +173,23 @@ class Server:
     def give(self, connection: Connection, *, is_usable: bool = True) -> None:
         """Takes a connection back. It stays open for a moment if it ``is_usable`` and in no transaction."""
         is_idle = not connection.closed and connection.info.transaction_status == psycopg.pq.TransactionStatus.IDLE
-        if is_usable and is_idle:
-            with self._changing:
-                self._idle.append((connection, time.monotonic()))
-                if self._closer is None:
-                    self._close_later(_SECONDS_IDLE)
-        else:
-            connection.close()
-        self._free.release()
+        try:
+            if is_usable and is_idle:
+                with self._changing:
+                    self._idle.append((connection, time.monotonic()))
+                    if self._closer is None:
+                        self._close_later(_SECONDS_IDLE)
+            else:
+                connection.close()
+        finally:
+            self._free.release()
 
     def _close_later(self, seconds: float) -> None:
-        self._closer = threading.Timer(seconds, self._close_idle)
-        self._closer.daemon = True
-        self._closer.start()
+        closer = threading.Timer(seconds, self._close_idle)
+        closer.daemon = True
+        with suppress(RuntimeError):  # no thread can begin, as when the interpreter ends
+            closer.start()
+            self._closer = closer
 
     def _close_idle(self) -> None:
         with self._changing:
@@ -186,7 +211,10 @@ class Server:
 
     def forget(self) -> list[Connection]:
         """Drops the connections of the parent of a forked process, without closing them: the parent uses them."""
-        return [connection for connection, _ in self._idle]
+        kept, self._idle = self._idle, []
+        self._free, self._changing = threading.BoundedSemaphore(_MOST_CONNECTIONS), threading.Lock()
+        self._closer = None
+        return [connection for connection, _ in kept]
 
 
 _servers: dict[str, Server] = {}
@@ -239,6 +267,11 @@ def is_lost(connection: Connection, error: BaseException) -> bool:
         return True
     state = error.sqlstate if isinstance(error, psycopg.Error) else None
     return state is not None and (state[:2] == _LOST_CLASS or state in _ENDED_BY_SERVER or state == _READ_ONLY)
+
+
+def is_refused(connection: Connection, error: psycopg.Error) -> bool:
+    """Returns whether the server itself says that it did not do what was asked."""
+    return not is_lost(connection, error) or (error.sqlstate == _READ_ONLY and not connection.closed)
 
 
 def is_repeatable(error: psycopg.Error) -> bool:

@@ -10,7 +10,8 @@ from uuid import uuid4
 from gaia_sessions.errors import SessionsError
 from gaia_sessions.system.processes import describe
 
-from .connections import Refused, execute, refusal, server_of, with_values
+from .connections import execute, server_of, with_values
+from .transaction import of_thread
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
     from gaia_sessions.session.schema import HostProcess
 
-    from .connections import Row
+    from .connections import Connection, Row
 
 _RENEWALS = 12
 """How often a lease is renewed in the time after which it lapses; after a failure, five times as often."""
@@ -29,6 +30,7 @@ _MOST_WITHOUT = 3 / 4
 _SECONDS_FOR_SERVER = 2.0
 _BEGIN = (
     "INSERT INTO gaia_sessions.lease (id, until) VALUES (%s, clock_timestamp() + gaia_sessions.lapse()) "
+    "ON CONFLICT (id) DO UPDATE SET until = EXCLUDED.until "  # the answer to the first try was lost
     "RETURNING extract(epoch FROM gaia_sessions.lapse())::float8"
 )
 _RENEW = (
@@ -57,8 +59,12 @@ class Lease:
         return {**(describe(os.getpid()) or {"pid": os.getpid()}), "lease": self.id}
 
     def __enter__(self) -> Self:
+        transaction = of_thread.open.get(self._url)
         self._renewed = _clock()
-        [(self._seconds,)] = self._asked(_BEGIN)
+        if transaction is None:
+            [(self._seconds,)] = self._asked(_BEGIN)
+        else:  # it begins with the run: another connection might wait for this one for ever
+            [(self._seconds,)] = transaction.inserted(_BEGIN, (self.id,))
         self.is_held = True
         self._pid = os.getpid()
         self._thread = threading.Thread(target=self._renew_always, name="gaia-sessions lease", daemon=True)
@@ -94,13 +100,11 @@ class Lease:
 
     def _asked(self, sql: str) -> list[Row]:
         """Returns the rows of ``sql``, in a transaction of its own."""
-        server = server_of(self._url)
-        try:
-            with server.connection(time.monotonic() + _SECONDS_FOR_SERVER) as connection:
-                return execute(connection, with_values(connection, sql, (self.id,)))
-        except Refused as error:
-            server.close_idle()
-            raise refusal("renew the lease on", self._url, error) from error
+
+        def ask(connection: Connection) -> list[Row]:
+            return execute(connection, with_values(connection, sql, (self.id,)))
+
+        return server_of(self._url).asked("renew the lease on", _SECONDS_FOR_SERVER, ask)
 
 
 def _clock() -> float:

@@ -14,6 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from .connections import Connection, Row
     from .transaction import Transaction
 
 _SECONDS_BETWEEN = 1.0
@@ -23,8 +24,11 @@ _SECONDS_TO_END = 10.0
 
 _INSERT = (
     "INSERT INTO gaia_sessions.output (incarnation, run, start, data) "
-    "SELECT incarnation, %s, %s, %s FROM gaia_sessions.session WHERE incarnation = %s ON CONFLICT DO NOTHING"
+    "SELECT incarnation, %s, %s, %s FROM gaia_sessions.session WHERE incarnation = %s "
+    "ON CONFLICT (incarnation, run, start) DO UPDATE SET data = EXCLUDED.data"
 )
+"""A part whose first answer was lost is stored again, perhaps longer."""
+
 _DELETE = (
     "DELETE FROM gaia_sessions.output WHERE incarnation = %s AND run = %s "
     "AND start >= %s AND start + octet_length(data) <= %s"
@@ -80,10 +84,9 @@ class ServerOutput:
     def handed_over(self) -> Sequence[int] | None:
         self.close()
         try:
-            rows = self._asked("SELECT 1 FROM gaia_sessions.session WHERE incarnation = %s", (self._incarnation,))
+            return () if self._is_there() else None
         except SessionsError:
             return None
-        return () if rows else None
 
     def close(self) -> None:
         if self._ends.is_set():
@@ -126,9 +129,12 @@ class ServerOutput:
             sql = "; ".join(with_values(connection, one, values) for one, values in rows)
             execute(connection, f"BEGIN; {sql}; COMMIT")
 
-    def _asked(self, sql: str, values: Sequence[object]) -> list[tuple[object, ...]]:
-        with server_of(self._url).connection(time.monotonic() + _SECONDS_TO_END) as connection:
-            return execute(connection, with_values(connection, sql, values))
+    def _is_there(self) -> bool:
+        def ask(connection: Connection) -> list[Row]:
+            sql = "SELECT 1 FROM gaia_sessions.session WHERE incarnation = %s"
+            return execute(connection, with_values(connection, sql, (self._incarnation,)))
+
+        return bool(server_of(self._url).asked("read", _SECONDS_TO_END, ask))
 
 
 def write_output(transaction: Transaction, incarnation: int, run: int, data: bytes) -> None:

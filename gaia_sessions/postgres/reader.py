@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import time
 from itertools import dropwhile, takewhile
 
 from gaia_sessions import errors
@@ -28,7 +27,7 @@ from gaia_sessions.store import MOST_ABOVE, documents, marks
 from gaia_sessions.store.output_file import KEPT_BYTES, note_of_omitted
 from gaia_sessions.system import leases
 
-from .connections import Refused, execute, is_lost, refusal, server_of, with_values
+from .connections import execute, server_of, with_values
 from .schema import check_version, version_of
 
 TYPE_CHECKING = False
@@ -58,7 +57,6 @@ _PAGE_BYTES = 1 << 20
 _MOST_REVISIONS = 1000
 """How many sessions a process remembers the revision of."""
 
-_SECONDS_BETWEEN_TRIES = 0.1
 _FIRST = -1
 _DIGITS_OF_BIGINT = 19
 
@@ -108,25 +106,12 @@ class Reader:
         """Returns the rows of one statement that reads, in the transaction if there is one."""
         if self._transaction is not None:
             return self._transaction.rows(sql, values)
-        until = time.monotonic() + self._seconds
-        while True:
-            connection = self._server.take(until)
-            try:
-                self._check_schema(connection)
-                rows = execute(connection, with_values(connection, sql, values))
-            except Refused as error:
-                lost = is_lost(connection, error)
-                self._server.give(connection, is_usable=False)
-                if not lost or time.monotonic() >= until:
-                    raise refusal("read", self.root, error) from error
-                self._server.close_idle()
-                time.sleep(_SECONDS_BETWEEN_TRIES)
-            except BaseException:
-                self._server.give(connection, is_usable=False)
-                raise
-            else:
-                self._server.give(connection)
-                return rows
+
+        def ask(connection: Connection) -> list[Row]:
+            self._check_schema(connection)
+            return execute(connection, with_values(connection, sql, values))
+
+        return self._server.asked("read", self._seconds, ask)
 
     def _check_schema(self, connection: Connection) -> None:
         if not self._server.is_checked:
@@ -178,13 +163,20 @@ class Reader:
 
     def _note_revision(self, incarnation: int, record: Record, known: tuple[int, int] | None = None) -> None:
         """Warns if the server has an older revision than the ``known`` one: then it has lost writes."""
-        agent_id, revision, revisions = record["agent_id"], record["revision"], self._server.revisions
+        agent_id, revision = record["agent_id"], record["revision"]
         if known is not None and known[0] == incarnation and revision < known[1]:
             import warnings
 
             warnings.warn(errors.WritesLost(self.root, agent_id, known[1], revision), stacklevel=2)
-            revisions[agent_id] = incarnation, revision
-        elif self._transaction is None and (len(revisions) < _MOST_REVISIONS or agent_id in revisions):
+            self._server.revisions[agent_id] = incarnation, revision
+        elif self._transaction is not None:  # it may be no revision at all if the transaction fails
+            self._transaction.revisions[agent_id] = incarnation, revision
+        else:
+            self._keep_revision(agent_id, incarnation, revision)
+
+    def _keep_revision(self, agent_id: str, incarnation: int, revision: int) -> None:
+        revisions = self._server.revisions
+        if len(revisions) < _MOST_REVISIONS or agent_id in revisions:
             latest = revisions.get(agent_id, (incarnation, 0))
             revisions[agent_id] = incarnation, max(revision, latest[1] if latest[0] == incarnation else 0)
 

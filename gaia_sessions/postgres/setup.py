@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import time
-from contextlib import contextmanager
-
 from gaia_sessions.errors import BadArgument
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.index_keys import ACTIVE_KEY
 
 from . import schema
-from .connections import Refused, execute, refusal, server_of, with_values
+from .connections import execute, server_of, with_values
 from .reader import digest_of
 from .schema import NOTE_TIMELINE, READ_KEEP_DAYS, SCHEMA
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from typing import TypedDict
 
     from .connections import Connection
@@ -79,37 +75,37 @@ def init(url: str, keep_days: float | None = None) -> Changed:
     """Makes the tables, or brings them to this version; sets for how many days ``cleanup`` keeps sessions."""
     if keep_days is not None and not 0 <= keep_days <= _MOST_DAYS:
         raise BadArgument("keep_days", keep_days, f"a number from 0 to {_MOST_DAYS}")
-    with _connected(url, "make the tables on") as connection:
+
+    def make(connection: Connection) -> Changed:
         made = schema.migrate(connection, url)
         if keep_days is not None:
             execute(connection, with_values(connection, _SET_KEEP_DAYS, [repr(float(keep_days))]))
         return _changed(connection, made)
 
+    return server_of(url).asked("make the tables on", _SECONDS, make)
+
 
 def migrate(url: str) -> Changed:
     """Brings tables that exist to this version."""
-    with _connected(url, "change the tables on") as connection:
+
+    def change(connection: Connection) -> Changed:
         schema.check_exists(schema.version_of(connection), url)
         return _changed(connection, schema.migrate(connection, url))
+
+    return server_of(url).asked("change the tables on", _SECONDS, change)
 
 
 def info(url: str) -> Info:
     """Returns what is on the server; notes its timeline, unless the server is read-only."""
-    with _connected(url, "look at") as connection:
+
+    def look(connection: Connection) -> Info:
         schema.check_version(schema.version_of(connection), url)
         [[is_read_only]] = execute(connection, "SELECT current_setting('transaction_read_only') = 'on'")
         if not is_read_only:
             execute(connection, NOTE_TIMELINE)
         return _info(connection)
 
-
-@contextmanager
-def _connected(url: str, action: str) -> Iterator[Connection]:
-    try:
-        with server_of(url).connection(time.monotonic() + _SECONDS) as connection:
-            yield connection
-    except Refused as error:
-        raise refusal(action, url, error) from error
+    return server_of(url).asked("look at", _SECONDS, look)
 
 
 def _changed(connection: Connection, made: list[int]) -> Changed:

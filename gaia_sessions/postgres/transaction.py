@@ -7,6 +7,7 @@ is inserted as void: that succeeds only if the transaction never can.
 from __future__ import annotations
 
 import os
+import threading
 import time
 from uuid import uuid4
 
@@ -18,6 +19,7 @@ from .connections import (
     Refused,
     execute,
     is_lost,
+    is_refused,
     is_repeatable,
     not_written,
     refusal,
@@ -41,12 +43,22 @@ _SECONDS_BETWEEN_TRIES = 0.1
 _MILLISECONDS_OF_STATEMENT = 30_000
 _MILLISECONDS_IDLE = 30_000
 _SETTLE = """
-BEGIN;
+BEGIN ISOLATION LEVEL READ COMMITTED;
 SET LOCAL synchronous_commit = on;
-INSERT INTO gaia_sessions.committed (id, is_void) VALUES (%s, true) ON CONFLICT DO NOTHING;
-SELECT is_void FROM gaia_sessions.committed WHERE id = %s;
+INSERT INTO gaia_sessions.committed (id, is_void) VALUES (%s, true)
+    ON CONFLICT (id) DO UPDATE SET at = committed.at RETURNING is_void;
 COMMIT
 """
+"""The update changes nothing, but its commit is durable only after the commit that it asks about."""
+
+
+class _OfThread(threading.local):
+    def __init__(self) -> None:
+        self.open: dict[str, Transaction] = {}
+
+
+of_thread = _OfThread()
+"""The open transactions of the present thread, by the URL of their server."""
 
 
 class Transaction:
@@ -65,6 +77,7 @@ class Transaction:
         self._failure: SessionsError | None = None
         self._warnings: list[str] = []
         self.held_keys: set[tuple[str, ...]] = set()
+        self.revisions: dict[str, tuple[int, int]] = {}  # the incarnation and the revision of each session that it saw
 
     def rows(self, sql: str, values: Sequence[object] = (), *, wait: float | None = None) -> list[Row]:
         """Returns the rows of ``sql``, after all that was written before.
@@ -78,9 +91,9 @@ class Transaction:
             return self._send([with_values(self._connection, sql, values)])
         if self._unsent:
             self._send([])
-        limit = f"SAVEPOINT lock; SET LOCAL lock_timeout = {_milliseconds(wait)}"
+        lock = with_values(self._connection, sql, values)
         try:
-            return self._execute([limit, with_values(self._connection, sql, values)], wait)
+            return self._execute(["SAVEPOINT lock", _limits(wait), lock, _limits()], wait)
         except LockNotAvailable:
             self._execute(["ROLLBACK TO lock"])
             raise
@@ -111,13 +124,13 @@ class Transaction:
         while True:
             self._connection = connection = self._server.take(until)
             begin = (
-                f"BEGIN; SET LOCAL synchronous_commit = {'on' if self._durable else 'off'}; "
-                f"SET LOCAL statement_timeout = {_MILLISECONDS_OF_STATEMENT}; "
-                f"SET LOCAL idle_in_transaction_session_timeout = {_MILLISECONDS_IDLE}; "
-                f"SET LOCAL lock_timeout = {_milliseconds(self._seconds if wait is None else wait)}"
+                "BEGIN ISOLATION LEVEL READ COMMITTED; "
+                f"SET LOCAL synchronous_commit = {'on' if self._durable else 'off'}; "
+                f"SET LOCAL idle_in_transaction_session_timeout = {_MILLISECONDS_IDLE}; {_limits(wait)}"
             )
             try:
-                return execute(connection, f"{begin}; {with_values(connection, sql, values)}", seconds=wait or 0)
+                statement = with_values(connection, sql, values)
+                return execute(connection, f"{begin}; {statement}; {_limits()}", seconds=wait or 0)
             except LockNotAvailable:
                 self._roll_back()
                 raise
@@ -143,6 +156,10 @@ class Transaction:
             if wait is not None and isinstance(error, LockNotAvailable):
                 raise
             raise self._broken(connection, error) from error
+        except BaseException as error:  # an interruption: perhaps only a part of the statements is done
+            self._failed(not_written(self._server.url, error))
+            self._give(is_usable=False)
+            raise
 
     def _broken(self, connection: Connection, error: psycopg.Error) -> SessionsError:
         """Takes the transaction back after an ``error``, and returns what to raise."""
@@ -178,17 +195,25 @@ class Transaction:
         try:
             execute(connection, "; ".join(statements), seconds=self._seconds)
         except Refused as error:
-            if is_lost(connection, error):
-                self._server.close_idle()
-                self._give(is_usable=False)
-                self._settle(error)
-                return
-            raise self._broken(connection, error) from error
+            if is_refused(connection, error):
+                raise self._broken(connection, error) from error
+            self._server.close_idle()
+            self._give(is_usable=False)
+            self._settle(error)
+            return
+        except BaseException:
+            self._give(is_usable=False)
+            raise
         finally:
             connection.remove_notice_handler(self._note)
         self._give()
         if self._warnings:  # the wait for a synchronous standby was cut short
             raise DurabilityUnknown(self._server.url, self._warnings[0])
+
+    def abandon(self) -> None:
+        """Undoes what was written: an interruption may have come between two statements that belong together."""
+        if os.getpid() == self._pid:
+            self._roll_back()
 
     def _note(self, diagnostic: psycopg.errors.Diagnostic) -> None:
         if diagnostic.severity_nonlocalized == "WARNING":
@@ -200,7 +225,7 @@ class Transaction:
         while True:
             try:
                 with self._server.connection(until) as connection:
-                    [[is_void]] = execute(connection, with_values(connection, _SETTLE, (self._id, self._id)))
+                    [[is_void]] = execute(connection, with_values(connection, _SETTLE, (self._id,)))
             except (Refused, StoreFailure) as error:
                 if time.monotonic() >= until:
                     raise OutcomeUnknown(self._server.url, str(error)) from error
@@ -233,6 +258,9 @@ class Transaction:
                 execute(connection, "ROLLBACK")
             except Refused:
                 is_usable = False
+            except BaseException:
+                self._give(is_usable=False)
+                raise
         self._give(is_usable=is_usable)
 
     def _give(self, *, is_usable: bool = True) -> None:
@@ -241,5 +269,8 @@ class Transaction:
             self._server.give(connection, is_usable=is_usable)
 
 
-def _milliseconds(seconds: float) -> int:
-    return max(1, min(int(seconds * 1000), 2_000_000_000))  # 0 would mean no limit
+def _limits(seconds: float | None = None) -> str:
+    """Returns the statements that limit the wait for a lock to ``seconds``, or to what any statement may take."""
+    wait = 0 if seconds is None else max(1, min(int(seconds * 1000), 1_000_000_000))  # 0 would mean no limit
+    longest = _MILLISECONDS_OF_STATEMENT + wait
+    return f"SET LOCAL statement_timeout = {longest}; SET LOCAL lock_timeout = {wait or longest}"
