@@ -405,6 +405,8 @@ class MemoryKeyLock:
         return describe(os.getpid()) or {}
 
     def __enter__(self) -> None:
+        if self.is_held:
+            return
         if self._key in self._held_keys:
             raise errors.LockTimeout(str(self._key), self._timeout, None)
         self._held_keys.add(self._key)

@@ -120,8 +120,7 @@ def _check_place(store: Store, record: Record, fields: Run, parent_id: str | Non
 def _commit_under(lock: Lease, session: OpenSession, change: Change) -> Record:
     """Commits the beginning of a send; the ``lock`` stays held unless nothing was written."""
     try:
-        if not lock.is_held:  # a lost connection may repeat this
-            lock.__enter__()  # a process that only checks the lock holds it for a moment
+        lock.__enter__()  # a process that only checks the lock holds it for a moment
     except LockTimeout as error:  # somebody works on an earlier session with this ID
         raise at_work(change.record["agent_id"], sends=True) from error
     try:

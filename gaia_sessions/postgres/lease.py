@@ -33,10 +33,13 @@ _BEGIN = (
     "ON CONFLICT (id) DO UPDATE SET until = EXCLUDED.until "  # the answer to the first try was lost
     "RETURNING extract(epoch FROM gaia_sessions.lapse())::float8"
 )
-_RENEW = (
-    "UPDATE gaia_sessions.lease SET until = clock_timestamp() + gaia_sessions.lapse() WHERE id = %s AND "
-    "(until > clock_timestamp() OR pg_postmaster_start_time() > clock_timestamp() - gaia_sessions.lapse()) RETURNING id"
+_RENEW = """
+WITH renewed AS (
+    UPDATE gaia_sessions.lease SET until = clock_timestamp() + gaia_sessions.lapse() WHERE id = %s AND
+    (until > clock_timestamp() OR pg_postmaster_start_time() > clock_timestamp() - gaia_sessions.lapse()) RETURNING id
 )
+SELECT EXISTS (SELECT FROM renewed), EXISTS (SELECT FROM gaia_sessions.lease WHERE id = %s)
+"""
 _END = "DELETE FROM gaia_sessions.lease WHERE id = %s"
 
 
@@ -52,7 +55,6 @@ class Lease:
         self._renewed = 0.0
         self._seconds = 0.0  # after which the lease lapses
         self._ends = threading.Event()
-        self._thread: threading.Thread | None = None
 
     def holder(self) -> HostProcess:
         """Returns the description of this process with the lease."""
@@ -60,15 +62,17 @@ class Lease:
 
     def __enter__(self) -> Self:
         transaction = of_thread.open.get(self._url)
+        self._ends.set()  # of an entry before, whose transaction was not written
         self._renewed = _clock()
         if transaction is None:
             [(self._seconds,)] = self._asked(_BEGIN)
         else:  # it begins with the run: another connection might wait for this one for ever
             [(self._seconds,)] = transaction.inserted(_BEGIN, (self.id,))
-        self.is_held = True
+        self.is_held, self.is_over = True, False
         self._pid = os.getpid()
-        self._thread = threading.Thread(target=self._renew_always, name="gaia-sessions lease", daemon=True)
-        self._thread.start()
+        self._ends = threading.Event()
+        renew = threading.Thread(target=self._renew_until, args=(self._ends,), name="gaia-sessions lease", daemon=True)
+        renew.start()
         return self
 
     def __exit__(self, kind: object = None, error: object = None, trace: object = None) -> None:
@@ -81,28 +85,29 @@ class Lease:
         except SessionsError:  # it lapses, and a sweep removes it
             return
 
-    def _renew_always(self) -> None:
+    def _renew_until(self, ends: threading.Event) -> None:
         usual = pause = self._seconds / _RENEWALS
-        while not self._ends.wait(pause) and not self.is_over:
+        while not ends.wait(pause) and not self.is_over:
             pause = usual if self._is_renewed() else usual / 5
 
     def _is_renewed(self) -> bool:
         """Renews the lease, and notes whether the work must end."""
         began = _clock()
         try:
-            is_valid = bool(self._asked(_RENEW))
+            [(is_renewed, has_lapsed)] = self._asked(_RENEW)
         except SessionsError:
-            self.is_over = _clock() - self._renewed > self._seconds * _MOST_WITHOUT
-            return False
-        self.is_over = not is_valid
-        self._renewed = began
-        return True
+            is_renewed = has_lapsed = False
+        if is_renewed:
+            self._renewed = began
+        else:  # without a row, the transaction that begins the run is not written yet
+            self.is_over = has_lapsed or _clock() - self._renewed > self._seconds * _MOST_WITHOUT
+        return bool(is_renewed)
 
     def _asked(self, sql: str) -> list[Row]:
         """Returns the rows of ``sql``, in a transaction of its own."""
 
         def ask(connection: Connection) -> list[Row]:
-            return execute(connection, with_values(connection, sql, (self.id,)))
+            return execute(connection, with_values(connection, sql, (self.id,) * sql.count("%s")))
 
         return server_of(self._url).asked("renew the lease on", _SECONDS_FOR_SERVER, ask)
 

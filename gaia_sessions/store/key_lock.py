@@ -59,6 +59,8 @@ class KeyLock:
         return describe_holder(self._path)
 
     def __enter__(self) -> None:
+        if self._lock is not None:
+            return
         with translate_errors("lock", f"{self._root}/{self._name}"):
             self._folder = self._open_folder()
         try:

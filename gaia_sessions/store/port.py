@@ -51,7 +51,10 @@ class HeldLock(Protocol):
 
 
 class Lease(HeldLock, Protocol):
-    """Shows others that this process works on a run. Enter it before the run begins, leave it after its end."""
+    """Shows others that this process works on a run. Enter it before the run begins, leave it after its end.
+
+    Enter it again if the beginning of the run was not written, and is repeated.
+    """
 
     def holder(self) -> HostProcess:
         """Returns the description of this process for a record; by this description, others see if it works.

@@ -315,11 +315,19 @@ def test_more_senders_than_connections_can_begin_at_once() -> None:
 
 
 def test_a_send_whose_beginning_was_cut_begins_again_and_leaves_no_lease(proxy: Proxy) -> None:
-    talk = SubAgentSession(lambda _: "yes", agent_id="one", root=proxy.url)
+    during: list[int] = []
+
+    def count() -> int:
+        with psycopg.connect(shared_server().url) as connection:
+            return len(connection.execute("TABLE gaia_sessions.lease").fetchall())
+
+    def answer(_: object) -> str:
+        during.append(count())
+        return "yes"
+
+    talk = SubAgentSession(answer, agent_id="one", root=proxy.url)
     proxy.cut(BEFORE)
-    assert talk.send("hello")["turn"] == 1
-    with psycopg.connect(shared_server().url) as connection:
-        assert connection.execute("SELECT count(*) FROM gaia_sessions.lease").fetchone() == (0,)
+    assert (talk.send("hello")["turn"], during, count()) == (1, [1], 0)
     assert [one.name for one in threading.enumerate() if "lease" in one.name] == []
     assert talk.send("hello")["turn"] == 2
 
