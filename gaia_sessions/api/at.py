@@ -37,14 +37,12 @@ class Place:
 
     def __init__(self, root: str | None = None, flags: Mapping[str, object] | None = None) -> None:
         self.root = find_root(root, os.environ, working_directory())
+        self.folder = None if is_on_server(self.root) else self.root  # None: the sessions are in no folder
         # The settings for a server are those of the project of the working directory.
-        own = self.root
-        if is_on_server(own):
-            own = find_root(None, os.environ, working_directory() or os.sep, only_files=True)
+        own = self.folder or find_root(None, os.environ, working_directory() or os.sep, only_files=True)
         check_owner(own)
         check_links(own)
         self.config = config.load(own, os.environ, flags)
-        self.folder = None if is_on_server(self.root) else self.root  # where the log of the hooks is found
 
     @property
     def is_there(self) -> bool:
@@ -165,6 +163,8 @@ def write(
 
             hook_log.append_line(place.folder, "inbox", {"at": format_time(now), "inbox": applied})
         at = Writing(store, now, place.config, place.root)
+        if place.folder is not None:
+            return do(at, *arguments, **named)
         first = tuple(map(_readable_again, arguments))
         last = {name: _readable_again(value) for name, value in named.items()}
         return store.repeated(lambda: do(at, *first, **last))  # type: ignore[arg-type]  # the same values
