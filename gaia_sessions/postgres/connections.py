@@ -6,6 +6,7 @@ An idle connection is closed after a moment, so a process that waits holds none.
 from __future__ import annotations
 
 import atexit
+import logging
 import os
 import threading
 import time
@@ -19,6 +20,7 @@ from psycopg.conninfo import conninfo_to_dict
 
 from gaia_sessions.errors import BadSetting, StoreFailure
 from gaia_sessions.errors.others import NotWritten
+from gaia_sessions.system.server_url import SECRETS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -41,6 +43,7 @@ _SECONDS_FOR_ANSWER = 20.0
 
 _SECONDS_IDLE = 0.1
 _SECONDS_BETWEEN_TRIES = 0.1
+_SECONDS_CHECKED = 60.0
 _MOST_CONNECTIONS = 8
 """How many connections a process has at most; more threads wait."""
 
@@ -66,7 +69,7 @@ _MAY_PASS = (
 )
 """Words of a refused connection that the next try may get."""
 
-_LASTING = "certificate", "SSL", "no password supplied"
+_LASTING = "certificate", "SSL", "no password supplied", "service", "invalid"
 """Words of a refused connection that the next try will not get either."""
 
 _TLS_MODES = "require", "verify-ca", "verify-full"
@@ -75,10 +78,21 @@ _OWN_ROOT = "~/.postgresql/root.crt"
 
 _NOT_SET_UP = "42P01", "3F000"
 _HINTS = {
-    "42501": "a database administrator must grant this role rights on the schema gaia_sessions and its tables",
+    "42501": "an administrator must grant this role CREATE on the database, or rights on the schema gaia_sessions",
     "53100": "free some space on the server, then try again",
 }
 _TRY_AGAIN = "check that the server runs and can be reached, then try again"
+_SEE_LOG = "the log of the server says more"
+_HINTS_OF_WORDS = {
+    "password": "write the right password in ~/.pgpass, or set PGPASSWORD",
+    "does not exist": "correct the URL, or make the database and the role: createdb, createuser",
+    "pg_hba.conf": "an administrator must allow this connection in pg_hba.conf of the server",
+    "certificate": "name the certificate of the server's issuer: add sslrootcert=FILE to the URL",
+    "SSL": "the server has no TLS: its administrator must set it up",
+    "service": "write the service in ~/.pg_service.conf, or correct the URL",
+    "invalid": "correct the URL",
+}
+"""What to do about a refused connection, by words of the refusal."""
 
 
 class NoAnswer(psycopg.OperationalError):
@@ -110,8 +124,16 @@ class Server:
         self._changing = threading.Lock()
         self._idle: list[tuple[Connection, float]] = []
         self._closer: threading.Timer | None = None
-        self.is_checked = False  # whether the schema is known to be this version's
+        self._checked = float("-inf")  # when the schema was found to be this version's
         self.revisions: dict[str, tuple[int, int]] = {}  # the incarnation and the highest known revision of a session
+
+    @property
+    def is_checked(self) -> bool:
+        """Whether the schema was this version's a moment ago: another program may bring it to a later version."""
+        return time.monotonic() - self._checked < _SECONDS_CHECKED
+
+    def note_checked(self) -> None:
+        self._checked = time.monotonic()
 
     @contextmanager
     def connection(self, until: float) -> Iterator[Connection]:
@@ -160,14 +182,14 @@ class Server:
             raise
 
     def _new(self, until: float) -> Connection:
+        options = _startup(self.url)
         while True:
             try:
-                return Connection.connect(self.url, autocommit=True, prepare_threshold=None, **_startup(self.url))
-            except psycopg.ProgrammingError as error:
-                raise _bad_url(error) from None
+                return Connection.connect(self.url, autocommit=True, prepare_threshold=None, **options)
             except psycopg.Error as error:
                 if time.monotonic() >= until or not _may_pass(error):
-                    raise StoreFailure("connect to", self.url, _first_line(error), _TRY_AGAIN) from None
+                    text = _first_line(error)
+                    raise StoreFailure("connect", self.url, text, _hint_for(text)) from None
             time.sleep(_SECONDS_BETWEEN_TRIES)
 
     def give(self, connection: Connection, *, is_usable: bool = True) -> None:
@@ -236,6 +258,7 @@ def _close_all() -> None:
         server.close_idle()
 
 
+logging.getLogger("psycopg").addHandler(logging.NullHandler())  # else its warnings are on stderr
 os.register_at_fork(after_in_child=_forget_all)
 atexit.register(_close_all)
 
@@ -288,18 +311,28 @@ def refusal(action: str, url: str, error: psycopg.Error) -> SessionsError:
     state = error.sqlstate or ""
     if state in _NOT_SET_UP:
         return no_tables(action, url)
-    return StoreFailure(action, url, _first_line(error), _HINTS.get(state, _TRY_AGAIN))
+    hint = _HINTS.get(state, _SEE_LOG) if is_answer(error) else _TRY_AGAIN
+    return StoreFailure(action, url, _first_line(error), hint)
+
+
+def is_answer(error: psycopg.Error) -> bool:
+    """Returns whether the server itself refused something, so that it can be reached."""
+    return error.sqlstate is not None and error.sqlstate not in _ENDED_BY_SERVER
+
+
+def _hint_for(text: str) -> str:
+    return next((hint for words, hint in _HINTS_OF_WORDS.items() if words in text), _TRY_AGAIN)
 
 
 def no_tables(action: str, url: str) -> StoreFailure:
     hint = f"type: gaia-sessions --root {quote(url)} store init"
-    return StoreFailure(action, url, "the database has no sessions yet", hint)
+    return StoreFailure(action, url, "the database has no tables of gaia-sessions", hint)
 
 
 def _first_line(error: BaseException) -> str:
     found = error.diag.message_primary if isinstance(error, psycopg.Error) else None
     lines = [line.strip() for line in (found or str(error)).splitlines() if line.strip()]
-    return lines[0] if lines else type(error).__name__
+    return lines[0].removeprefix("connection failed: ").removeprefix("connection is bad: ") if lines else "it failed"
 
 
 def _may_pass(error: psycopg.Error) -> bool:
@@ -312,13 +345,11 @@ def _may_pass(error: psycopg.Error) -> bool:
 def _startup(url: str) -> dict[str, Any]:
     options = _options_of(url)
     asked = {name: value for name, value in _STARTUP.items() if name not in options}
-    return {**asked, **_verification(options)}
+    return {**asked, **_verification(_resolved(url, options))}
 
 
-def _verification(options: dict[str, Any]) -> dict[str, str]:
-    """Returns the options that make the client verify the server, if the URL or the environment asks for TLS."""
-    defaults = psycopg.pq.Conninfo.get_defaults()
-    asked = {one.keyword.decode(): one.val.decode() for one in defaults if one.val} | options
+def _verification(asked: dict[str, str]) -> dict[str, str]:
+    """Returns the options that make the client verify the server, if TLS is asked for."""
     mode = asked.get("sslmode")
     if mode not in _TLS_MODES:
         return {}
@@ -330,12 +361,21 @@ def _verification(options: dict[str, Any]) -> dict[str, str]:
     return {**verified, "sslrootcert": ssl.get_default_verify_paths().cafile or "system"}
 
 
+def _resolved(url: str, options: dict[str, Any]) -> dict[str, str]:
+    """Returns the options in effect: of the URL, the environment, and the service that one of them names."""
+    found = psycopg.pq.Conninfo.get_defaults()
+    if "service" in options:  # the driver reads its file when it begins to connect
+        beginning = psycopg.pq.PGconn.connect_start(url.encode())
+        found = beginning.info
+        beginning.finish()
+    return {one.keyword.decode(): one.val.decode() for one in found if one.val} | options
+
+
 def _options_of(url: str) -> dict[str, Any]:
     try:
-        return conninfo_to_dict(url)
-    except psycopg.ProgrammingError as error:
-        raise _bad_url(error) from None
-
-
-def _bad_url(error: psycopg.Error) -> BadSetting:
-    return BadSetting("root", f"is no valid URL: {_first_line(error)}", "write postgresql://HOST/DATABASE")
+        options = conninfo_to_dict(url)
+    except psycopg.ProgrammingError:  # its text may have a part of a secret
+        raise BadSetting("root", "is no valid URL", "write postgresql://HOST/DATABASE") from None
+    if SECRETS & options.keys():
+        raise BadSetting("root", "has a password", "take the password out of the URL")
+    return options

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 from gaia_sessions.errors import BadArgument
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.index_keys import ACTIVE_KEY
@@ -68,7 +70,7 @@ _TABLES = f"""
 SELECT relname, n_live_tup, pg_total_relation_size(relid) FROM pg_stat_user_tables
 WHERE schemaname = '{SCHEMA}' ORDER BY 3 DESC, 1
 """
-_TIMELINES = f"SELECT timeline, at FROM {SCHEMA}.timeline ORDER BY at"
+_TIMELINES = f"SELECT timeline, extract(epoch FROM at)::float8 FROM {SCHEMA}.timeline ORDER BY at"
 
 
 def init(url: str, keep_days: float | None = None) -> Changed:
@@ -82,7 +84,7 @@ def init(url: str, keep_days: float | None = None) -> Changed:
             execute(connection, with_values(connection, _SET_KEEP_DAYS, [repr(float(keep_days))]))
         return _changed(connection, made)
 
-    return server_of(url).asked("make the tables on", _SECONDS, make)
+    return server_of(url).asked("make the tables", _SECONDS, make)
 
 
 def migrate(url: str) -> Changed:
@@ -92,7 +94,7 @@ def migrate(url: str) -> Changed:
         schema.check_exists(schema.version_of(connection), url)
         return _changed(connection, schema.migrate(connection, url))
 
-    return server_of(url).asked("change the tables on", _SECONDS, change)
+    return server_of(url).asked("change the tables", _SECONDS, change)
 
 
 def info(url: str) -> Info:
@@ -105,7 +107,7 @@ def info(url: str) -> Info:
             execute(connection, NOTE_TIMELINE)
         return _info(connection)
 
-    return server_of(url).asked("look at", _SECONDS, look)
+    return server_of(url).asked("look", _SECONDS, look)
 
 
 def _changed(connection: Connection, made: list[int]) -> Changed:
@@ -131,7 +133,7 @@ def _info(connection: Connection) -> Info:
         "bytes": sum(size for _, _, size in tables),
         "tables": [{"table": name, "rows": rows, "bytes": size} for name, rows, size in tables],
         "timelines": [
-            {"timeline": int(timeline, 16), "seen_at": format_time(at)}
+            {"timeline": int(timeline, 16), "seen_at": format_time(datetime.fromtimestamp(at, UTC))}
             for timeline, at in execute(connection, _TIMELINES)
         ],
     }

@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
-from urllib.parse import parse_qsl, unquote, urlsplit
+from urllib.parse import unquote
 
 from gaia_sessions.errors import BadSetting
 
 SCHEMES = ("postgresql", "postgres")
-_SECRETS = frozenset(["password", "sslpassword", "scram_client_key", "scram_server_key", "oauth_client_secret"])
+SECRETS = frozenset(["password", "sslpassword", "scram_client_key", "scram_server_key", "oauth_client_secret"])
+"""The options that are secrets."""
+
 _USE_FILE = "write it in a passfile (~/.pgpass), or in a service file, or set PGPASSWORD"
 
 
 def checked(origin: str, url: str) -> str:
     """Returns ``url``; raises ``BadSetting``, without the text of the URL, if no server can be meant."""
-    try:
-        parts = urlsplit(url)
-        names = {name.strip().lower() for name, _ in parse_qsl(parts.query, keep_blank_values=True)}
-    except ValueError:
-        raise BadSetting(origin, "is no valid URL", "write postgresql://HOST/DATABASE") from None
-    if parts.scheme not in SCHEMES:
+    scheme, _, rest = url.partition("://")
+    if scheme not in SCHEMES:
         raise BadSetting(
             origin, "is a URL, but not of PostgreSQL", "write postgresql://HOST/DATABASE, or name a folder"
         )
-    user, found, _ = parts.netloc.rpartition("@")
-    if (found and ":" in unquote(user)) or names & _SECRETS:
+    # As the driver reads it: a user and a password can have ? and #, and nothing ends the options.
+    user, _, place = rest.partition("@") if "@" in rest.partition("/")[0] else ("", "", rest)
+    place, _, options = place.partition("?")
+    names = {unquote(option.partition("=")[0]).strip().lower() for option in options.split("&")}
+    if ":" in unquote(user) or ("@" in place and ":" in place) or names & SECRETS:
         raise BadSetting(origin, "has a password", f"take the password out of the URL; {_USE_FILE}")
     if not url.isprintable() or any(character.isspace() for character in url):
         raise BadSetting(origin, "has a blank or an invisible character", "write it as %20")

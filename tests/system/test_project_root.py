@@ -135,9 +135,14 @@ def test_a_folder_with_a_name_that_begins_with_a_tilde_can_be_used() -> None:
         ("postgres://one,two/agents?user=me&password=s3cret", "has a password"),
         ("postgresql://db/agents?%70assword=s3cret", "has a password"),
         ("postgresql://db/agents?sslpassword=s3cret", "has a password"),
+        ("postgresql://u:s3cret?x@h/db", "has a password"),
+        ("postgresql://u:s3cret#x@h/db", "has a password"),
+        ("postgresql://u:s3cret/x@h/db", "has a password"),
+        ("postgresql://h/db#x?password=s3cret", "has a password"),
+        ("postgresql://h/db?application_name=a#b&password=s3cret", "has a password"),
+        ("POSTGRESQL://h/s3cret", "is a URL, but not of PostgreSQL"),
         ("postgresql://db/s3 cret", "has a blank or an invisible character"),
         ("postgresql://db/s3cret\n", "has a blank or an invisible character"),
-        ("postgresql://[s3cret/agents", "is no valid URL"),
     ],
 )
 @table("origin", ["--root", "GAIA_SESSIONS_ROOT"])
