@@ -22,12 +22,14 @@ if TYPE_CHECKING:
     from .connections import Connection, Row
 
 _RENEWALS = 12
-"""How often a lease is renewed in the time after which it lapses; after a failure, five times as often."""
+"""How many times a lease is renewed in the time after which it lapses; after a failure, five times as many."""
 
 _MOST_WITHOUT = 3 / 4
 """After this part of that time without a renewal, the work must end: others may soon call it lost."""
 
 _SECONDS_FOR_SERVER = 2.0
+"""How long to wait for the server at a renewal and at the end."""
+
 _BEGIN = (
     "INSERT INTO gaia_sessions.lease (id, until) VALUES (%s, clock_timestamp() + gaia_sessions.lapse()) "
     "ON CONFLICT (id) DO UPDATE SET until = EXCLUDED.until "  # the answer to the first try was lost
@@ -35,26 +37,34 @@ _BEGIN = (
 )
 _RENEW = """
 WITH renewed AS (
-    UPDATE gaia_sessions.lease SET until = clock_timestamp() + gaia_sessions.lapse() WHERE id = %s AND
-    (until > clock_timestamp() OR pg_postmaster_start_time() > clock_timestamp() - gaia_sessions.lapse()) RETURNING id
+    UPDATE gaia_sessions.lease SET until = clock_timestamp() + gaia_sessions.lapse()
+    WHERE id = %s AND gaia_sessions.is_valid(until) RETURNING id
 )
 SELECT EXISTS (SELECT FROM renewed), EXISTS (SELECT FROM gaia_sessions.lease WHERE id = %s)
 """
-_END = "DELETE FROM gaia_sessions.lease WHERE id = %s"
+_END = """
+UPDATE gaia_sessions.lease SET until = least(until, clock_timestamp() + interval '10 seconds') WHERE id = %s
+"""
+"""It stays for those who have read the record of the run before its end."""
 
 
 class Lease:
     """The right of this process to work on one run: begun by entering it, renewed by a thread, ended by leaving it."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, seconds: float) -> None:
         self.id = uuid4().hex
         self.is_held = False
-        self.is_over = False  # lapsed, or not renewed for too long: the work must end
         self._url = url
+        self._seconds_to_begin = seconds  # how long to wait for the server
+        self._has_lapsed = False
         self._pid: int | None = None
         self._renewed = 0.0
         self._seconds = 0.0  # after which the lease lapses
         self._ends = threading.Event()
+
+    @property
+    def is_over(self) -> bool:
+        return self._has_lapsed or (self.is_held and _clock() - self._renewed > self._seconds * _MOST_WITHOUT)
 
     def holder(self) -> HostProcess:
         """Returns the description of this process with the lease."""
@@ -65,10 +75,10 @@ class Lease:
         self._ends.set()  # of an entry before, whose transaction was not written
         self._renewed = _clock()
         if transaction is None:
-            [(self._seconds,)] = self._asked(_BEGIN)
+            [(self._seconds,)] = self._asked("begin the run", _BEGIN, self._seconds_to_begin)
         else:  # it begins with the run: another connection might wait for this one for ever
             [(self._seconds,)] = transaction.inserted(_BEGIN, (self.id,))
-        self.is_held, self.is_over = True, False
+        self.is_held = True
         self._pid = os.getpid()
         self._ends = threading.Event()
         renew = threading.Thread(target=self._renew_until, args=(self._ends,), name="gaia-sessions lease", daemon=True)
@@ -81,7 +91,7 @@ class Lease:
         self.is_held = False
         self._ends.set()
         try:
-            self._asked(_END)
+            self._asked("end the run", _END, _SECONDS_FOR_SERVER)
         except SessionsError:  # it lapses, and a sweep removes it
             return
 
@@ -91,25 +101,25 @@ class Lease:
             pause = usual if self._is_renewed() else usual / 5
 
     def _is_renewed(self) -> bool:
-        """Renews the lease, and notes whether the work must end."""
+        """Renews the lease; notes it if the lease has lapsed."""
         began = _clock()
         try:
-            [(is_renewed, has_lapsed)] = self._asked(_RENEW)
+            [(is_renewed, is_there)] = self._asked("renew the lease", _RENEW, _SECONDS_FOR_SERVER)
         except SessionsError:
-            is_renewed = has_lapsed = False
+            return False
         if is_renewed:
             self._renewed = began
         else:  # without a row, the transaction that begins the run is not written yet
-            self.is_over = has_lapsed or _clock() - self._renewed > self._seconds * _MOST_WITHOUT
+            self._has_lapsed = bool(is_there)
         return bool(is_renewed)
 
-    def _asked(self, sql: str) -> list[Row]:
+    def _asked(self, action: str, sql: str, seconds: float) -> list[Row]:
         """Returns the rows of ``sql``, in a transaction of its own."""
 
         def ask(connection: Connection) -> list[Row]:
             return execute(connection, with_values(connection, sql, (self.id,) * sql.count("%s")))
 
-        return server_of(self._url).asked("renew the lease on", _SECONDS_FOR_SERVER, ask)
+        return server_of(self._url).asked(action, seconds, ask)
 
 
 def _clock() -> float:

@@ -7,6 +7,8 @@ from gaia_sessions.session import index_keys
 from gaia_sessions.session.cancellation import cancellation_of
 from gaia_sessions.session.record import parent_id_of
 from gaia_sessions.session.retention import fit_record
+from gaia_sessions.session.runs import has_ended
+from gaia_sessions.session.schema import LOST
 from gaia_sessions.session.transcript import (
     committed_bytes,
     current_turn,
@@ -46,8 +48,8 @@ class OpenSession:
     """The session ``agent_id`` of ``store``, locked for a ``with`` block."""
 
     __slots__ = (
-        *("_block", "_cancellation", "_data", "_knows_cancellation", "_record", "_seconds", "_store", "_transaction"),
-        *("added", "agent_id", "incarnation", "mark"),
+        *("_block", "_cancellation", "_data", "_key", "_known", "_knows_cancellation", "_record", "_seconds"),
+        *("_store", "_transaction", "added", "agent_id", "incarnation", "mark"),
     )
 
     added: Sequence[Message]
@@ -57,6 +59,7 @@ class OpenSession:
     def __init__(self, store: Blocks, agent_id: str, seconds: float) -> None:
         self.added = ()
         self.agent_id = agent_id
+        self._key = "session", agent_id
         self._store = store
         self._seconds = seconds
         self._record: Record | None = None
@@ -76,21 +79,27 @@ class OpenSession:
     def _lock(self) -> None:
         sql = "SELECT incarnation, record, mark FROM gaia_sessions.session WHERE id = %s FOR UPDATE"
         sql += "" if self._seconds > 0 else " NOWAIT"
+        timeout = LockTimeout(f"{self._store.root}/{self.agent_id}", self._seconds, None)
+        if self._key in self._transaction.held_keys:
+            raise timeout
+        self._known = self._store.known_revision(self.agent_id)
         try:
             rows = self._transaction.rows(sql, (self.agent_id,), wait=self._seconds)
         except LockNotAvailable:
-            raise LockTimeout(f"{self._store.root}/{self.agent_id}", self._seconds, None) from None
+            raise timeout from None
         if not rows:
             raise SessionNotFound(self.agent_id)
+        self._transaction.held_keys.add(self._key)
         [(self.incarnation, self._data, self.mark)] = rows
 
     def __exit__(self, kind: object = None, error: object = None, trace: object = None) -> None:
+        self._transaction.held_keys.discard(self._key)
         self._block.__exit__(kind, error, trace)  # type: ignore[arg-type]  # what the block of the caller got
 
     @property
     def record(self) -> Record:
         if self._record is None:
-            record = self._store.decoded(self.agent_id, self._data, self.incarnation)
+            record = self._store.decoded(self.agent_id, self._data, self.incarnation, self._known)
             check_writable(record)
             self._record = record
         return self._record
@@ -147,7 +156,11 @@ class OpenSession:
             "UPDATE gaia_sessions.session SET revision = %s, record = %s, parent_id = %s WHERE incarnation = %s",
             (record["revision"], data.decode(), parent_id_of(record), self.incarnation),
         )
-        self._store.note_written(self.incarnation, record)
+        lost = _leases_of_lost_runs(before, record)
+        if lost:  # also after a start of the server, their processes cannot renew them
+            sql = "UPDATE gaia_sessions.lease SET until = '-infinity' WHERE id = ANY(%s)"
+            self._transaction.write(sql, (lost,))
+        self._store.note_revision(self.incarnation, record)
 
     def append(self, journal: str, entries: Sequence[Json]) -> None:
         """Adds ``entries`` to the end of a ``journal``."""
@@ -169,6 +182,15 @@ class OpenSession:
             self._transaction.write(sql, (self.incarnation,))
 
 
+def _leases_of_lost_runs(before: Record, record: Record) -> list[str]:
+    """Returns the leases of the runs that end as lost in ``record``, and had no end ``before``."""
+    if before.get("runs") is record.get("runs"):
+        return []
+    was_open = {run["run"] for run in before.get("runs", ()) if not has_ended(run)}
+    lost = [run for run in record.get("runs", ()) if run["run"] in was_open and run.get("end") == LOST]
+    return [run["wrapper"]["lease"] for run in lost if "lease" in run.get("wrapper", ())]
+
+
 def _with_messages(
     before: Record, record: Record, messages: Sequence[NewMessage]
 ) -> tuple[Record, tuple[list[Message], bytes]]:
@@ -187,7 +209,7 @@ def write_keys(transaction: Transaction, incarnation: int, keys: Sequence[IndexK
     if keys:
         transaction.write(
             "INSERT INTO gaia_sessions.session_key (key, incarnation) "
-            "SELECT key, %s FROM unnest(%s::bytea[]) AS new (key) ON CONFLICT DO NOTHING",
+            "SELECT key, %s FROM pg_catalog.unnest(%s::bytea[]) AS new (key) ON CONFLICT DO NOTHING",
             (incarnation, list({*map(digest_of, keys)})),
         )
 

@@ -80,6 +80,11 @@ CREATE TABLE gaia_sessions.lease (
     written_at timestamptz
 ) WITH (fillfactor = 50);
 CREATE FUNCTION gaia_sessions.lapse () RETURNS interval LANGUAGE sql IMMUTABLE AS $$ SELECT interval '120 seconds' $$;
+CREATE FUNCTION gaia_sessions.is_valid (until timestamptz) RETURNS boolean LANGUAGE sql VOLATILE AS $$
+    SELECT coalesce(until > clock_timestamp(), false)
+        OR (until IS DISTINCT FROM '-infinity'
+            AND pg_postmaster_start_time() > clock_timestamp() - gaia_sessions.lapse())
+$$;
 CREATE TABLE gaia_sessions.setting (name text PRIMARY KEY, value text NOT NULL);
 CREATE TABLE gaia_sessions.timeline (
     timeline text PRIMARY KEY,
@@ -106,10 +111,12 @@ NOTE_TIMELINE = (
 _LOCK = 7281906
 """The key of the advisory lock under which one process at a time migrates."""
 
-_BEGIN = f"""
-BEGIN;
-SELECT pg_advisory_xact_lock({_LOCK});
-CREATE SCHEMA IF NOT EXISTS {SCHEMA};
+_BEGIN = f"BEGIN; SELECT pg_advisory_xact_lock({_LOCK})"
+_STATE = f"""
+SELECT current_setting('server_encoding'), (SELECT rolname FROM pg_roles WHERE oid = nspowner), current_user
+FROM (SELECT 1) one LEFT JOIN pg_namespace ON nspname = '{SCHEMA}'
+"""
+_MAKE_FIRST_TABLE = f"""
 CREATE TABLE IF NOT EXISTS {SCHEMA}.migration (
     version integer PRIMARY KEY,
     at timestamptz NOT NULL DEFAULT clock_timestamp()
@@ -129,6 +136,16 @@ def version_of(connection: Connection) -> int:
 def migrate(connection: Connection, url: str) -> list[int]:
     """Brings the tables to this version in one transaction; returns the versions that it has made."""
     execute(connection, _BEGIN)
+    [[encoding, owner, user]] = execute(connection, _STATE)
+    if encoding != "UTF8":
+        hint = "make a database with the encoding UTF8: createdb --encoding UTF8 --template template0 NAME"
+        raise StoreFailure("use the database", url, f"its encoding is {encoding}", hint)
+    if owner not in (None, user):  # its owner could make this role run other statements
+        reason = f"the schema {SCHEMA} belongs to the role {owner}, and this is {user}"
+        raise StoreFailure("make the tables", url, reason, f"connect as {owner}")
+    if owner is None:
+        execute(connection, f"CREATE SCHEMA {SCHEMA}")
+    execute(connection, _MAKE_FIRST_TABLE)
     found = version_of(connection)
     check_version(found, url, is_migrating=True)
     made = [*range(found + 1, VERSION + 1)]
@@ -143,15 +160,15 @@ def check_version(found: int, url: str, *, is_migrating: bool = False) -> None:
     """Raises ``StoreFailure`` if this version of the program cannot use tables of the version ``found``."""
     if found > VERSION:
         reason = f"its tables have version {found}, and this gaia-sessions knows only version {VERSION}"
-        raise StoreFailure("use", url, reason, "install a later version of gaia-sessions")
+        raise StoreFailure("use the tables", url, reason, "install a later version of gaia-sessions")
     if is_migrating or found == VERSION:
         return
     check_exists(found, url)
     reason = f"its tables have version {found}, and this gaia-sessions needs version {VERSION}"
-    raise StoreFailure("use", url, reason, f"type: gaia-sessions --root {quote(url)} store migrate")
+    raise StoreFailure("use the tables", url, reason, f"type: gaia-sessions --root {quote(url)} store migrate")
 
 
 def check_exists(found: int, url: str) -> None:
     """Raises ``StoreFailure`` if there are no tables."""
     if found == 0:
-        raise no_tables("use", url)
+        raise no_tables("use the tables", url)

@@ -184,6 +184,8 @@ def _decoded(folder: Directory, agent_id: str, data: bytes) -> Record:
 
             root = os.path.dirname(os.path.abspath(folder.path))
             run["wrapper"]["lock"] = key_lock.path_of(root, send_lock_key(agent_id))
+        if "lease" in run.get("wrapper", ()):  # a copy from a server, where others judged it
+            del run["wrapper"]["lease"]
         if "lock" in run.get("host_process", ()):  # no host holds a lock of ours
             del run["host_process"]["lock"]
     return record

@@ -5,13 +5,14 @@ A store that reads a record notes the leases of its open runs here, for those wh
 
 from __future__ import annotations
 
+from gaia_sessions.session.clock import UTC, datetime
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-    from datetime import datetime
 
-    Seen = tuple[bool, datetime | None]
-    """Whether the lease was valid by the server's clock, and when the run last wrote output."""
+    Seen = tuple[bool, float | None]
+    """Whether the lease was valid by the server's clock, and when the run last wrote output, in seconds since 1970."""
 
 _seen: dict[str, Seen] = {}
 
@@ -29,4 +30,5 @@ def is_valid(lease: str) -> bool | None:
 
 def written_at(lease: str) -> datetime | None:
     """Returns when the run with this lease last wrote output; None if that is unknown."""
-    return _seen.get(lease, (None, None))[1]
+    seconds = _seen.get(lease, (None, None))[1]
+    return None if seconds is None else datetime.fromtimestamp(seconds, UTC)
