@@ -7,26 +7,39 @@ from __future__ import annotations
 
 import time
 from contextlib import contextmanager
+from functools import wraps
 
 from gaia_sessions.errors import SessionsError
 from gaia_sessions.errors.others import NotWritten
 from gaia_sessions.session.record import parent_id_of
-from gaia_sessions.store import marks
+from gaia_sessions.store import MOST_ABOVE, marks
 
-from .reader import ABOVE, Reader
+from .reader import ABOVE, Reader, too_many_above
 from .transaction import Transaction, of_thread
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from typing import TypeVar
+    from typing import Concatenate, ParamSpec, TypeVar
 
     from gaia_sessions.session.cancellation import Mark
     from gaia_sessions.session.schema import Record
 
+    Arguments = ParamSpec("Arguments")
+    Own = TypeVar("Own", bound="Blocks")
     Result = TypeVar("Result")
 
 _SECONDS_BETWEEN_TRIES = 0.05
+
+
+def repeatable(method: Callable[Concatenate[Own, Arguments], Result]) -> Callable[Concatenate[Own, Arguments], Result]:
+    """Repeats a method whose connection was lost before anything of it was written."""
+
+    @wraps(method)
+    def act(self: Own, /, *arguments: Arguments.args, **named: Arguments.kwargs) -> Result:
+        return self.repeated(lambda: method(self, *arguments, **named))
+
+    return act
 
 
 class Blocks(Reader):
@@ -48,7 +61,7 @@ class Blocks(Reader):
             yield self._transaction
             return
         if not self._server.is_checked:
-            self._server.asked("use", self._seconds, self._check_schema)
+            self._server.asked("use the tables", self._seconds, self._check_schema)
         self._transaction = transaction = Transaction(self._server, self.lock_timeout, durable=self.durable)
         of_thread.open[self.root] = transaction
         try:
@@ -89,20 +102,21 @@ class Blocks(Reader):
                     raise
                 time.sleep(_SECONDS_BETWEEN_TRIES)
 
-    def decoded(self, agent_id: str, data: str, incarnation: int) -> Record:
-        """Returns the record that was read under the lock."""
+    def known_revision(self, agent_id: str) -> tuple[int, int] | None:
+        """Returns the incarnation and the highest revision that this process knows of a session."""
+        return self._server.revisions.get(agent_id)
+
+    def decoded(self, agent_id: str, data: str, incarnation: int, known: tuple[int, int] | None) -> Record:
+        """Returns the record that was read under the lock; ``known`` is the revision that was known before."""
         record = self._decoded(agent_id, data)
         self._note_leases([record])
-        self._note_revision(incarnation, record)
+        self.note_revision(incarnation, record, known)
         return record
-
-    def note_written(self, incarnation: int, record: Record) -> None:
-        """Notes the revision of a record that the end of the block writes."""
-        self._note_revision(incarnation, record)
 
     def marks_above(self, record: Record) -> list[tuple[str, Mark]]:
         """Returns the marks of the sessions above ``record``, the nearest first."""
         parent_id = parent_id_of(record)
         rows = self._rows(ABOVE, (parent_id,)) if parent_id else []
-        self._ancestors(record, {agent_id: data for agent_id, data, _ in rows})  # raises if there are too many
+        if len(rows) > MOST_ABOVE:
+            raise too_many_above(record, rows[MOST_ABOVE - 1][0])
         return [(agent_id, marks.decode(mark.encode())) for agent_id, _, mark in rows if mark is not None]

@@ -20,7 +20,7 @@ from gaia_sessions.store.inbox_keys import keys_of_event
 from gaia_sessions.store.journal import entry_lines
 from gaia_sessions.store.reading import EVENTS
 
-from .blocks import Blocks
+from .blocks import Blocks, repeatable
 from .connections import LockNotAvailable
 from .key_lock import KeyLock
 from .lease import Lease
@@ -33,7 +33,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
-    from typing import TypeVar
 
     from gaia_sessions.config import Config
     from gaia_sessions.jsonio.strict import Json
@@ -45,10 +44,6 @@ if TYPE_CHECKING:
     from gaia_sessions.store.port import Entry, HeldLock, ImportSource, MarkRule, RecordOrError, StoreRule
 
     from .transaction import Transaction
-
-    Result = TypeVar("Result")
-
-_SECONDS_BETWEEN_TRIES = 0.05
 
 
 def open_store(url: str, config: Config, *, lock_timeout: float | None = None) -> PostgresStore:
@@ -64,6 +59,7 @@ def open_store(url: str, config: Config, *, lock_timeout: float | None = None) -
 class PostgresStore(Blocks):
     """Implements the port with the tables of one database."""
 
+    @repeatable
     def create(
         self,
         record: Record,
@@ -81,20 +77,16 @@ class PostgresStore(Blocks):
             record = {**record, **committed}
         kept, data = fit_record(record, reserved)
         lines = entry_lines([entry] if entry else ())
-
-        def act() -> None:
-            with self.block() as transaction:
-                self.marks_above(kept)
-                incarnation = self._insert(transaction, kept, data)
-                write_lines(transaction, incarnation, EVENTS, lines)
-                if line:
-                    transaction.write(
-                        "INSERT INTO gaia_sessions.message (incarnation, generation, seq, line) VALUES (%s, 0, 1, %s)",
-                        (incarnation, line.decode().rstrip("\n")),
-                    )
-                write_documents(transaction, encoded)
-
-        self.repeated(act)
+        with self.block() as transaction:
+            self.marks_above(kept)
+            incarnation = self._insert(transaction, kept, data)
+            write_lines(transaction, incarnation, EVENTS, lines)
+            if line:
+                transaction.write(
+                    "INSERT INTO gaia_sessions.message (incarnation, generation, seq, line) VALUES (%s, 0, 1, %s)",
+                    (incarnation, line.decode().rstrip("\n")),
+                )
+            write_documents(transaction, encoded)
 
     def _insert(self, transaction: Transaction, record: Record, data: bytes) -> int:
         """Inserts the row of a new session and its keys; returns its incarnation."""
@@ -114,18 +106,15 @@ class PostgresStore(Blocks):
         write_keys(transaction, incarnation, index_keys.keys_of(record))
         return incarnation
 
+    @repeatable
     def take_in(self, record: Record, source: ImportSource, *, reserved: int = 0) -> None:
         from .taking_in import files_of, write_files  # few commands import
 
         kept, data = fit_record(record, reserved)
         files = files_of(source, check_agent_id(record["agent_id"]))
-
-        def act() -> None:
-            with self.block() as transaction:
-                self.marks_above(kept)
-                write_files(transaction, self._insert(transaction, kept, data), kept, files)
-
-        self.repeated(act)
+        with self.block() as transaction:
+            self.marks_above(kept)
+            write_files(transaction, self._insert(transaction, kept, data), kept, files)
 
     def repair(self, agent_id: str) -> None:
         self.read(agent_id)  # no file here can be damaged
@@ -133,13 +122,12 @@ class PostgresStore(Blocks):
     def open(self, agent_id: str, *, timeout: float | None = None) -> OpenSession:
         return OpenSession(self, check_agent_id(agent_id), self.lock_timeout if timeout is None else timeout)
 
+    @repeatable
     def change(self, agent_id: str, rule: StoreRule, *, timeout: float | None = None, reserved: int = 0) -> Record:
-        def act() -> Record:
-            with self.open(agent_id, timeout=timeout) as session:
-                return session.commit(rule(session.record), reserved=reserved)
+        with self.open(agent_id, timeout=timeout) as session:
+            return session.commit(rule(session.record), reserved=reserved)
 
-        return self.repeated(act)
-
+    @repeatable
     def open_output(self, record: Record, number: int) -> ServerOutput:
         incarnation = self._incarnation_of(record)
         with self.block() as transaction:
@@ -149,16 +137,14 @@ class PostgresStore(Blocks):
         runs = [run for run in record.get("runs", ()) if run["run"] == number]
         return ServerOutput(self.root, incarnation, number, runs[0].get("wrapper", {}).get("lease") if runs else None)
 
+    @repeatable
     def mark(self, agent_id: str, rule: MarkRule, *, timeout: float | None = None) -> Mark:
-        def act() -> Mark:
-            with self.open(agent_id, timeout=timeout) as session:
-                old = None if session.mark is None else marks.decode(session.mark.encode())
-                new = rule(old)
-                if new is not old:
-                    session.set_mark(marks.encode(new).decode())
-                return new
-
-        return self.repeated(act)
+        with self.open(agent_id, timeout=timeout) as session:
+            old = None if session.mark is None else marks.decode(session.mark.encode())
+            new = rule(old)
+            if new is not old:
+                session.set_mark(marks.encode(new).decode())
+            return new
 
     def delete_each(
         self,
@@ -184,15 +170,12 @@ class PostgresStore(Blocks):
                 outcome = error
             yield agent_id, outcome
 
+    @repeatable
     def add_figures(self, figures: Sequence[Mapping[str, object]]) -> None:
-        lines = [strict.dump_line(one).decode().rstrip("\n") for one in figures] if self.keeps_figures else []
-
-        def act() -> None:
-            with self.block() as transaction:
-                for line in lines:
-                    transaction.write("INSERT INTO gaia_sessions.figures (line) VALUES (%s)", (line,))
-
-        self.repeated(act)
+        with self.block() as transaction:
+            for one in figures if self.keeps_figures else ():
+                line = strict.dump_line(one).decode().rstrip("\n")
+                transaction.write("INSERT INTO gaia_sessions.figures (line) VALUES (%s)", (line,))
 
     def sync(self) -> None:
         """Does nothing: what is committed is durable."""
@@ -200,13 +183,11 @@ class PostgresStore(Blocks):
     def ensure_index(self) -> None:
         """Does nothing: the server keeps its indexes."""
 
+    @repeatable
     def sweep(self, now: datetime) -> list[str]:  # noqa: ARG002  # the server's clock decides
-        def act() -> None:
-            with self.block() as transaction:
-                for sql in _SWEEP:
-                    transaction.write(sql)
-
-        self.repeated(act)
+        with self.block() as transaction:
+            for sql in _SWEEP:
+                transaction.write(sql)
         return []
 
     def keep_days(self) -> float:
@@ -219,44 +200,35 @@ class PostgresStore(Blocks):
     def lease(self, sends_to: str | None = None) -> Lease:
         if sends_to is not None:  # the open run in the record excludes other sends
             check_agent_id(sends_to)
-        return Lease(self.root)
+        return Lease(self.root, self.lock_timeout)
 
+    @repeatable
     def add_document(self, document: Document) -> None:
-        scope, data = (*document["scope"],), shared.encode(document).decode()
+        scope = (*document["scope"],)
+        with self.lock_key(document_lock_key(scope)), self.block() as transaction:
+            transaction.write(
+                "INSERT INTO gaia_sessions.document (key, document) VALUES (%s, %s) ON CONFLICT DO NOTHING",
+                (digest_of(scope), shared.encode(document).decode()),
+            )
 
-        def act() -> None:
-            with self.block(), self.lock_key(document_lock_key(scope)), self.block() as transaction:
-                transaction.write(
-                    "INSERT INTO gaia_sessions.document (key, document) VALUES (%s, %s) ON CONFLICT DO NOTHING",
-                    (digest_of(scope), data),
-                )
-
-        self.repeated(act)
-
+    @repeatable
     def append(self, agent_id: str, journal: str, entries: list[Json], *, timeout: float | None = None) -> None:
-        def act() -> None:
-            with self.open(agent_id, timeout=timeout) as session:
-                session.append(journal, entries)
+        with self.open(agent_id, timeout=timeout) as session:
+            session.append(journal, entries)
 
-        self.repeated(act)
-
+    @repeatable
     def defer(self, event: Event, now: datetime) -> str:  # noqa: ARG002  # order of arrival is order of time
-        data, sql = strict.dumps(event).decode(), "INSERT INTO gaia_sessions.inbox (keys, event) VALUES (%s, %s) "
+        sql = "INSERT INTO gaia_sessions.inbox (keys, event) VALUES (%s, %s) RETURNING number"
+        with self.block() as transaction:
+            [[number]] = transaction.inserted(sql, (keys_of_event(event), strict.dumps(event).decode()))
+        return str(number)
 
-        def act() -> str:
-            with self.block() as transaction:
-                rows = transaction.inserted(sql + "RETURNING number", (keys_of_event(event), data))
-            return str(rows[0][0])
-
-        return self.repeated(act)
-
+    @repeatable
     def dismiss(self, name: str) -> None:
-        def act() -> None:
+        number = number_in(name)
+        if number:
             with self.block() as transaction:
-                transaction.write("DELETE FROM gaia_sessions.inbox WHERE number = %s", (number_in(name),))
-
-        if number_in(name):
-            self.repeated(act)
+                transaction.write("DELETE FROM gaia_sessions.inbox WHERE number = %s", (number,))
 
 
 _GONE = "(SELECT incarnation FROM gaia_sessions.deleted WHERE at < clock_timestamp() - interval '1 hour')"

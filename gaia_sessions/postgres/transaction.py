@@ -40,7 +40,7 @@ _SECONDS_TO_SETTLE = 30.0
 """How long to try to learn whether a commit has succeeded."""
 
 _SECONDS_BETWEEN_TRIES = 0.1
-_MILLISECONDS_OF_STATEMENT = 30_000
+_MILLISECONDS_OF_STATEMENT = 15_000  # less than the client waits for an answer
 _MILLISECONDS_IDLE = 30_000
 _SETTLE = """
 BEGIN ISOLATION LEVEL READ COMMITTED;
@@ -115,7 +115,7 @@ class Transaction:
     @property
     def _open(self) -> Connection:
         if self._connection is None:
-            raise StoreFailure("use the transaction on", self._server.url, "it is over")
+            raise StoreFailure("use the transaction", self._server.url, "it is over")
         return self._connection
 
     def _first(self, sql: str, values: Sequence[object], wait: float | None) -> list[Row]:
@@ -131,14 +131,16 @@ class Transaction:
             try:
                 statement = with_values(connection, sql, values)
                 return execute(connection, f"{begin}; {statement}; {_limits()}", seconds=wait or 0)
-            except LockNotAvailable:
+            except LockNotAvailable as error:
                 self._roll_back()
+                if wait is None:
+                    raise self._failed(not_written(self._server.url, error)) from error
                 raise
             except Refused as error:
                 lost = is_lost(connection, error)
                 self._give(is_usable=False)
                 if not lost:
-                    raise self._failed(refusal("use", self._server.url, error)) from error
+                    raise self._failed(refusal("read", self._server.url, error)) from error
                 self._server.close_idle()
                 if time.monotonic() >= until:
                     raise self._failed(not_written(self._server.url, error)) from error
@@ -242,7 +244,7 @@ class Transaction:
             raise self._failure
         if os.getpid() != self._pid:
             reason = f"process {self._pid}, which forked this process, holds the lock"
-            raise StoreFailure("use the transaction on", self._server.url, reason)
+            raise StoreFailure("use the transaction", self._server.url, reason)
 
     def _failed(self, failure: SessionsError) -> SessionsError:
         self._failure = failure
