@@ -6,7 +6,7 @@ import threading
 import time
 
 from gaia_sessions.errors import SessionsError
-from gaia_sessions.store.output_file import KEPT_BYTES, MOST_REST
+from gaia_sessions.store.output_file import KEPT_BYTES, MOST_REST, omitted_at
 
 from .connections import Refused, execute, server_of, with_values
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 _SECONDS_BETWEEN = 1.0
 _HANDED_OVER = ("_url", "_incarnation", "_number", "_lease", "_size")
-_SECONDS_TO_END = 10.0
-"""How long the last part is tried."""
+_SECONDS_TO_END = 60.0
+"""How long the last part is tried: as long as the end of the run."""
 
 _INSERT = (
     "INSERT INTO gaia_sessions.output (incarnation, run, start, data) "
@@ -138,8 +138,9 @@ class ServerOutput:
 
 
 def write_output(transaction: Transaction, incarnation: int, run: int, data: bytes) -> None:
-    """Stores a whole output; the first MiB and the rest are different rows."""
-    for start, piece in ((0, data[:KEPT_BYTES]), (KEPT_BYTES, data[KEPT_BYTES:])):
+    """Stores the content of an output file; the first MiB and the rest are different rows."""
+    omitted, rest = omitted_at(data, KEPT_BYTES)
+    for start, piece in ((0, data[:KEPT_BYTES]), (KEPT_BYTES + omitted, data[rest:])):
         if piece:
             transaction.write(_INSERT, (run, start, piece, incarnation))
 

@@ -1,4 +1,4 @@
-"""The reading half of the store: each page is one query, so that a reader never waits and holds nothing."""
+"""The reading half of the store: it reads in pages, so that a reader never waits and holds nothing."""
 
 from __future__ import annotations
 
@@ -61,9 +61,8 @@ _FIRST = -1
 _DIGITS_OF_BIGINT = 19
 
 _LEASES = """
-SELECT id, coalesce(l.until > clock_timestamp(), false)
-    OR pg_postmaster_start_time() > clock_timestamp() - gaia_sessions.lapse(), l.written_at
-FROM unnest(%s::text[]) AS wanted (id) LEFT JOIN gaia_sessions.lease l USING (id)
+SELECT id, gaia_sessions.is_valid(l.until), extract(epoch FROM l.written_at)::float8
+FROM pg_catalog.unnest(%s::text[]) AS wanted (id) LEFT JOIN gaia_sessions.lease l USING (id)
 """
 """After a start of the server every lease counts as valid for one term: nobody could renew it before."""
 
@@ -116,7 +115,7 @@ class Reader:
     def _check_schema(self, connection: Connection) -> None:
         if not self._server.is_checked:
             check_version(version_of(connection), self.root)
-            self._server.is_checked = True
+            self._server.note_checked()
 
     def read(self, agent_id: str) -> Record:
         return self._found(agent_id)[1]
@@ -130,7 +129,7 @@ class Reader:
         [(incarnation, data)] = rows
         record = self._decoded(agent_id, data)
         self._note_leases([record])
-        self._note_revision(incarnation, record, known)
+        self.note_revision(incarnation, record, known)
         return incarnation, record
 
     def _decoded(self, agent_id: str, data: str) -> Record:
@@ -161,7 +160,7 @@ class Reader:
         if wanted:
             leases.note(wanted, {str(row[0]): (row[1], row[2]) for row in self._rows(_LEASES, (wanted,))})
 
-    def _note_revision(self, incarnation: int, record: Record, known: tuple[int, int] | None = None) -> None:
+    def note_revision(self, incarnation: int, record: Record, known: tuple[int, int] | None = None) -> None:
         """Warns if the server has an older revision than the ``known`` one: then it has lost writes."""
         agent_id, revision = record["agent_id"], record["revision"]
         if known is not None and known[0] == incarnation and revision < known[1]:
@@ -176,9 +175,10 @@ class Reader:
 
     def _keep_revision(self, agent_id: str, incarnation: int, revision: int) -> None:
         revisions = self._server.revisions
-        if len(revisions) < _MOST_REVISIONS or agent_id in revisions:
-            latest = revisions.get(agent_id, (incarnation, 0))
-            revisions[agent_id] = incarnation, max(revision, latest[1] if latest[0] == incarnation else 0)
+        latest = revisions.pop(agent_id, (incarnation, 0))
+        revisions[agent_id] = incarnation, max(revision, latest[1] if latest[0] == incarnation else 0)
+        for oldest in [*revisions][:-_MOST_REVISIONS]:
+            revisions.pop(oldest, None)
 
     def ancestors(self, record: Record) -> dict[str, Record | None]:
         parent_id = parent_id_of(record)
@@ -192,9 +192,7 @@ class Reader:
 
         def read(agent_id: str) -> Record | None:
             if len(seen) == MOST_ABOVE:
-                hint = f"to break the chain, type: gaia-sessions rm {seen[-1]}"
-                problem = f"there are more than {MOST_ABOVE}"
-                raise StoreFailure("read all sessions above it", record["agent_id"], problem, hint)
+                raise too_many_above(record, seen[-1])
             seen.append(agent_id)
             try:
                 return self._decoded(agent_id, found[agent_id])
@@ -302,7 +300,11 @@ class Reader:
         last = 0
         source = "SELECT number, line FROM gaia_sessions.journal WHERE incarnation = %s AND name = %s AND number > %s"
         while rows := self._page(source, "number", "line", (incarnation, journal, last)):
-            yield from (strict.loads(line.encode()) for _, line, *_ in rows)
+            for number, line, *_ in rows:
+                try:
+                    yield strict.loads(line.encode())
+                except errors.InvalidInput as error:
+                    yield errors.InvalidInput(str(error), f"{self.root} {journal} entry {number}")
             last = rows[-1][0]
 
     def messages(self, agent_id: str, *, is_wanted: IsWanted | None = None) -> Messages:
@@ -399,6 +401,12 @@ class Reader:
             return documents.decode(rows[0][0].encode()) if rows else None
         except errors.InvalidInput as error:
             raise StoreFailure("read", f"{self.root}/{'/'.join(scope)}", str(error)) from None
+
+
+def too_many_above(record: Record, last: str) -> StoreFailure:
+    """Returns the error of a session with more sessions above it than are looked at; ``last`` is the last of these."""
+    hint, problem = f"to break the chain, type: gaia-sessions rm {last}", f"there are more than {MOST_ABOVE}"
+    return StoreFailure("read all sessions above it", record["agent_id"], problem, hint)
 
 
 def number_in(name: str) -> int | None:

@@ -34,6 +34,8 @@ MOST_REST = 2 * KEPT_BYTES
 _ROOM_FOR_END = 1 << 17
 """Bytes that the last message of a run and its record hardly ever exceed."""
 
+_MOST_DIGITS = 18
+
 LARGEST_FILE = KEPT_BYTES + MOST_REST + 100
 _WANT_OF_ROOM = frozenset([errno.ENOSPC, errno.EDQUOT, errno.EIO])
 
@@ -71,6 +73,16 @@ class Kept:
 def note_of_omitted(count: int) -> bytes:
     """Returns the line that replaces ``count`` bytes in the middle of an output; nothing for 0."""
     return b"\n[gaia-sessions: %d bytes left out]\n" % count if count else b""
+
+
+def omitted_at(data: bytes, place: int) -> tuple[int, int]:
+    """Returns how many bytes the note at ``place`` says are missing, and where it ends; 0 and ``place`` without one."""
+    before, _, after = note_of_omitted(1).partition(b"1")
+    end = data.find(after, place)
+    number = data[place + len(before) : end]
+    if not data.startswith(before, place) or not number.isdigit() or len(number) > _MOST_DIGITS:
+        return 0, place
+    return int(number), end + len(after)
 
 
 class OutputFile:
