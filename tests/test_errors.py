@@ -524,13 +524,9 @@ EXAMPLES: list[tuple[SessionsError, str, int, str, str, dict[str, object]]] = [
         NotWritten("postgresql://db/agents", "server closed the connection"),
         "not_written",
         8,
-        "postgresql://db/agents: cannot write: nothing is written: server closed the connection",
-        "try again",
-        {
-            "action": "write",
-            "path": "postgresql://db/agents",
-            "reason": "nothing is written: server closed the connection",
-        },
+        "postgresql://db/agents: cannot write: server closed the connection",
+        "nothing is written: try again",
+        {"action": "write", "path": "postgresql://db/agents", "reason": "server closed the connection"},
     ),
     (
         OwnedByAnother("/p/.claude", "alice", "bob"),

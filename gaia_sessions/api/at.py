@@ -92,6 +92,8 @@ class Reading:
 
     def preview(self) -> StoreReader | Plan:
         """Returns the sessions as if the waiting events were applied; each call looks again."""
+        if is_on_server(self.root):  # no hook puts an event there
+            return self.store
         from .foresight import foreseen_by_reader
 
         return foreseen_by_reader(self.store, self.now, self.config)
@@ -154,20 +156,19 @@ def write(
 
     now = utc_now()
     with place.store as store:
+        at = Writing(store, now, place.config, place.root)
+        if place.folder is None:  # no hook puts an event there
+            first = tuple(map(_readable_again, arguments))
+            last = {name: _readable_again(value) for name, value in named.items()}
+            return store.repeated(lambda: do(at, *first, **last))  # type: ignore[arg-type]  # the same values
         applied = apply_deferred(store, now, place.config)
         if applied:
             store.close()  # else the log may find no free file descriptor
-        if applied and place.folder is not None:
             from gaia_sessions.session.clock import format_time
             from gaia_sessions.store import hook_log
 
             hook_log.append_line(place.folder, "inbox", {"at": format_time(now), "inbox": applied})
-        at = Writing(store, now, place.config, place.root)
-        if place.folder is not None:
-            return do(at, *arguments, **named)
-        first = tuple(map(_readable_again, arguments))
-        last = {name: _readable_again(value) for name, value in named.items()}
-        return store.repeated(lambda: do(at, *first, **last))  # type: ignore[arg-type]  # the same values
+        return do(at, *arguments, **named)
 
 
 def _readable_again(value: object) -> object:

@@ -29,7 +29,7 @@ _SECONDS_BETWEEN_QUESTIONS = 1.0
 """How long an answer of a server counts: each question is several messages over a network."""
 
 _MOST_SECONDS_WITHOUT_ANSWER = 90.0
-"""How long the last answer of a server counts while the server cannot be asked: as long as a run may go on then."""
+"""How long a session counts as not cancelled while the server cannot be asked: as long as a run may go on then."""
 
 
 class CancellationToken:
@@ -201,7 +201,8 @@ class _Session:
         self._sessions = sessions
         self._above: Sequence[str] = ()
         self._topmost: tuple[int, int, int] | None = None
-        self._answered = float("-inf")  # when a server last said that the session is not cancelled
+        self._asked = float("-inf")  # when a server last said that the session is not cancelled
+        self._counts_from = time.monotonic()  # since when no answer of a server is missing
 
     @property
     def root(self) -> str:
@@ -225,16 +226,17 @@ class _Session:
 
     def _look_on_server(self) -> Cancellation | None:
         """Returns what ``look`` returns; while the server cannot be asked, its last answer counts for a while."""
-        since = time.monotonic() - self._answered
-        if since < _SECONDS_BETWEEN_QUESTIONS:
+        now = time.monotonic()
+        if now - self._asked < _SECONDS_BETWEEN_QUESTIONS:
             return None
         try:
             with self._sessions.store as store:
                 found = Above(store).proved_cancellation(store.read(self.agent_id))
         except StoreFailure as error:
-            return None if since < _MOST_SECONDS_WITHOUT_ANSWER else unread_cancellation(error)
+            is_too_long = now - self._counts_from >= _MOST_SECONDS_WITHOUT_ANSWER
+            return unread_cancellation(error) if is_too_long else None
         if found is None:
-            self._answered = time.monotonic()
+            self._asked = self._counts_from = now
         return found
 
     def _stamp_of(self, agent_id: str) -> tuple[int, int, int] | None:

@@ -102,11 +102,6 @@ def cancellation(at: Reading, agent_id: str) -> Cancellation | None:
     return cancellation_and_above(at.store, agent_id)[0]
 
 
-def is_cancelled(at: Reading, agent_id: str) -> bool:
-    """Returns whether a session is cancelled; raises ``StoreFailure`` if the store cannot say so."""
-    return Above(at.store).proved_cancellation(at.store.read(agent_id)) is not None
-
-
 def mark_cancelled(store: Store, now: datetime, agent_id: str, reason: str | None, *, below: bool) -> CancelledSession:
     """Marks the session as cancelled; with ``below``, this cancels everything below it too."""
     check_reason(reason)

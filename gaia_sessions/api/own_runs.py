@@ -30,6 +30,7 @@ from gaia_sessions.store import subagent_events
 from gaia_sessions.store.above import Above, all_below, continuing
 from gaia_sessions.store.journal import answer_entries
 from gaia_sessions.system import gone_runs
+from gaia_sessions.system.project_root import is_on_server
 
 from .briefing import ENDED, briefing
 from .preconditions import ended_session, own_run, refuse_if_cancelled, with_lost_runs
@@ -70,22 +71,22 @@ class Begun:
         self.reason = ENDED if "continues" in record and self.run["run"] == 1 else None
 
 
-def begin(at: Writing, start: Start, fields: Run, lock: Lease | None = None) -> Begun:
-    """Begins a run with ``fields`` in a new or an existing session; with a ``lock`` the run is a send."""
+def begin(at: Writing, start: Start, fields: Run, lease: Lease | None = None) -> Begun:
+    """Begins a run with ``fields`` in a new or an existing session; with a ``lease`` the run is a send."""
     if start.agent_id is None:
         return _begin_new(at, start, fields)
-    parent_id = parent_id_of(at.store.read(start.agent_id)) if lock is None else None  # a send takes no child's place
+    parent_id = parent_id_of(at.store.read(start.agent_id)) if lease is None else None  # a send takes no child's place
     if parent_id in (None, start.agent_id) or not at.store.has(parent_id):
-        return _begin_again(at, start.agent_id, fields, lock=lock)
+        return _begin_again(at, start.agent_id, fields, lease=lease)
     with at.store.open(parent_id):
         return _begin_again(at, start.agent_id, fields, parent_id)
 
 
 def _begin_again(
-    at: Writing, agent_id: str, fields: Run, parent_id: str | None = None, lock: Lease | None = None
+    at: Writing, agent_id: str, fields: Run, parent_id: str | None = None, lease: Lease | None = None
 ) -> Begun:
     """Begins a run in an existing session; with ``parent_id`` (locked), the session takes the place of a child."""
-    store, now, shell, sends = at.store, at.now, at.shell(), lock is not None
+    store, now, shell, sends = at.store, at.now, at.shell(), lease is not None
     with store.open(agent_id) as session:
         before = session.record
         refuse_if_cancelled(store, before)
@@ -100,7 +101,7 @@ def _begin_again(
         begun = _with_run(store, with_run_begun(settled.record, fields, now, shell, sends=sends))
         noted = subagent_events.started(store, settled.record, begun)
         change = Change(begun, [*settled.entries, *answer_entries(settled.record, begun), *noted])
-        record = session.commit(change) if lock is None else _commit_under(lock, session, change)
+        record = session.commit(change) if lease is None else _commit_with_lease(lease, session, change)
         earlier = None if is_new(before["phase"]) else settled.record
         return Begun(record, earlier, noted, approves=shell is None)
 
@@ -117,18 +118,18 @@ def _check_place(store: Store, record: Record, fields: Run, parent_id: str | Non
         check_depth_of_work(record, store.ancestors(record), fields["depth"])
 
 
-def _commit_under(lock: Lease, session: OpenSession, change: Change) -> Record:
-    """Commits the beginning of a send; the ``lock`` stays held unless nothing was written."""
+def _commit_with_lease(lease: Lease, session: OpenSession, change: Change) -> Record:
+    """Commits the beginning of a send; the ``lease`` stays held unless nothing was written."""
     try:
-        lock.__enter__()  # a process that only checks the lock holds it for a moment
+        lease.__enter__()  # a process that only checks the lock holds it for a moment
     except LockTimeout as error:  # somebody works on an earlier session with this ID
         raise at_work(change.record["agent_id"], sends=True) from error
     try:
         return session.commit(change)
     except DurabilityUnknown:  # it is written
         raise
-    except Exception:  # an interruption is no ``Exception``: the lock stays, because the run may be written
-        lock.__exit__(None, None, None)
+    except Exception:  # an interruption is no ``Exception``: the lease stays, because the run may be written
+        lease.__exit__(None, None, None)
         raise
 
 
@@ -184,11 +185,13 @@ def note_figures(at: Writing, agent_id: str, run: Run, told: Told) -> Record:
 def end(at: Writing, agent_id: str, run: Run, ended: RunEnd) -> tuple[Record, Sequence[Message], Sequence[Entry]]:
     """Stores the end of ``run`` and its turn in one commit; returns record, stored messages and new events."""
     marked = read_marker(ended.message)[0]
+    if ended.detail and is_on_server(at.root):  # no record has a URL
+        ended.detail = ended.detail.replace(at.root, "the server")
     with at.store.open(agent_id) as session:
         record = session.record
         stored = own_run(record, run)
         if is_superseded(record, stored):
-            raise RunGone(agent_id, run["run"])
+            raise RunGone.superseded(agent_id, run["run"])
         if is_over(stored):
             if is_send(stored):
                 raise RunGone(agent_id, run["run"])

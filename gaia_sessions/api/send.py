@@ -282,7 +282,7 @@ class Send:
         """Returns whether the record has the run, for a send that was interrupted at its beginning."""
         if not self.lease.is_held:
             return False
-        # Under this lock, no other send can have an open run.
+        # While this lease is held, no other send can have an open run.
         runs = records.read(self._sessions, self._agent_id).get("runs", [])
         mine = [run for run in runs if run.get("wrapper") == self._wrapper and "ended_at" not in run]
         if mine:

@@ -9,7 +9,7 @@ import time
 from collections import deque
 from typing import TypedDict
 
-from gaia_sessions.errors import BadArgument, SessionNotFound
+from gaia_sessions.errors import BadArgument, SessionNotFound, StoreFailure
 from gaia_sessions.session.report import RUNNING
 
 from . import at
@@ -34,6 +34,10 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 0.7
 
 _GRACE = 0.2
 """How many seconds the last look may take beyond the limit."""
+
+
+_LONGEST_OUTAGE = 90.0
+"""How many seconds a server may be away while somebody waits: as long as a run goes on then."""
 
 
 class NoReport(TypedDict):
@@ -89,9 +93,15 @@ def looks(
     deadline = float("inf") if timeout is None else time.monotonic() + timeout
     found: dict[str, Found] = {}
     pause, latest = _FIRST_PAUSE, float("inf")  # the first look checks every session
+    looked = float("-inf")
     while True:
         # ``agent_ids`` may name new sessions at each look. A session that it drops may be gone, so we check it, too.
-        at.read(place, _look, dict.fromkeys([*agent_ids(), *found]), found, latest)
+        try:
+            at.read(place, _look, dict.fromkeys([*agent_ids(), *found]), found, latest)
+            looked = time.monotonic()
+        except StoreFailure:
+            if place.folder is not None or time.monotonic() - looked > _LONGEST_OUTAGE:
+                raise
         yield found
         at_work = sum(map(is_at_work, found.values()))
         left = deadline - time.monotonic()

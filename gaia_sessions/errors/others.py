@@ -7,6 +7,7 @@ from .main_branches import InvalidInput, SessionsError, StoreFailure, plural, sh
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+    from typing import Self
 
 EXPORT_ROOT_COMMAND = 'export GAIA_SESSIONS_ROOT="$HOME/gaia-sessions"'
 """The command that chooses another root. A client that starts after this command passes the variable to its hooks."""
@@ -258,6 +259,14 @@ class RunGone(Conflict):
             f"session {agent_id!r} no longer has this run {number}: {problem}",
             f"`gaia-sessions show {agent_id}` shows its runs",
         )
+
+    @classmethod
+    def superseded(cls, agent_id: str, number: int) -> Self:
+        """Returns the error of a run that was counted as lost, so that others may have gone on with its work."""
+        error = cls(agent_id, number)
+        problem = "its lease on the server had lapsed, so it was counted as lost"
+        error.args = (well_formed(f"the end of run {number} of session {agent_id!r} does not count: {problem}"),)
+        return error
 
 
 class RunNotAllowed(Conflict):
@@ -563,7 +572,7 @@ class NotWritten(StoreFailure):
     code = "not_written"
 
     def __init__(self, path: str, reason: str) -> None:
-        super().__init__("write", path, f"nothing is written: {reason}", "try again")
+        super().__init__("write", path, reason, "nothing is written: try again")
 
 
 class OwnedByAnother(StoreFailure):

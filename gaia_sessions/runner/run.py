@@ -7,7 +7,7 @@ import time
 from contextlib import suppress
 from functools import partial
 
-from gaia_sessions.api import at, cancelling, permitting, records
+from gaia_sessions.api import at, permitting, records
 from gaia_sessions.api.briefing import GO_ON, answer_for_agent
 from gaia_sessions.api.cancellation_token import CancellationToken
 from gaia_sessions.errors import (
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from gaia_sessions.api.sessions import Sessions
     from gaia_sessions.session.report import Report
     from gaia_sessions.session.requests import Start
-    from gaia_sessions.session.schema import HostProcess, Record, Run
+    from gaia_sessions.session.schema import Record, Run
     from gaia_sessions.store.port import Lease, Output
 
     from .client_of_run import ClientOfRun
@@ -84,9 +84,8 @@ def run(
     with sessions.store as store:
         lease = store.lease()
     with Signals() as signals, lease:
-        wrapper: HostProcess = lease.holder()
         limits: Run = {"timeout_secs": command.timeout, "hard_timeout_secs": command.hard_timeout}
-        begun = at.write(sessions, own_runs.begin, start, {"wrapper": wrapper, **limits})
+        begun = at.write(sessions, own_runs.begin, start, {"wrapper": lease.holder(), **limits})
         agent_id = begun.record["agent_id"]
         try:
             client = client_of_run(sessions, begun.record, command, words)
@@ -204,7 +203,7 @@ def look_of(
         if client and sessions.folder is not None:
             client.see()
         try:
-            is_cancelled = _is_cancelled(sessions, token, agent_id)
+            is_cancelled = token.is_cancelled
             if client and not is_cancelled:
                 client.note()
             # A session that was made again under this ID belongs to others: its mark and budget do not count.
@@ -226,13 +225,6 @@ def look_of(
         return SESSION_GONE if is_gone else None
 
     return look if sessions.folder is not None else ServerLook(look, lease, client.see if client else lambda: None)
-
-
-def _is_cancelled(sessions: Sessions, token: CancellationToken, agent_id: str) -> bool:
-    """Returns whether the session is cancelled; raises ``StoreFailure`` if a server cannot be asked now."""
-    if sessions.folder is not None:
-        return token.is_cancelled
-    return at.read(sessions, cancelling.is_cancelled, agent_id)
 
 
 def _is_marked(sessions: Sessions, agent_id: str, reason: str | None) -> bool:

@@ -19,6 +19,7 @@ from errno import ENOENT
 from gaia_sessions.session.own_runs import (
     CANCELLED,
     EXITED,
+    LEASE_LOST,
     NOT_STARTED,
     OUT_OF_TOKENS,
     SIGNALLED,
@@ -245,7 +246,7 @@ class Supervisor:
 
     def _end_for(self, cause: str | None, child: process_tree.Child) -> None:
         """Tells the command to end for ``cause``, unless it was told so before."""
-        if cause == CANCELLED:  # also if it was told to end before
+        if cause in (CANCELLED, LEASE_LOST):  # also if it was told to end before
             self._deadline = min(self._deadline, self._now() + SECONDS_AFTER_SIGNAL)
         if cause is None or self._cause is not None:
             return

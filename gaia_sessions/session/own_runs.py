@@ -114,7 +114,7 @@ _CONTINUE = "to continue it in a new session, type "
 _GIVE_UP = "to end it, so that you can continue it in a new session, type gaia-sessions finalize {id} failed"
 _MORE_TOKENS = "to allow {:,} more, type this, then try again: gaia-sessions update {{id}} --max-tokens {}"
 
-_LEASE_LOST = "the server could not be reached for too long, so the command was ended"
+_LEASE_LOST = "its lease on the server lapsed, so the command was ended"
 
 _REFUSALS = {
     "phase_not_resumable": (
@@ -228,8 +228,10 @@ def is_over(run: Run) -> bool:
 
 
 def is_superseded(record: Record, run: Run) -> bool:
-    """Whether the lease of ``run`` lapsed and somebody else works since then, so that its end does not count."""
-    return "lease" in run.get("wrapper", ()) and has_ended(run) and record["runs"][-1]["run"] != run["run"]
+    """Whether the lease of ``run`` lapsed and others work, or may work, since then: its own end does not count."""
+    if "lease" not in run.get("wrapper", ()) or not has_ended(run):
+        return False
+    return is_final(record["phase"]) or record["runs"][-1]["run"] != run["run"]
 
 
 def with_run_ended(
