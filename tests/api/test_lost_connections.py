@@ -75,7 +75,7 @@ def test_the_first_write_of_a_process_looks_at_the_version_again_if_the_connecti
     sessions: Sessions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     agent_id = sessions.create("root")
-    server_of(sessions.root).is_checked = False
+    server_of(sessions.root)._checked = float("-inf")
     cut = Cut(monkeypatch, sessions.root, 0, schema)
     sessions.store.change(agent_id, lambda record: {**record, "purpose": "written"})
     assert cut.was_made

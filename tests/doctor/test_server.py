@@ -109,7 +109,7 @@ def test_a_database_without_tables_is_a_problem_with_the_command_that_makes_them
 
     first = report(url, "--fix")["checks"][0]
 
-    reason = f"{users(url, project)}; the server cannot be used: the database has no sessions yet"
+    reason = f"{users(url, project)}; the server cannot be used: the database has no tables of gaia-sessions"
     assert first == finding("problem", reason, f"gaia-sessions --root '{url}' store init")
     assert report(url)["checks"][0] == first, "--fix made no tables"
     assert f"    {first['fix']}" in doctor(url).lines

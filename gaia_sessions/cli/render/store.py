@@ -41,7 +41,7 @@ def _facts(info: Info) -> Iterator[tuple[str, str]]:
     yield "database", safe(f"{info['database']}, as the user {info['user']}", 500)
     yield "PostgreSQL", safe(info["postgresql"])
     yield "schema", f"version {info['schema']}"
-    yield "sessions", f"{info['sessions']:,}, of which {info['open_sessions']:,} are open"
+    yield "sessions", f"{info['sessions']:,}, open: {info['open_sessions']:,}"
     yield "size", _size(info["bytes"])
     for table in info["tables"][:_MOST_TABLES]:
         yield "", _table(table)
