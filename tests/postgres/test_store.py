@@ -9,16 +9,19 @@ from typing import TYPE_CHECKING, Any
 import psycopg
 import pytest
 
-from gaia_sessions.errors import StoreFailure, WritesLost
+from gaia_sessions.errors import InvalidInput, LockTimeout, StoreFailure, WritesLost
 from gaia_sessions.postgres.store import PostgresStore
+from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.record import new_record
 from gaia_sessions.session.transcript import new_message
+from gaia_sessions.system import leases
 from tests.removals import deleted
 from tests.servers import empty_url
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from gaia_sessions.postgres.lease import Lease
     from gaia_sessions.session.schema import Record
 
 NOW = datetime(2026, 1, 8, 18, 5, 30, tzinfo=UTC)
@@ -120,6 +123,83 @@ def test_a_new_session_with_an_old_id_is_no_sign_of_lost_writes(store: PostgresS
     store.create(record_of())
 
     assert store.read("agent-1")["revision"] == 1
+
+
+def with_open_run(store: PostgresStore, lease: Lease) -> Record:
+    run: Any = {"run": 1, "started_at": format_time(NOW), "wrapper": lease.holder()}
+    store.create({**record_of(), "phase": "planning", "runs": [run]})
+    return store.read("agent-1")
+
+
+def with_end(end: str) -> Callable[[Record], Record]:
+    def rule(record: Record) -> Record:
+        ended: Any = {**record["runs"][0], "end": end, "ended_at": format_time(NOW), "detail": "over"}
+        return {**record, "runs": [ended]}
+
+    return rule
+
+
+def test_the_lease_of_a_run_that_others_called_lost_is_never_valid_again(store: PostgresStore) -> None:
+    with store.lease() as lease:
+        with_open_run(store, lease)
+        store.change("agent-1", with_end("lost"))
+
+        with_open: Any = {**store.read("agent-1"), "agent_id": "agent-2"}
+        with_open["runs"] = [
+            {key: value for key, value in with_open["runs"][0].items() if key not in ("end", "ended_at")}
+        ]
+        store.create(with_open)
+        assert (
+            leases.is_valid(store.read("agent-2")["runs"][0]["wrapper"]["lease"]) is False
+        )  # the server has just started
+        assert lease._is_renewed() is False
+        assert lease.is_over
+
+
+def test_who_has_read_a_run_before_its_end_still_finds_its_lease_valid(store: PostgresStore) -> None:
+    with store.lease() as lease:
+        with_open_run(store, lease)
+        store.change("agent-1", with_end("stopped"))
+
+    [[is_valid, lasts]] = execute(
+        store, "SELECT until > clock_timestamp(), until > clock_timestamp() + interval '20 s' FROM gaia_sessions.lease"
+    )
+    assert (is_valid, lasts) == (True, False)
+
+
+def test_a_second_open_of_one_session_in_a_store_is_refused(store: PostgresStore) -> None:
+    store.create(record_of())
+    with store.open("agent-1") as session:
+        with pytest.raises(LockTimeout), store.open("agent-1", timeout=0):
+            raise AssertionError("two have it")
+        session.commit({**session.record})
+    assert store.read("agent-1")["revision"] == 2
+
+
+def test_an_entry_that_cannot_be_read_is_an_error_in_its_place(store: PostgresStore) -> None:
+    store.create(record_of(), {"n": 1})
+    execute(
+        store,
+        "INSERT INTO gaia_sessions.journal (incarnation, name, line) "
+        "SELECT incarnation, 'events.jsonl', '{\"torn' FROM gaia_sessions.session",
+    )
+    store.append("agent-1", "events.jsonl", [{"n": 2}])
+
+    first, second, third = store.entries("agent-1", "events.jsonl")
+
+    assert (first, third) == ({"n": 1}, {"n": 2})
+    assert isinstance(second, InvalidInput)
+
+
+def test_a_writer_warns_too_if_the_server_has_an_older_revision_than_it_had(store: PostgresStore) -> None:
+    store.create(record_of())
+    older = execute(store, "SELECT record, revision FROM gaia_sessions.session")[0]
+    store.change("agent-1", lambda record: {**record})
+    with psycopg.connect(store.root, autocommit=True) as connection:
+        connection.execute("UPDATE gaia_sessions.session SET record = %s, revision = %s", older)
+
+    with pytest.warns(WritesLost):
+        store.change("agent-1", lambda record: {**record})
 
 
 def test_a_forked_child_uses_connections_of_its_own(store: PostgresStore) -> None:

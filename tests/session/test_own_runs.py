@@ -25,6 +25,7 @@ from gaia_sessions.session.own_runs import (
     check_may_be_continued,
     check_may_begin,
     exit_text,
+    is_superseded,
     with_run_begun,
     with_run_ended,
 )
@@ -258,6 +259,31 @@ def test_only_a_session_that_has_ended_can_be_continued_by_another(phase: str) -
     with pytest.raises(RunNotAllowed, match="has not ended") as refused:
         check_may_be_continued(record, LATER)
     assert refused.value.hint == "to resume it instead, type gaia-sessions run agent-1 -- COMMAND"
+
+
+@table(
+    "changes, is_superseded_now",
+    [
+        ({}, False),
+        ({"end": "lost"}, False),
+        ({"end": "lost", "phase": "abandoned"}, True),
+        ({"end": "lost", "later": True}, True),
+        ({"end": "lost", "later": True, "wrapper": {"pid": 7}}, False),
+        ({"later": True}, False),
+    ],
+)
+def test_the_end_of_a_run_with_a_lease_does_not_count_once_others_may_have_gone_on(
+    changes: dict[str, Any],
+    is_superseded_now: bool,  # noqa: FBT001  # a column
+) -> None:
+    run: Any = {**AT_WORK, "wrapper": changes.get("wrapper", {"lease": "a"})}
+    if "end" in changes:
+        run |= {"end": changes["end"], "ended_at": WHEN}
+    record: Any = record_with(run, phase=changes.get("phase", "planning"))
+    if "later" in changes:
+        record = {**record, "runs": [run, {**run, "run": run["run"] + 1}]}
+
+    assert is_superseded(record, run) is is_superseded_now
 
 
 def test_a_session_ended_by_hand_is_not_continued_while_its_command_is_at_work() -> None:
