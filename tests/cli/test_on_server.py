@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
@@ -160,7 +161,7 @@ def test_hooks_pass_over_a_url_in_the_variable_and_use_the_root_that_is_found(ga
     project = os.getcwd()
     Path(project, ".git").mkdir()
     for words in (["install"], ["install", "--here"], ["uninstall"]):
-        done = gaia("hooks", *words, "--json").json
+        done = json.loads(gaia("hooks", *words, "--json").out)
         assert (done["root"], done["changed"]) == (f"{project}/.claude/session", words != ["install", "--here"])
     status = gaia("hooks", "status")
     assert (status.code, server.encode() in status.out + status.err) == (0, False)
@@ -234,3 +235,19 @@ def test_cancel_ends_a_command_that_runs_on_a_server(gaia: Gaia, server: str) ->
         until(Path("ready").exists)
         assert gaia("cancel", "long").code == 0
         assert fork.ended().code == 10
+
+
+@table("words", [["hooks", "status"], ["hooks", "install"]])
+def test_commands_for_hooks_say_that_hooks_store_their_sessions_in_a_folder(
+    gaia: Gaia, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, words: list[str]
+) -> None:
+    project = tmp_path / words[1]
+    (project / ".git").mkdir(parents=True)
+    monkeypatch.setenv("GAIA_SESSIONS_ROOT", "postgresql://db.invalid/agents")
+
+    ended = gaia(*words, folder=project)
+
+    root = f"{project}/.claude/session"
+    hint = f"Hint: to see them, type: gaia-sessions --root {root} list"
+    said = f"hooks store their sessions in {root}, not on the server\n{hint}"
+    assert (ended.code, said in ended.err.decode()) == (0, True), ended

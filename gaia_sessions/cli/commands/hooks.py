@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from shlex import quote
 from typing import TYPE_CHECKING
 
 import click
@@ -20,7 +21,7 @@ from gaia_sessions.hook import ALLOW_REPORT, ENFORCE
 from gaia_sessions.install.places import Places
 from gaia_sessions.install.plan import INSTALL, UNINSTALL, InstallRequest, carry_out
 from gaia_sessions.system import utc_now
-from gaia_sessions.system.project_root import check_links, check_owner
+from gaia_sessions.system.project_root import ROOT_VARIABLE, check_links, check_owner, is_on_server
 
 if TYPE_CHECKING:
     from gaia_sessions.cli.call import Call
@@ -88,8 +89,17 @@ def status(call: Call, *, verbose: bool) -> None:
     check_owner(root)
     check_links(root)
     now = utc_now()
+    _notice_files(call, root)
     report = hook_status(Places(root, os.environ), now, load_with_faults(root, os.environ))
     call.print_result(json_document(report), lambda: status_lines(report, now, verbose=verbose))
+
+
+def _notice_files(call: Call, root: str) -> None:
+    """Prints a notice if commands use a server: hooks store their sessions in the folder ``root``."""
+    if is_on_server(os.environ.get(ROOT_VARIABLE, "")):
+        message = f"hooks store their sessions in {well_formed(root)}, not on the server"
+        hint = f"to see them, type: gaia-sessions --root {quote(root)} list"
+        output.print_notice("hooks_use_files", message, hint, as_json=call.as_json)
 
 
 def _carry_out(call: Call, places: Places, request: InstallRequest, *, dry_run: bool) -> None:
@@ -99,6 +109,8 @@ def _carry_out(call: Call, places: Places, request: InstallRequest, *, dry_run: 
         if not call.as_json:
             output.print_to_stderr(f"writing {safe(well_formed(path), _LONGEST)}")
 
+    if request.action == INSTALL:
+        _notice_files(call, places.root)
     result = carry_out(places, request, announce, dry_run=dry_run)
     warnings = []
     if not dry_run:
