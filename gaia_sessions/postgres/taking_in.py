@@ -6,11 +6,10 @@ import os
 from tempfile import TemporaryDirectory
 
 from gaia_sessions import errors
-from gaia_sessions.session.transcript import decode_message
+from gaia_sessions.session.transcript import committed_bytes, decode_message, generation_of, last_seq
 from gaia_sessions.store import marks, reading
 from gaia_sessions.store.directory import Directory
 
-from .open_session import write_lines, write_messages
 from .output import write_output
 
 TYPE_CHECKING = False
@@ -18,10 +17,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from gaia_sessions.session.schema import Record
-    from gaia_sessions.session.transcript import Message
     from gaia_sessions.store.port import ImportSource
 
     from .transaction import Transaction
+
+_REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 
 
 def files_of(source: ImportSource, agent_id: str) -> dict[str, bytes]:
@@ -40,10 +40,14 @@ def _contents(folder: str) -> Iterator[tuple[str, bytes]]:
 
 def write_files(transaction: Transaction, incarnation: int, record: Record, files: dict[str, bytes]) -> None:
     """Writes ``files`` as rows. A damaged record that was moved aside stays behind."""
-    for name, data in files.items():
+    aside = _whole_lines(files.get(reading.ASIDE, b""))
+    current = {reading.transcript_name(generation_of(record)): b""}  # the file may be lost
+    for name, data in (current | files).items():
         generation, run = reading.generation_in(name), reading.run_of_output(name)
         if generation is not None:
-            write_messages(transaction, incarnation, generation, _messages(data, record["agent_id"], name))
+            numbered, others = _numbered(record, generation, name, data)
+            _write_messages(transaction, incarnation, generation, numbered)
+            aside += others
         elif run is not None:
             write_output(transaction, incarnation, run, data)
         elif name == reading.CANCELLED:
@@ -51,14 +55,79 @@ def write_files(transaction: Transaction, incarnation: int, record: Record, file
                 "UPDATE gaia_sessions.session SET mark = %s WHERE incarnation = %s",
                 (marks.encode(marks.decode(data)).decode(), incarnation),
             )
-        elif name in (reading.EVENTS, reading.ASIDE):
-            write_lines(transaction, incarnation, name, data)
+        elif name == reading.EVENTS:
+            _write_journal(transaction, incarnation, name, _whole_lines(data))
+    _write_journal(transaction, incarnation, reading.ASIDE, aside)
 
 
-def _messages(data: bytes, agent_id: str, name: str) -> tuple[list[Message], bytes]:
-    """Returns the messages of a transcript, with their lines; messages behind the committed ones are among them."""
-    lines = data.splitlines()
+def _whole_lines(data: bytes) -> list[bytes]:
+    """Returns the lines of ``data``, without a last one that was never finished."""
+    return data.split(b"\n")[:-1]
+
+
+def _numbered(record: Record, generation: int, name: str, data: bytes) -> tuple[list[tuple[int, bytes]], list[bytes]]:
+    """Returns the lines of a transcript that count, with their numbers, and the others."""
+    lines, others = _committed_lines(record, generation, data)
+    found = [(_seq_in(line), line) for line in lines]
+    taken = {seq for seq, _ in found}
+    numbered, last = [], 0
+    for seq, line in found:
+        number = last + 1 if seq is None else seq
+        if number > last_seq(record) or (seq is None and number in taken):
+            others.append(line)
+        elif number <= last:
+            raise errors.CorruptSession(record["agent_id"], name, f"message {number} comes after message {last}")
+        else:
+            numbered.append((number, line))
+            last = number
+    return numbered, others
+
+
+def _committed_lines(record: Record, generation: int, data: bytes) -> tuple[list[bytes], list[bytes]]:
+    """Returns the lines of a transcript that ``record`` commits, and the whole lines behind them.
+
+    If the end of the committed lines is lost, what is left of it is a line, which nobody can read.
+    """
+    current = generation_of(record)
+    if generation != current:
+        lines = _whole_lines(data)
+        return (lines, []) if generation < current else ([], lines)
+    end = committed_bytes(record)
+    *lines, rest = data[:end].split(b"\n")
+    is_lost = bool(rest) or len(data) < end
+    return [*filter(None, lines), *([rest] if is_lost else [])], _whole_lines(data[len(data[:end]) - len(rest) :])
+
+
+def _seq_in(line: bytes) -> int | None:
+    """Returns the number of the message in ``line``; None if nobody can read it."""
     try:
-        return [decode_message(line) for line in lines], b"".join(line + b"\n" for line in lines)
-    except errors.InvalidInput as error:
-        raise errors.CorruptSession(agent_id, name, str(error)) from None
+        return decode_message(line)["seq"]
+    except errors.InvalidInput:
+        return None
+
+
+def _text_of(line: bytes) -> str:
+    """Returns ``line`` as text for the database, which takes neither a NUL nor bytes that are no UTF-8.
+
+    A line with such bytes was no JSON; neither is its text, which begins with a character that no JSON begins with.
+    """
+    text = line.decode(errors="replace").replace("\0", _REPLACEMENT)
+    return text if text.encode() == line else _REPLACEMENT + text
+
+
+def _write_messages(
+    transaction: Transaction, incarnation: int, generation: int, numbered: list[tuple[int, bytes]]
+) -> None:
+    for seq, line in numbered:
+        transaction.write(
+            "INSERT INTO gaia_sessions.message (incarnation, generation, seq, line) VALUES (%s, %s, %s, %s)",
+            (incarnation, generation, seq, _text_of(line)),
+        )
+
+
+def _write_journal(transaction: Transaction, incarnation: int, name: str, lines: list[bytes]) -> None:
+    for line in lines:
+        transaction.write(
+            "INSERT INTO gaia_sessions.journal (incarnation, name, line) VALUES (%s, %s, %s)",
+            (incarnation, name, _text_of(line)),
+        )
