@@ -19,7 +19,7 @@ from hypothesis import settings
 from tests.durations import DurationsByFolder
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator, Iterator
 
 # No deadline: a slow machine is not an error. No example store: the tests leave no files.
 # By default, each property is tested with a sample of examples. scripts/test --thorough uses the other profile.
@@ -29,6 +29,7 @@ settings.load_profile("sample")
 
 _numbers = count()
 _OURS = ("GAIA_SESSIONS_", "CLAUDE_", "XDG_", "GIT_", "CLAUDECODE", "CODEX_", "QWEN_CODE", "GEMINI_CLI")
+_NO_PSYCOPG = "No module named 'psycopg'"
 _MEMORY = "/dev/shm"  # noqa: S108  # where Linux has a file system in memory
 
 
@@ -48,6 +49,16 @@ def pytest_configure(config: pytest.Config) -> None:
         config.add_cleanup(lambda: shutil.rmtree(config.option.basetemp, ignore_errors=True))
     if config.option.durations_by_folder:
         config.pluginmanager.register(DurationsByFolder())
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """Skips a module that imports psycopg if it is not installed (it comes with the extra ``postgres``)."""
+    report = yield
+    if report.failed and _NO_PSYCOPG in str(report.longrepr):
+        report.outcome = "skipped"
+        report.longrepr = (report.nodeid, 0, f"Skipped: {_NO_PSYCOPG}")
+    return report
 
 
 def _is_usable_memory() -> bool:

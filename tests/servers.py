@@ -15,8 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gaia_sessions.postgres import connections, transaction
-
 if TYPE_CHECKING:
     from pathlib import Path
     from types import ModuleType
@@ -171,10 +169,16 @@ def shared_server() -> Server:
     return server
 
 
-def empty_url() -> str:
-    """The URL of a database with empty tables; skips the test if there is no PostgreSQL."""
+def check_installed() -> None:
+    """Skips the test if there is no PostgreSQL or no psycopg."""
     if not PROGRAMS:
         pytest.skip("PostgreSQL is not installed")
+    pytest.importorskip("psycopg", exc_type=ModuleNotFoundError)
+
+
+def empty_url() -> str:
+    """The URL of a database with empty tables; skips the test if there is no PostgreSQL or no psycopg."""
+    check_installed()
     import psycopg
 
     url = shared_server().url
@@ -198,9 +202,11 @@ def cut_connections(url: str) -> None:
 
 
 class Cut:
-    """Cuts all connections once, right before the statement with this ``number`` of a ``module``."""
+    """Cuts all connections once, before the statement with this ``number`` of a ``module``, else of a transaction."""
 
-    def __init__(self, patch: pytest.MonkeyPatch, url: str, number: int, module: ModuleType = transaction) -> None:
+    def __init__(self, patch: pytest.MonkeyPatch, url: str, number: int, module: ModuleType | None = None) -> None:
+        from gaia_sessions.postgres import connections, transaction
+
         self.was_made = False
         self._left = number
         execute = connections.execute
@@ -212,4 +218,4 @@ class Cut:
             self._left -= 1
             return execute(*arguments, **named)
 
-        patch.setattr(module, "execute", cut_or_execute)
+        patch.setattr(module or transaction, "execute", cut_or_execute)

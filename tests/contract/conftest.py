@@ -14,7 +14,6 @@ import pytest
 from gaia_sessions.api.foresight import foreseen
 from gaia_sessions.config import Config
 from gaia_sessions.errors import SessionNotFound
-from gaia_sessions.postgres.store import PostgresStore
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.record import new_record
 from gaia_sessions.store import locks
@@ -114,10 +113,16 @@ def files_waiting_by_sleep(folder: Path) -> Store:
     return FileStore(f"{folder}/root", wait=locks.sleep_and_retry)
 
 
+def postgres_store(url: str) -> Store:
+    from gaia_sessions.postgres.store import PostgresStore  # without psycopg, ``url`` has skipped the test
+
+    return PostgresStore(url)
+
+
 STORES: dict[str, Callable[[Path], Store]] = {
     "memory": lambda _folder: MemoryStore(),
     "files": lambda folder: FileStore(f"{folder}/root", wait=locks.wait_with_filelock),
-    "postgres": lambda _folder: PostgresStore(empty_url()),
+    "postgres": lambda _folder: postgres_store(empty_url()),
     "memory, read through a plan": lambda _folder: MemoryReadThroughPlan(),
     "files, read through a plan": lambda folder: FilesReadThroughPlan(f"{folder}/root"),
 }
@@ -131,7 +136,7 @@ PLANS: dict[str, Callable[[Path], Any]] = {
 
 
 SLOW_STORES: dict[str, Callable[[Path], Store]] = {
-    "postgres, through a pooler": lambda _folder: PostgresStore(empty_pooled_url()),
+    "postgres, through a pooler": lambda _folder: postgres_store(empty_pooled_url()),
 }
 _SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in SLOW_STORES]
 

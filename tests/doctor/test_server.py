@@ -62,9 +62,9 @@ def users(url: str, project: Path) -> str:
 
 def database(name: str, *statements: str) -> str:
     """The URL of a new database after these statements."""
+    url = empty_url()
     import psycopg
 
-    url = empty_url()
     with closing(psycopg.connect(url, autocommit=True)) as connection:
         connection.execute(f"DROP DATABASE IF EXISTS {name}")
         connection.execute(f"CREATE DATABASE {name}")
@@ -84,7 +84,7 @@ def rows(url: str) -> dict[str, Any]:
         return {name: connection.execute(ROWS.format(name)).fetchall() for name in tables}
 
 
-@table("by_option", [False, True])
+@pytest.mark.parametrize("by_option", [False, True])
 def test_with_a_url_doctor_checks_the_files_of_the_hooks_and_says_who_uses_the_server(
     project: Path, *, by_option: bool
 ) -> None:
@@ -154,9 +154,9 @@ def test_without_the_driver_the_fix_installs_it(project: Path) -> None:
 
 
 def test_fix_repairs_files_and_changes_nothing_on_the_server(project: Path) -> None:
+    url = empty_url()
     import psycopg
 
-    url = empty_url()
     gaia_sessions.create_session(agent_id="agent-of-a-command", root=url)
     with closing(psycopg.connect(url, autocommit=True)) as connection:  # what a sweep would remove or apply
         connection.execute("INSERT INTO gaia_sessions.deleted VALUES (99, now() - interval '1 day')")

@@ -12,7 +12,7 @@ from gaia_sessions.errors import InvalidInput
 from gaia_sessions.jsonio import strict
 from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.store.reading import ASIDE, EVENTS
-from tests.servers import empty_url
+from tests.servers import check_installed, empty_url
 from tests.table import table
 from tests.transcripts import begin_anew
 
@@ -25,6 +25,7 @@ ENTRY = b'{"kind":"note"}\n'
 @pytest.fixture
 def there(tmp_path: Path) -> Path:
     """A folder with the sessions ``a``, which has three messages, and ``b``."""
+    check_installed()
     for agent_id in ("a", "b"):
         Sessions(str(tmp_path)).create("worker", "some work", agent_id=agent_id)
     say(str(tmp_path), "one", "two", "three")
