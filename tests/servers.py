@@ -10,6 +10,7 @@ import signal
 import subprocess
 import tempfile
 import time
+from contextlib import suppress
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -19,10 +20,9 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import ModuleType
 
+    import psycopg
+
 PROGRAMS = sorted(glob.glob("/usr/lib/postgresql/*/bin"))
-TABLES = "session deleted session_key journal message output document inbox figures committed lease setting timeline"
-
-
 _PORT = 5432
 
 
@@ -69,10 +69,16 @@ class Server:
         """Kills the postmaster with SIGKILL, and waits until its processes have ended."""
         pid = self.pid
         os.kill(pid, signal.SIGKILL)
-        while subprocess.run(
-            ["pgrep", "-g", str(pid)], check=False, capture_output=True
-        ).returncode == 0 or os.path.exists(f"/proc/{pid}"):
+        while os.path.exists(f"/proc/{pid}") or self._has_processes():
             time.sleep(0.01)
+
+    def _has_processes(self) -> bool:
+        """Whether a process works in the data directory, as all processes of a server do."""
+        for link in glob.glob("/proc/[0-9]*/cwd"):
+            with suppress(OSError):
+                if os.readlink(link) == f"{self.folder}/data":
+                    return True
+        return False
 
     def own(self, *paths: str) -> None:
         """Gives files to the user of the server, for this user alone."""
@@ -183,8 +189,14 @@ def empty_url() -> str:
 
     url = shared_server().url
     with psycopg.connect(url, autocommit=True) as connection:
-        connection.execute("TRUNCATE " + ", ".join(f"gaia_sessions.{table}" for table in TABLES.split()))
+        connection.execute("TRUNCATE " + ", ".join(f"gaia_sessions.{table}" for table in tables_of(connection)))
     return url
+
+
+def tables_of(connection: psycopg.Connection[Any]) -> list[str]:
+    """The names of all tables but the one of migrations."""
+    found = connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'gaia_sessions'")
+    return [name for (name,) in found if name != "migration"]
 
 
 def root_of(kind: str, folder: Path) -> str:

@@ -27,7 +27,7 @@ from gaia_sessions.session.retention import ROOM_FOR_ENDS
 from gaia_sessions.store.file_store import FileStore
 from tests.adk.parts import Adk, run, said
 from tests.commands import gaia
-from tests.servers import TABLES, empty_url, root_of
+from tests.servers import empty_url, root_of, tables_of
 from tests.table import table
 
 NEEDLE = "what must be in no file"
@@ -63,7 +63,7 @@ def everything_in(root: str) -> str:
     if not is_on_server(root):
         return "".join(path.read_text(encoding="utf-8") for path in Path(root).rglob("*") if path.is_file())
     with psycopg.connect(root) as connection:
-        tables = [psycopg.sql.Identifier("gaia_sessions", name) for name in TABLES.split()]
+        tables = [psycopg.sql.Identifier("gaia_sessions", name) for name in tables_of(connection)]
         ask = psycopg.sql.SQL("SELECT t::text FROM {} t")
         return "".join(str(connection.execute(ask.format(table)).fetchall()) for table in tables)
 

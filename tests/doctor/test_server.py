@@ -13,7 +13,7 @@ import pytest
 
 import gaia_sessions
 from tests.commands import gaia
-from tests.servers import TABLES, empty_url, shared_server
+from tests.servers import empty_url, shared_server, tables_of
 from tests.table import table
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def rows(url: str) -> dict[str, Any]:
     import psycopg
 
     with closing(psycopg.connect(url)) as connection:
-        tables = [*TABLES.split(), "migration"]
+        tables = [*tables_of(connection), "migration"]
         return {name: connection.execute(ROWS.format(name)).fetchall() for name in tables}
 
 
