@@ -34,10 +34,13 @@ if TYPE_CHECKING:
 NOW = datetime(2026, 1, 8, 18, 5, 30, tzinfo=UTC)
 FORK = """
 import os, sys
+from gaia_sessions.postgres import connections
 from gaia_sessions.postgres.store import PostgresStore
+connections._SECONDS_IDLE = 3600
 store = PostgresStore(sys.argv[1])
 ask = lambda: store._rows("SELECT pg_backend_pid()")
-of_parent = ask()  # the connection stays open for a moment
+of_parent = ask()
+assert ask() == of_parent
 child = os.fork()
 if child == 0:
     os._exit(ask() == of_parent)
@@ -162,19 +165,40 @@ def test_a_read_only_server_has_certainly_not_written() -> None:
     assert (standing(), free_of(url)) == (("", 0), connections._MOST_CONNECTIONS)
 
 
+FATAL = "connection to server failed: FATAL:  "
+
+
 @table(
     "said",
     [
-        "starting up",
-        "not yet accepting connections",
-        "not accepting connections",
-        "shutting down",
-        "in recovery mode",
+        f"{FATAL}the database system is starting up",
+        f"{FATAL}terminating connection due to administrator command",
+        f"{FATAL}sorry, too many clients already",
+        f"{FATAL}remaining connection slots are reserved for roles with the SUPERUSER attribute",
+        f"{FATAL}session is read-only",
+        f"{FATAL}pgbouncer is shutting down",
+        f"{FATAL}no more connections allowed (max_client_conn)",
+        f"{FATAL}server login has been failing, try again later (server_login_retry)",
+        f"{FATAL}pgbouncer cannot connect to server",
+        "connection to server failed: Connection refused",
     ],
 )
-def test_a_server_that_starts_or_stops_is_asked_again(said: str) -> None:
-    assert connections._may_pass(psycopg.OperationalError(f"FATAL:  the database system is {said}"))
-    assert not connections._may_pass(psycopg.OperationalError('FATAL:  role "nobody" does not exist'))
+def test_a_server_that_refuses_for_a_moment_is_asked_again(said: str) -> None:
+    assert connections._may_pass(psycopg.OperationalError(said))
+
+
+@table(
+    "said",
+    [
+        f'{FATAL}role "nobody" does not exist',
+        f'{FATAL}password authentication failed for user "nobody"',
+        "connection to server failed: fe_sendauth: no password supplied",
+        'connection to server failed: server certificate for "db" does not match host name "other"',
+        "connection to server failed: server does not support SSL, but SSL was required",
+    ],
+)
+def test_a_server_that_always_refuses_is_not_asked_again(said: str) -> None:
+    assert not connections._may_pass(psycopg.OperationalError(said))
 
 
 def test_stricter_isolation_of_the_server_changes_nothing() -> None:
