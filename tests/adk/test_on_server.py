@@ -14,6 +14,7 @@ from google.adk.errors import StaleSessionError
 from google.adk.errors.session_not_found_error import SessionNotFoundError
 
 from gaia_sessions.errors import StoreFailure
+from gaia_sessions.postgres.connections import _MOST_CONNECTIONS
 from tests.adk.parts import PATIENCE, Adk, run, said
 from tests.servers import Cut, cut_connections, empty_url, shared_server
 
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from gaia_sessions.adk import GaiaSessionService
 
 
-MOST_CONNECTIONS = 8
 CONVERSATIONS = 16
 
 
@@ -83,7 +83,7 @@ def test_no_increment_of_many_conversations_at_once_is_lost_and_few_connections_
         await work
 
     run_in_threads(converse())
-    assert 1 < most <= MOST_CONNECTIONS
+    assert 1 < most <= _MOST_CONNECTIONS
     states = [adk.loaded(f"s{number}").state for number in range(CONVERSATIONS)]
     assert states == [{"n": 2, "app:n": 2 * CONVERSATIONS, "user:n": 2 * CONVERSATIONS}] * CONVERSATIONS
     check_all_connections_end(url)
