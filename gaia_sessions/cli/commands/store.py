@@ -14,6 +14,8 @@ from gaia_sessions.errors import UsageError
 from gaia_sessions.system.project_root import is_on_server
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
     from gaia_sessions.cli.call import Call
 
 
@@ -39,9 +41,7 @@ def init(call: Call, keep_days: float | None) -> None:
 
     On a server, cleanup ignores the setting keep_days of a project.
     """
-    root = _server(call)
-    with needing_driver(root):
-        from gaia_sessions.postgres import setup
+    root, setup = _server(call)
     changed = setup.init(root, keep_days)
     call.print_result(changed, lambda: lines.changed_lines(changed, root))
 
@@ -52,9 +52,7 @@ def migrate(call: Call) -> None:
 
     A version of gaia-sessions uses only tables of its own version, so update it on all machines first.
     """
-    root = _server(call)
-    with needing_driver(root):
-        from gaia_sessions.postgres import setup
+    root, setup = _server(call)
     changed = setup.migrate(root)
     call.print_result(changed, lambda: lines.changed_lines(changed, root))
 
@@ -66,19 +64,19 @@ def info(call: Call) -> None:
     The timeline changes when a standby takes over. A server that does not wait for its standby loses the latest writes
     then. Changes are noticed by this command, init, migrate and cleanup.
     """
-    root = _server(call)
-    with needing_driver(root):
-        from gaia_sessions.postgres import setup
+    root, setup = _server(call)
     found = setup.info(root)
     call.print_result(found, lambda: lines.info_lines(found))
 
 
-def _server(call: Call) -> str:
-    """Returns the URL of the server; raises ``UsageError`` if the sessions are in a folder."""
+def _server(call: Call) -> tuple[str, ModuleType]:
+    """Returns the URL of the server and the module ``setup``; raises ``UsageError`` for a root that is a folder."""
     root = call.session_root()
     if not is_on_server(root):
         raise UsageError(f"store is only for a server, and {root} is a folder", "add --root postgresql://HOST/DATABASE")
-    return root
+    with needing_driver(root):
+        from gaia_sessions.postgres import setup
+    return root, setup
 
 
 for _part in (init, migrate, info):
