@@ -109,7 +109,7 @@ class Config(HookConfig, LimitsConfig, GuardConfig, StateConfig):
     sub_agent_max_tokens: Count = 64_000
     """used instead of `max_tokens` if the session is below another session or has runs"""
     keep_days: Days = 7.0
-    """days that [`cleanup`](ci-and-cron.md#what-cleanup-keeps) keeps open sessions with turns or an open question"""
+    """days that [`cleanup` keeps](ci-and-cron.md#what-cleanup-keeps) some open sessions; on a server: `store init`"""
     keep_figures: Switch = True
     """store [the figures of removed sessions](figures.md#what-removed-sessions-leave), for `stats`"""
     lock_timeout: Seconds = 10.0

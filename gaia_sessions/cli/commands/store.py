@@ -37,7 +37,7 @@ def command(call: Call) -> None:
 def init(call: Call, keep_days: float | None) -> None:
     """Make the tables in the database, or bring them to this version.
 
-    The database must exist. If it has the tables already, only --keep-days changes something.
+    The database must exist. Without --keep-days, a repeated init keeps the value.
 
     On a server, cleanup ignores the setting keep_days of a project.
     """
@@ -61,8 +61,8 @@ def migrate(call: Call) -> None:
 def info(call: Call) -> None:
     """Show the server, its sessions, and changes of its timeline.
 
-    The timeline changes when a standby takes over. A server that does not wait for its standby loses the latest writes
-    then. Changes are noticed by this command, init, migrate and cleanup.
+    The timeline changes when a standby takes over. A server that does not wait for its standby may lose the latest
+    writes then. Changes are noticed by this command, init, migrate and cleanup.
     """
     root, setup = _server(call)
     found = setup.info(root)
