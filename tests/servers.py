@@ -185,12 +185,17 @@ def check_installed() -> None:
 def empty_url() -> str:
     """The URL of a database with empty tables; skips the test if there is no PostgreSQL or no psycopg."""
     check_installed()
+    url = shared_server().url
+    empty(url)
+    return url
+
+
+def empty(url: str) -> None:
+    """Empties the tables at ``url``."""
     import psycopg
 
-    url = shared_server().url
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute("TRUNCATE " + ", ".join(f"gaia_sessions.{table}" for table in tables_of(connection)))
-    return url
 
 
 def tables_of(connection: psycopg.Connection[Any]) -> list[str]:

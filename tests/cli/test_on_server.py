@@ -16,7 +16,7 @@ from gaia_sessions import CancellationToken, Sessions
 from gaia_sessions.cli.group import COMMANDS
 from tests.cli.conftest import everything_in
 from tests.cli.forks import Fork, forked, until
-from tests.servers import empty_url, shared_server
+from tests.servers import check_installed, empty, empty_url, shared_server
 from tests.table import table
 
 if TYPE_CHECKING:
@@ -74,10 +74,11 @@ CALLS: dict[str, list[tuple[int, str]]] = {
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> str:
     """Makes a database with some sessions the default root; returns its URL for a role that needs the password."""
-    empty_url()
+    check_installed()
     url = url_for_password()
     monkeypatch.setenv("GAIA_SESSIONS_ROOT", url)
     monkeypatch.setenv("PGPASSWORD", SECRET)
+    empty(url)
     put_sessions()
     return url
 
@@ -85,12 +86,16 @@ def server(monkeypatch: pytest.MonkeyPatch) -> str:
 @cache
 def url_for_password() -> str:
     """The URL of the server of this process for a role that the server asks for the password."""
+    from gaia_sessions.postgres.setup import init
+
     server = shared_server()
     server.execute(f"CREATE ROLE guarded SUPERUSER LOGIN PASSWORD '{SECRET}'")
+    server.execute("CREATE DATABASE guarded OWNER guarded")
+    url = server.url.replace("postgres@/postgres", "guarded@/guarded")
+    init(url)
     rules = Path(server.folder, "data", "pg_hba.conf")
     rules.write_text("local all guarded scram-sha-256\n" + rules.read_text(encoding="utf-8"), encoding="utf-8")
     server.execute("SELECT pg_reload_conf()")
-    url = server.url.replace("postgres@", "guarded@")
     until(lambda: refuses(url, "wrong"))
     return url
 
