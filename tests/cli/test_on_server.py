@@ -16,7 +16,7 @@ from gaia_sessions import CancellationToken, Sessions
 from gaia_sessions.cli.group import COMMANDS
 from tests.cli.conftest import everything_in
 from tests.cli.forks import Fork, forked, until
-from tests.servers import check_installed, empty, empty_url, shared_server
+from tests.servers import check_installed, empty, shared_server
 from tests.table import table
 
 if TYPE_CHECKING:
@@ -145,7 +145,7 @@ def test_a_command_on_a_server_works_and_speaks_of_no_folder(
 
 
 def test_without_sessions_each_list_says_so_with_the_url(gaia: Gaia, server: str) -> None:
-    empty_url()
+    empty(server)
     for words in (["list"], ["tree"], ["usage"], ["stats"]):
         assert gaia(*words).answer == [f"No sessions found in {server}"]
     nothing = gaia("get", "nobody").refusal
@@ -227,7 +227,7 @@ def test_import_takes_messages_outputs_marks_events_and_shared_keys_into_a_serve
     sessions.create("chat", "talk", agent_id="app", app="a", user="u", state={"app:x": 1, "user:y": 2, "z": 3})
     sessions.cancel("below", "not needed")
 
-    empty_url()
+    empty(server)
     wanted = {"asks", "below", "work", "app"}
     would = gaia("import", root, "--dry-run", "--root", server, "--json").json
     report = gaia("import", root, "--root", server, "--json").json
