@@ -115,7 +115,10 @@ def test_a_run_that_was_stopped_past_its_lease_ends_its_command_and_says_that_it
 
     os.kill(process.pid, signal.SIGCONT)
 
-    assert (process.wait(PATIENCE), "session 'agent-1' no longer has this run 1" in first.said) == (4, True), first.said
+    assert (process.wait(PATIENCE), "the end of run 1 of session 'agent-1' does not count" in first.said) == (
+        4,
+        True,
+    ), first.said
     assert verdicts(second) == [RUNNING]
 
 
