@@ -105,9 +105,10 @@ class Connection(psycopg.Connection[Any]):
     seconds = _SECONDS_FOR_ANSWER
 
     def wait(self, gen: PQGen[_Result], interval: float = 0.1, timeout: float | None = None) -> _Result:
-        until = time.monotonic() + (self.seconds if timeout is None else timeout)
+        seconds = self.seconds if timeout is None else timeout
+        until = time.monotonic() + seconds
         try:
-            return super().wait(gen, interval, max(0.0, until - time.monotonic()))
+            return super().wait(gen, interval, seconds)
         except psycopg.OperationalError as error:
             if time.monotonic() >= until:
                 self.close()

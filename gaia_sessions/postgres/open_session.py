@@ -29,12 +29,12 @@ from .reader import digest_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from contextlib import AbstractContextManager
     from typing import Self
 
     from gaia_sessions.jsonio.strict import Json
-    from gaia_sessions.session.cancellation import Cancellation
+    from gaia_sessions.session.cancellation import Cancellation, Mark
     from gaia_sessions.session.index_keys import IndexKey
     from gaia_sessions.session.schema import Record
     from gaia_sessions.session.shared_keys import Document, Scope
@@ -141,8 +141,9 @@ class OpenSession:
         encoded = {scope: shared.encode(document) for scope, document in (documents or {}).items()}
         record, data = fit_record(with_next_revision(record), reserved, before)
         self._write(before, record, data)
-        write_lines(self._transaction, self.incarnation, EVENTS, lines)
-        write_messages(self._transaction, self.incarnation, generation_of(record), stored)
+        write_lines(self._transaction, self.incarnation, EVENTS, texts_of(lines))
+        numbered = zip((message["seq"] for message in stored[0]), texts_of(stored[1]), strict=True)
+        write_messages(self._transaction, self.incarnation, generation_of(record), numbered)
         write_documents(self._transaction, encoded)
         self._record = record
         self.added = stored[0]
@@ -164,13 +165,11 @@ class OpenSession:
 
     def append(self, journal: str, entries: Sequence[Json]) -> None:
         """Adds ``entries`` to the end of a ``journal``."""
-        write_lines(self._transaction, self.incarnation, journal, entry_lines(entries))
+        write_lines(self._transaction, self.incarnation, journal, texts_of(entry_lines(entries)))
 
-    def set_mark(self, mark: str) -> None:
+    def set_mark(self, mark: Mark) -> None:
         """Stores the cancellation mark."""
-        self._transaction.write(
-            "UPDATE gaia_sessions.session SET mark = %s WHERE incarnation = %s", (mark, self.incarnation)
-        )
+        write_mark(self._transaction, self.incarnation, mark)
 
     def delete(self) -> None:
         """Deletes the session. What readers may be reading stays until a sweep."""
@@ -223,25 +222,35 @@ def remove_keys(transaction: Transaction, incarnation: int, keys: Sequence[Index
         )
 
 
-def write_lines(transaction: Transaction, incarnation: int, journal: str, lines: bytes) -> None:
+def texts_of(lines: bytes) -> list[str]:
+    """Returns ``lines`` as texts, without their ends."""
+    return [line.decode() for line in lines.splitlines()]
+
+
+def write_lines(transaction: Transaction, incarnation: int, journal: str, lines: Iterable[str]) -> None:
     """Adds whole lines to the end of a journal."""
-    for line in lines.splitlines():
+    for line in lines:
         transaction.write(
             "INSERT INTO gaia_sessions.journal (incarnation, name, line) VALUES (%s, %s, %s)",
-            (incarnation, journal, line.decode()),
+            (incarnation, journal, line),
         )
 
 
 def write_messages(
-    transaction: Transaction, incarnation: int, generation: int, stored: tuple[Sequence[Message], bytes]
+    transaction: Transaction, incarnation: int, generation: int, numbered: Iterable[tuple[int, str]]
 ) -> None:
-    """Adds messages, each with its line."""
-    messages, lines = stored
-    for message, line in zip(messages, lines.splitlines(), strict=True):
+    """Adds the lines of messages, each with its number."""
+    for seq, line in numbered:
         transaction.write(
             "INSERT INTO gaia_sessions.message (incarnation, generation, seq, line) VALUES (%s, %s, %s, %s)",
-            (incarnation, generation, message["seq"], line.decode()),
+            (incarnation, generation, seq, line),
         )
+
+
+def write_mark(transaction: Transaction, incarnation: int, mark: Mark) -> None:
+    """Stores the cancellation mark."""
+    sql = "UPDATE gaia_sessions.session SET mark = %s WHERE incarnation = %s"
+    transaction.write(sql, (marks.encode(mark).decode(), incarnation))
 
 
 def write_documents(transaction: Transaction, encoded: Mapping[Scope, bytes]) -> None:

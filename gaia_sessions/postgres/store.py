@@ -24,7 +24,7 @@ from .blocks import Blocks, repeatable
 from .connections import LockNotAvailable
 from .key_lock import KeyLock
 from .lease import Lease
-from .open_session import OpenSession, write_documents, write_keys, write_lines
+from .open_session import OpenSession, texts_of, write_documents, write_keys, write_lines, write_messages
 from .output import ServerOutput
 from .reader import digest_of, number_in
 from .schema import NOTE_TIMELINE, READ_KEEP_DAYS
@@ -80,12 +80,8 @@ class PostgresStore(Blocks):
         with self.block() as transaction:
             self.marks_above(kept)
             incarnation = self._insert(transaction, kept, data)
-            write_lines(transaction, incarnation, EVENTS, lines)
-            if line:
-                transaction.write(
-                    "INSERT INTO gaia_sessions.message (incarnation, generation, seq, line) VALUES (%s, 0, 1, %s)",
-                    (incarnation, line.decode().rstrip("\n")),
-                )
+            write_lines(transaction, incarnation, EVENTS, texts_of(lines))
+            write_messages(transaction, incarnation, 0, enumerate(texts_of(line), 1))
             write_documents(transaction, encoded)
 
     def _insert(self, transaction: Transaction, record: Record, data: bytes) -> int:
@@ -143,7 +139,7 @@ class PostgresStore(Blocks):
             old = None if session.mark is None else marks.decode(session.mark.encode())
             new = rule(old)
             if new is not old:
-                session.set_mark(marks.encode(new).decode())
+                session.set_mark(new)
             return new
 
     def delete_each(

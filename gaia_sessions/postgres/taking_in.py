@@ -10,6 +10,7 @@ from gaia_sessions.session.transcript import committed_bytes, decode_message, ge
 from gaia_sessions.store import marks, reading
 from gaia_sessions.store.directory import Directory
 
+from .open_session import write_lines, write_mark, write_messages
 from .output import write_output
 
 TYPE_CHECKING = False
@@ -46,18 +47,16 @@ def write_files(transaction: Transaction, incarnation: int, record: Record, file
         generation, run = reading.generation_in(name), reading.run_of_output(name)
         if generation is not None:
             numbered, others = _numbered(record, generation, name, data)
-            _write_messages(transaction, incarnation, generation, numbered)
+            texts = ((seq, _text_of(line)) for seq, line in numbered)
+            write_messages(transaction, incarnation, generation, texts)
             aside += others
         elif run is not None:
             write_output(transaction, incarnation, run, data)
         elif name == reading.CANCELLED:
-            transaction.write(
-                "UPDATE gaia_sessions.session SET mark = %s WHERE incarnation = %s",
-                (marks.encode(marks.decode(data)).decode(), incarnation),
-            )
+            write_mark(transaction, incarnation, marks.decode(data))
         elif name == reading.EVENTS:
-            _write_journal(transaction, incarnation, name, _whole_lines(data))
-    _write_journal(transaction, incarnation, reading.ASIDE, aside)
+            write_lines(transaction, incarnation, name, map(_text_of, _whole_lines(data)))
+    write_lines(transaction, incarnation, reading.ASIDE, map(_text_of, aside))
 
 
 def _whole_lines(data: bytes) -> list[bytes]:
@@ -113,21 +112,3 @@ def _text_of(line: bytes) -> str:
     """
     text = line.decode(errors="replace").replace("\0", _REPLACEMENT)
     return text if text.encode() == line else _REPLACEMENT + text
-
-
-def _write_messages(
-    transaction: Transaction, incarnation: int, generation: int, numbered: list[tuple[int, bytes]]
-) -> None:
-    for seq, line in numbered:
-        transaction.write(
-            "INSERT INTO gaia_sessions.message (incarnation, generation, seq, line) VALUES (%s, %s, %s, %s)",
-            (incarnation, generation, seq, _text_of(line)),
-        )
-
-
-def _write_journal(transaction: Transaction, incarnation: int, name: str, lines: list[bytes]) -> None:
-    for line in lines:
-        transaction.write(
-            "INSERT INTO gaia_sessions.journal (incarnation, name, line) VALUES (%s, %s, %s)",
-            (incarnation, name, _text_of(line)),
-        )
