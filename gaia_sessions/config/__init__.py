@@ -10,7 +10,7 @@ import os
 
 from gaia_sessions.session.clock import timedelta
 from gaia_sessions.system import config_folder
-from gaia_sessions.system.project_root import ROOT_VARIABLE, VARIABLE_PREFIX, claude_folder
+from gaia_sessions.system.project_root import ROOT_VARIABLES, VARIABLE_PREFIX, claude_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -256,4 +256,4 @@ def _files(root: str, environ: Mapping[str, str]) -> list[FoundFile]:
 
 
 def _has_variables(environ: Mapping[str, str]) -> bool:
-    return any(name.startswith(VARIABLE_PREFIX) and name != ROOT_VARIABLE for name in environ)
+    return any(name.startswith(VARIABLE_PREFIX) and name not in ROOT_VARIABLES for name in environ)

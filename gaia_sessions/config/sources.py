@@ -5,7 +5,7 @@ from __future__ import annotations
 from gaia_sessions import errors
 from gaia_sessions.session.checks import TYPES
 from gaia_sessions.session.clock import LENGTHS, length_of_time
-from gaia_sessions.system.project_root import ROOT_VARIABLE, VARIABLE_PREFIX
+from gaia_sessions.system.project_root import ROOT_VARIABLES, VARIABLE_PREFIX
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,7 +36,6 @@ _LONGEST_REASON = 200
 _TOO_LARGE = 1e9
 _TOOLS_BY_TYPE, _TYPES_BY_KEY = _TABLES = "ToolsByType", "TypesByKey"
 """The kinds of the settings that can be set only in a file."""
-_NOT_OPTIONS = frozenset([ROOT_VARIABLE])
 _STRICTEST = {"approvals": "explicit"}
 """Hooks use these values if a setting is invalid or its file cannot be read: the user wanted to limit agents."""
 
@@ -174,7 +173,7 @@ def _flatten(document: dict[str, object], tables: Tables) -> list[tuple[str, obj
 
 
 def _from_environment(environ: Mapping[str, str]) -> list[RawSetting]:
-    variables = (name for name in environ if name.startswith(VARIABLE_PREFIX) and name not in _NOT_OPTIONS)
+    variables = (name for name in environ if name.startswith(VARIABLE_PREFIX) and name not in ROOT_VARIABLES)
     return [(name, name, environ[name]) for name in variables if environ[name]]
 
 
@@ -245,7 +244,7 @@ def _meant(key: str, option_names: Mapping[str, str]) -> str:
     from difflib import get_close_matches
 
     is_variable = key.startswith(VARIABLE_PREFIX)
-    names = [*option_names, *_NOT_OPTIONS] if is_variable else list(option_names)
+    names = [*option_names, *ROOT_VARIABLES] if is_variable else list(option_names)
     # All variables have the same prefix, so with the prefix any two would be similar.
     by_short_name = {name.removeprefix(VARIABLE_PREFIX): name for name in names}
     typed = key.removeprefix(VARIABLE_PREFIX).upper() if is_variable else key

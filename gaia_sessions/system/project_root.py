@@ -26,6 +26,10 @@ VARIABLE_PREFIX = "GAIA_SESSIONS_"
 """The beginning of the names of all variables that only this program reads."""
 
 ROOT_VARIABLE = VARIABLE_PREFIX + "ROOT"
+FILES_VARIABLE = VARIABLE_PREFIX + "FILES"
+"""If ``ROOT_VARIABLE`` is a URL: the folder for what works on files alone."""
+
+ROOT_VARIABLES = frozenset([ROOT_VARIABLE, FILES_VARIABLE])
 SESSIONS_PATH = os.path.join(".claude", "session")
 
 _SUPERUSER = 0
@@ -146,15 +150,27 @@ def _explicit_root(flag: str | None, environ: Mapping[str, str], cwd: str, *, on
             return _url("--root", flag, only_files=only_files)
         check_expanded("--root", flag, environ)
         return os.path.normpath(os.path.join(cwd, flag))
-    configured = environ.get(ROOT_VARIABLE)
-    if not configured or (only_files and is_on_server(configured)):
+    variable, configured = ROOT_VARIABLE, environ.get(ROOT_VARIABLE)
+    if configured and is_on_server(configured):
+        if not only_files:
+            return _url(ROOT_VARIABLE, configured)
+        variable, configured = FILES_VARIABLE, environ.get(FILES_VARIABLE)
+    if not configured:
         return ""
-    if is_on_server(configured):
-        return _url(ROOT_VARIABLE, configured)
-    check_expanded(ROOT_VARIABLE, configured, environ)
+    check_expanded(variable, configured, environ)
     if not os.path.isabs(configured):  # a relative path would be another place for each process
-        raise errors.BadSetting(ROOT_VARIABLE, f"{configured!r} is not absolute", "set it to a path that begins with /")
+        raise errors.BadSetting(variable, f"{configured!r} is not absolute", "set it to a path that begins with /")
     return os.path.normpath(configured)
+
+
+def roots_for_command(root: str, environ: Mapping[str, str], cwd: str) -> dict[str, str]:
+    """Returns the variables with which a command and its hooks use ``root``, or the files beside the server."""
+    if not is_on_server(root):
+        return {ROOT_VARIABLE: os.path.abspath(root)}
+    return {
+        ROOT_VARIABLE: root,
+        FILES_VARIABLE: find_root(None, {**environ, ROOT_VARIABLE: root}, cwd, only_files=True),
+    }
 
 
 def _url(origin: str, url: str, *, only_files: bool = False) -> str:

@@ -216,7 +216,7 @@ ALL_KEYS = (
     "max_tokens, quiet_minutes, state.keys, sub_agent_max_tokens"
 )
 ALL_VARIABLES = (
-    "names that can follow GAIA_SESSIONS_: APPROVALS, DURABILITY, GUARD_MODE, GUARD_WORDS, HOOKS, IDLE_MINUTES, "
+    "names that can follow GAIA_SESSIONS_: APPROVALS, DURABILITY, FILES, GUARD_MODE, GUARD_WORDS, HOOKS, IDLE_MINUTES, "
     "IGNORE_AGENTS, KEEP_DAYS, KEEP_FIGURES, KEEP_LAST_MESSAGE, LIMITS_BLOCKED_TOOLS, LIMITS_COMPLETION_CHECK, "
     "LIMITS_REPEATS, LIMITS_ROUNDS, LIMITS_SEARCHES, LIMITS_SEARCH_TOOLS, "
     "LIMITS_SECONDS, LIMITS_TOKENS, LOCK_TIMEOUT, MAX_ERRORS, MAX_TOKENS, NOTE, QUIET_MINUTES, "
@@ -366,8 +366,9 @@ def test_a_known_table_without_keys_changes_nothing(root: str) -> None:
     assert settings(load(root, {})) == DEFAULTS
 
 
-def test_the_root_variable_and_variables_of_other_programs_are_ignored(root: str) -> None:
-    environ = {"GAIA_SESSIONS_ROOT": "anywhere", "GAIA": "1", "CLAUDE_PROJECT_DIR": "x", "IDLE_MINUTES": "1"}
+def test_the_variables_of_roots_and_of_other_programs_are_ignored(root: str) -> None:
+    roots = {"GAIA_SESSIONS_ROOT": "anywhere", "GAIA_SESSIONS_FILES": "anywhere"}
+    environ = {**roots, "GAIA": "1", "CLAUDE_PROJECT_DIR": "x", "IDLE_MINUTES": "1"}
     assert settings(load(root, environ)) == DEFAULTS
 
 
