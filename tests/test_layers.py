@@ -559,7 +559,7 @@ def test_only_the_table_of_phases_compares_the_name_of_a_phase() -> None:
 
 # Modules that name a phase: of a new record, or the outcome of a host, an exit code or a with block.
 STATES_A_PHASE = {
-    "session/record.py": {"INITIALIZING"},
+    "session/record.py": {"COMPLETED", "INITIALIZING"},
     "hosts/claude_code/notifications.py": {"COMPLETED", "FAILED", "ABANDONED"},
     "hosts/claude_code/workflows.py": {"COMPLETED", "FAILED"},
     "hosts/codex/__init__.py": {"COMPLETED"},

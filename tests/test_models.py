@@ -100,6 +100,7 @@ RUN: dict[str, Any] = {
     "worktree": {"path": "/w", "branch": "b"},
     "usage": USAGE,
     "consumed": {"total_tokens": 0},
+    "below": {"agents": 1, "states": {"completed": 1}, "tokens": 5},
 }
 
 ORDINARY: dict[str, Any] = {
@@ -125,6 +126,7 @@ FULL: dict[str, Any] = {
     "continues": "agent-0",
     "imported_from": "/old/session",
     "parent_id": "agent-7",
+    "stand_in": True,
     "max_depth": 0,
     "max_tokens": 1,
     "allowed_tools": ["Read"],

@@ -16,7 +16,7 @@ from gaia_sessions.hosts.evidence import latest_write
 from gaia_sessions.session.clock import is_ahead, parse_time
 from gaia_sessions.session.phases import is_resumable, waits_for_approval
 from gaia_sessions.session.policy import resting_since
-from gaia_sessions.session.record import is_open
+from gaia_sessions.session.record import is_open, is_stand_in
 from gaia_sessions.session.transcript import generation_of
 from gaia_sessions.session.verdicts import CLOSING_VERDICTS
 from gaia_sessions.system import utc_now
@@ -151,6 +151,8 @@ class CleanupPolicy:
             return "clock_skew"
         if self.now - updated < self.age:  # true for nearly all sessions; other activity makes no session older
             return _YOUNG
+        if is_stand_in(record):  # nothing is written to it while its command works
+            return _YOUNG if self.now - updated < timedelta(days=self.keep_days) else None
         rested = self.now - resting_since(record, self.now, latest_write(record))
         return None if rested >= self.age else _YOUNG
 

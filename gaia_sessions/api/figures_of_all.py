@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from gaia_sessions.errors import BadArgument, SessionsError, StoreFailure
 from gaia_sessions.session.clock import parse_time
 from gaia_sessions.session.figures import figures_of, read_figures
-from gaia_sessions.session.record import has_newer_schema
+from gaia_sessions.session.record import has_newer_schema, is_stand_in
 from gaia_sessions.session.totals import BY_AGENT, BY_DAY, GROUPINGS, Sum
 from gaia_sessions.store.above import Above
 
@@ -152,6 +152,8 @@ def stats(
     for number, (agent_id, found) in enumerate(with_marks_known(sessions.scan(), above)):
         if on_read and number and number % _BETWEEN_REPORTS == 0:
             on_read(number)
+        if not isinstance(found, SessionsError) and is_stand_in(found):
+            continue
         figures = _figures(found, above, now, limits)
         if figures is None:
             unread.add(agent_id)

@@ -14,7 +14,7 @@ from gaia_sessions.session.clock import parse_time
 from gaia_sessions.session.ids import check_agent_id
 from gaia_sessions.session.phases import check_phase, is_final
 from gaia_sessions.session.policy import is_running, live_runs, resume_summary
-from gaia_sessions.session.record import check_readable, has_newer_schema
+from gaia_sessions.session.record import check_readable, has_newer_schema, is_stand_in
 from gaia_sessions.session.runs import is_conversation
 from gaia_sessions.session.state import are_open, check_state
 from gaia_sessions.store.above import Above
@@ -81,6 +81,7 @@ if TYPE_CHECKING:
             trace_id: [what all sessions of a tree share](state.md#traces).
             parent_status: only in a tree, if the session is not shown below its parent: the parent is ``excluded`` by
                 the options, ``gone``, or ``circle`` if the session is itself above that parent.
+            stand_in: only in a tree, and true, if the session is on a server, and the line is that of its stand-in.
             selected: only in a tree, and false, if the session is shown only for its children.
             tokens: the tokens that count against the budget; absent if nobody reported any.
             max_tokens: the budget in the record, if it is enforced.
@@ -113,6 +114,7 @@ if TYPE_CHECKING:
         trace_id: NotRequired[str]
         depth: NotRequired[int]
         parent_status: NotRequired[str]
+        stand_in: NotRequired[bool]
         selected: NotRequired[bool]
         app: NotRequired[str]
         turns: NotRequired[int]
@@ -254,7 +256,8 @@ class Filter:
         if isinstance(record, SessionsError) or not _is_readable(record):
             return self.is_broad
         return (
-            not (self.open_only and is_final(record["phase"]))
+            not is_stand_in(record)
+            and not (self.open_only and is_final(record["phase"]))
             and self.agent_name in (None, record["agent_name"])
             and (not self.phases or record["phase"] in self.phases)
             and self.parent_id in (None, record.get("parent_id"))
@@ -363,7 +366,7 @@ def summarize(record: Record, stands: Standing) -> Summary:
 
 def _told_by(record: Record) -> Summary:
     """Returns the keys of a summary that only some records have."""
-    line: Summary = {key: record[key] for key in ("parent_id", "app", "usage") if key in record}  # type: ignore[assignment]  # both have these
+    line: Summary = {key: record[key] for key in ("parent_id", "app", "usage", "stand_in") if key in record}  # type: ignore[assignment]  # both have these
     if is_conversation(record):
         line["turns"] = record.get("turns", 0)
     if (most := held_max_tokens(record, None)) is not None:

@@ -13,7 +13,7 @@ from gaia_sessions import errors
 from gaia_sessions.errors import CorruptSession, FiguresLost, SessionsError, StoreFailure
 from gaia_sessions.session.figures import figures_of
 from gaia_sessions.session.phases import is_abandoned
-from gaia_sessions.session.record import has_newer_schema, is_open, parent_id_of
+from gaia_sessions.session.record import has_newer_schema, is_open, is_stand_in, parent_id_of
 from gaia_sessions.session.runs import has_ended, is_own_run, started_or_claimed_at
 from gaia_sessions.session.updates import check_writable
 from gaia_sessions.store import read_or_corrupt
@@ -199,7 +199,7 @@ class Leaving:
 
     def note(self, record: RecordOrError, above: Above) -> None:
         """Notes the figures of a session for ``write``, unless they have not changed since the last time."""
-        if isinstance(record, SessionsError) or has_newer_schema(record):
+        if isinstance(record, SessionsError) or has_newer_schema(record) or is_stand_in(record):
             return
         may_be_cancelled = is_open(record) or is_abandoned(record["phase"])  # a look costs time
         mark = above.cancellation(record) if may_be_cancelled else None

@@ -12,7 +12,7 @@ from gaia_sessions.session import runs
 from gaia_sessions.session.clock import parse_time, timedelta
 from gaia_sessions.session.ids import is_agent_id, new_agent_id
 from gaia_sessions.session.phases import is_final, waits_for_approval
-from gaia_sessions.session.record import NOT_APPROVED_REASON, is_asking, new_record
+from gaia_sessions.session.record import NOT_APPROVED_REASON, is_asking, is_stand_in, new_record
 from gaia_sessions.session.retention import check_room_for_run
 from gaia_sessions.session.schema import DENIED
 from gaia_sessions.session.updates import Change
@@ -168,6 +168,8 @@ def end_continued(store: Store, agent_id: str, new_id: str, terms: Terms) -> Non
 def _claimed(store: Store, session: OpenSession, event: Event, terms: Terms) -> tuple[Record, str | None]:
     """Returns the record, with a run for the resume if the policy allows it; else unchanged, and the reason."""
     now = terms.now
+    if is_stand_in(session.record):
+        raise SessionNotFound(session.record["agent_id"])
     freed_record, entries = _with_stale_runs_ended(store, session.record, event, now)
     decision = _decide(freed_record, session.cancellation(), now, terms.config.limits)
     reason = None if decision["should_resume"] else decision["reason"]

@@ -6,7 +6,7 @@ from pydantic import Field, JsonValue
 
 from .bases import Count, Number, RunModel, Seconds, SessionModel, StrictModel, Time
 
-__all__ = ["Answer", "AppSession", "Asked", "Compaction", "Conversation", "End", "GivenAnswer", "HostProcess", "Interruption", "LastError", "Move", "OwnWork", "Phase", "Run", "Session", "Todo", "TodoStatus", "Usage", "Waiting", "Workflow", "Worktree"]
+__all__ = ["Answer", "AppSession", "Asked", "Below", "Compaction", "Conversation", "End", "GivenAnswer", "HostProcess", "Interruption", "LastError", "Move", "OwnWork", "Phase", "Run", "Session", "Todo", "TodoStatus", "Usage", "Waiting", "Workflow", "Worktree"]
 
 Phase = Literal["initializing", "investigating", "planning", "approval", "executing", "validating", "completed", "failed", "abandoned"]
 End = Literal["killed", "failed", "stopped", "returned", "ended_with_host", "lost", "denied"]
@@ -124,6 +124,14 @@ class OwnWork(StrictModel, frozen=True):
     assumed: bool | None = Field(default=None, description="True if nobody reported that the end of the tasks wakes the agent; the agent may have ended.")
 
 
+class Below(StrictModel, frozen=True):
+    """The agents that a run started, and those that they started."""
+
+    agents: Count = Field(description="How many.")
+    states: dict[str, Count] = Field(description="How many are in each state.")
+    tokens: Count | None = Field(default=None, description="What they used together; absent if nobody reported any.")
+
+
 class Run(RunModel, frozen=True):
     """One execution of a sub-agent, or of a command, for a session; a key whose value is unknown is absent."""
 
@@ -167,6 +175,7 @@ class Run(RunModel, frozen=True):
     worktree: Worktree | None = Field(default=None, description="The worktree that the host made for the agent, if the worktree still existed at the end of the run.")
     usage: Usage | None = Field(default=None, description="What the agent used, as the host reported at the end.")
     consumed: Usage | None = Field(default=None, description="What all requests of the agent used together.")
+    below: Below | None = Field(default=None, description="If the session is on a server: the agents below the run when it ended. Their sessions are in files.")
 
 
 class Todo(StrictModel, frozen=True):
@@ -211,6 +220,7 @@ class Session(SessionModel, frozen=True):
     continues: str | None = Field(default=None, description="ID of the ended session that this session continues.")
     imported_from: str | None = Field(default=None, description="The root from which the session was imported.")
     parent_id: str | None = Field(default=None, description="ID of the session above: the parent given at creation, or the session whose agent or workflow started this session, if the host reports this. Once set, it never changes. A main agent has no session, unless its environment names a session.")
+    stand_in: bool | None = Field(default=None, description="True if the session with this ID is on a server, and this record stands in for it. Then the phase says nothing.")
     max_depth: Count | None = Field(default=None, description="Greatest depth that a session below this one may have.")
     max_tokens: Count | None = Field(default=None, description="Budget that was set for the session, in tokens.")
     allowed_tools: list[str] | None = Field(default=None, description="Tools that the agent may use, if the tools are limited. Never changes.")

@@ -20,16 +20,27 @@ from gaia_sessions.errors import (
 )
 from gaia_sessions.hosts.marker import NOTE
 from gaia_sessions.session.budget import tokens_of
+from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.own_runs import CANCELLED, NOT_STARTED, OUT_OF_TOKENS, RunEnd
 from gaia_sessions.session.trace import traceparent
 from gaia_sessions.store.above import Above
 from gaia_sessions.system import utc_now
+from gaia_sessions.system.project_root import roots_for_command, working_directory
 
 from . import contain, process_tree
 from .client_of_run import client_of_run, limited_words
 from .server_look import ServerLook
 from .signals import Signals
-from .supervise import BACKGROUND_LEFT, BACKGROUND_NOT_KEPT, BACKGROUND_UNREAD, SESSION_GONE, WITHOUT_TASK, Supervisor
+from .stand_in import StandIn
+from .supervise import (
+    BACKGROUND_LEFT,
+    BACKGROUND_NOT_KEPT,
+    BACKGROUND_UNREAD,
+    NO_STAND_IN,
+    SESSION_GONE,
+    WITHOUT_TASK,
+    Supervisor,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -87,16 +98,21 @@ def run(
         limits: Run = {"timeout_secs": command.timeout, "hard_timeout_secs": command.hard_timeout}
         begun = at.write(sessions, own_runs.begin, start, {"wrapper": lease.holder(), **limits})
         agent_id = begun.record["agent_id"]
+        stand_in = StandIn(sessions, begun.record, has_client=command.preset is not None)
+        stand_in.put()
         try:
             client = client_of_run(sessions, begun.record, command, words)
-            look = look_of(sessions, begun.record, client, lease, asked)
+            look = look_of(sessions, begun.record, client, lease, stand_in, asked)
             with sessions.store as store:
                 log = store.open_output(begun.record, begun.run["run"])
             supervisor = Supervisor(command, look, partial(tell, agent_id), log, live, signals)
         except (SessionsError, RuntimeError) as error:  # RuntimeError: no more threads can be started
             return _ended(sessions, begun, RunEnd(NOT_STARTED, detail=f"nothing was started: {error}"), None, signals)
         try:
+            if stand_in.problem:
+                supervisor.tell(NO_STAND_IN, stand_in.problem)
             ended = _supervised(supervisor, sessions, begun, command, stdin, client)
+            ended.told.below = stand_in.end(supervisor.namespace)
             if supervisor.left_open is not None:
                 _leave_background(supervisor, begun, log, supervisor.left_open)
         except BaseException:
@@ -179,7 +195,7 @@ def environment(sessions: Sessions, agent_id: str, run: int, command: Command) -
         "TRACEPARENT": found if is_of_others else own,
         "GAIA_SESSION_ID": agent_id,
         "GAIA_ROOT_SESSION_ID": root_id,
-        "GAIA_SESSIONS_ROOT": sessions.root if sessions.folder is None else os.path.abspath(sessions.root),
+        **roots_for_command(sessions.root, os.environ, working_directory()),
         "GAIA_DEADLINE": str(int(utc_now().timestamp() + command.timeout)),
     }
 
@@ -189,6 +205,7 @@ def look_of(
     begun: Record,
     client: ClientOfRun | None,
     lease: Lease,
+    stand_in: StandIn,
     asked: Callable[[], tuple[str | None] | None] = lambda: None,
 ) -> Callable[[], str | None]:
     """Returns the function that says why a run must end, one of its causes or ``SESSION_GONE``; or None."""
@@ -198,13 +215,13 @@ def look_of(
 
     def look() -> str | None:
         nonlocal own, reason
-        is_cancelled = is_gone = False
+        found, is_gone = None, False
         reason = reason or asked()
         if client and sessions.folder is not None:
             client.see()
         try:
-            is_cancelled = token.is_cancelled
-            if client and not is_cancelled:
+            found = token.cancellation
+            if client and found is None:
                 client.note()
             # A session that was made again under this ID belongs to others: its mark and budget do not count.
             now = records.read(sessions, agent_id)
@@ -213,10 +230,11 @@ def look_of(
         except SessionNotFound:
             is_gone = True
         except SessionsError:  # the end of the run will show it
-            return CANCELLED if is_cancelled else None
-        if reason and not is_gone and not is_cancelled and not _is_marked(sessions, agent_id, reason[0]):
+            return CANCELLED if found else None
+        if reason and not is_gone and found is None and not _is_marked(sessions, agent_id, reason[0]):
             return None
-        if reason or (is_cancelled and not is_gone):
+        if reason or (found and not is_gone):
+            stand_in.cancel(found or {"at": format_time(utc_now())})
             return CANCELLED
         if "max_tokens" in own:
             used = tokens_of(own) + (client.unnoted_tokens() if client else 0)

@@ -24,7 +24,8 @@ from .client_of_run import client_of_run, limited_words
 from .command_output import NoLog, Whole
 from .run import environment, look_of
 from .signals import Signals
-from .supervise import Supervisor
+from .stand_in import StandIn
+from .supervise import NO_STAND_IN, Supervisor
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -76,10 +77,14 @@ def send(  # noqa: PLR0913  # its options
             if signals.is_ended_by_somebody():
                 return SendOutcome(RunEnd(SIGNALLED))
         client = client_of_run(sessions, sending.record, command, words)
-        look = look_of(sessions, sending.record, client, sending.lease)
+        stand_in = StandIn(sessions, sending.record, has_client=client is not None)
+        stand_in.put()
+        look = look_of(sessions, sending.record, client, sending.lease, stand_in)
         env = environment(sessions, agent_id, sending.run["run"], command)
         whole = Whole()
         supervisor = Supervisor(command, look, tell, NoLog(), live, signals, whole)
+        if stand_in.problem:
+            supervisor.tell(NO_STAND_IN, stand_in.problem)
         given: list[dict[str, str]] = []
         if client is None:
             given = [*Said(sessions, agent_id).before(sending.record, pruned=is_pruned), *map(spoken, sending.said)]
@@ -87,6 +92,7 @@ def send(  # noqa: PLR0913  # its options
         else:
             sent = "\n\n".join(message["content"] for message in sending.said)
             ended = client.supervised(supervisor, env, lambda: sent, lambda: _behind_context(sessions, agent_id, sent))
+        ended.told.below = stand_in.end(supervisor.namespace)
         outcome = _stored(sending, ended, given, whole, is_client=client is not None)
         if client is not None:
             from gaia_sessions.api import own_runs  # other commands have no agents

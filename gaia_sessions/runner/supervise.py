@@ -61,6 +61,7 @@ CONVERSATION_MOVED = "conversation_moved"
 CONVERSATION_UNKNOWN = "conversation_unknown"
 WITHOUT_TASK = "without_task"
 TOKENS_USED_UP = "tokens_used_up"
+NO_STAND_IN = "no_stand_in"
 """An event that ``tell`` reports."""
 
 SECONDS_AFTER_SIGNAL = 5.0

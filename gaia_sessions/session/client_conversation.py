@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import TypedDict
 
-    from .schema import Conversation, Record, Run
+    from .schema import Below, Conversation, Record, Run
 
     Standing = tuple[int, int]
 
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
 
 class Told:
-    """What a client that is a command reports of itself."""
+    """What is known of a client that is a command: what it reports of itself, and the agents ``below`` it."""
 
-    __slots__ = ("began", "conversation", "figures", "untouched")
+    __slots__ = ("began", "below", "conversation", "figures", "untouched")
 
     def __init__(
         self,
@@ -43,6 +43,7 @@ class Told:
         self.untouched = untouched  # an earlier conversation; still valid if this run adds no message
         self.conversation = conversation  # set if it ends with the client's last words
         self.began = began  # ``standing_of`` at the beginning
+        self.below: Below | None = None
 
 
 def standing_of(record: Record) -> Standing:

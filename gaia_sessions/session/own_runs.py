@@ -244,6 +244,8 @@ def with_run_ended(
         fields["exit_code"] = ended.exit_code
     if turn is not None and ended.message:
         fields["last_message"] = ended.message[-MAX_MESSAGE_LENGTH:]
+    if ended.told.below:
+        fields["below"] = ended.told.below
     fields |= conversation_fields(record, ended.told, len(turn or ()), is_kept=turn is not None or not is_send(run))
     counted, run = with_figures(record, run, ended.told)
     closed = with_end_by_wrapper(counted, run, end, fields, now)

@@ -10,7 +10,7 @@ from gaia_sessions.jsonio import strict
 
 from .clock import format_time
 from .ids import MAX_ID_LENGTH, is_agent_id
-from .phases import INITIALIZING, is_final, waits_for_approval
+from .phases import COMPLETED, INITIALIZING, is_final, waits_for_approval
 from .schema import DEFAULTS, check_record
 
 TYPE_CHECKING = False
@@ -97,6 +97,19 @@ def check_readable(record: Record) -> None:
         check_record(record, "")
     except errors.InvalidInput:
         raise errors.NewerSchema(record["agent_id"], record["schema"], SCHEMA) from None
+
+
+def is_stand_in(record: Record) -> bool:
+    """Whether the session is on a server, and this record only stands in for it: no command works on it."""
+    return record.get("stand_in") is True
+
+
+def stand_in_of(record: Record, now: datetime) -> Record:
+    """Returns the record that stands in for ``record``: it has what matters to agents below, and is never resumed."""
+    names, times = ("agent_id", "agent_name", "purpose", "parent_id", "max_depth", "allowed_tools"), ("created_at",)
+    copied: Record = {key: record[key] for key in (*names, *times) if key in record}  # type: ignore[literal-required, assignment]  # some keys of a record
+    new = new_record(record["agent_id"], record["agent_name"], record["purpose"], {}, now)
+    return {**new, "phase": COMPLETED, "stand_in": True, **copied}
 
 
 def parent_id_of(record: Record) -> str | None:

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     AnswerKey = Literal["approval", "denial"]
     Answer = shapes.Answer
+    Below = shapes.Below
     GivenAnswer = shapes.GivenAnswer
     Compaction = shapes.Compaction
     Conversation = shapes.Conversation
@@ -144,6 +145,7 @@ check_own_work = object_with(
     {"since": check_time, "kind": check_string, "tasks": array_of(check_string)},
     {"assumed": check_flag},
 )
+check_below = object_with({"agents": check_count, "states": map_of(check_count)}, {"tokens": check_count})
 check_run = object_with(
     {"run": check_number},
     {
@@ -182,6 +184,7 @@ check_run = object_with(
         "worktree": check_worktree,
         "usage": check_usage,
         "consumed": check_usage,
+        "below": check_below,
     },
 )
 check_todo = object_with({"description": check_string, "status": _check_todo_status}, {})
@@ -205,6 +208,7 @@ check_record_keys = object_with(
         "continues": check_string,
         "imported_from": check_string,
         "parent_id": check_string,
+        "stand_in": check_flag,
         "max_depth": check_count,
         "max_tokens": check_count,
         "allowed_tools": array_of(check_string),

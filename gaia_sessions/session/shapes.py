@@ -166,6 +166,14 @@ class OwnWork(TypedDict):
     ]
 
 
+class Below(TypedDict):
+    """The agents that a run started, and those that they started."""
+
+    agents: Annotated[Count, "How many."]
+    states: Annotated[dict[str, Count], "How many are in [each state](phases.md#states)."]
+    tokens: NotRequired[Annotated[Count, "What they used together; absent if nobody reported any."]]
+
+
 class Run(TypedDict, total=False):
     """One execution of a sub-agent, or of a command, for a session; a key whose value is unknown is absent."""
 
@@ -256,6 +264,11 @@ class Run(TypedDict, total=False):
     ]
     usage: Annotated[Usage, "What the agent used, as [the host reported](figures.md#what-a-run-used) at the end."]
     consumed: Annotated[Usage, "What all requests of the agent used together."]
+    below: Annotated[
+        Below,
+        "If the session is on a server: the agents below the run when it ended. Their sessions are [in "
+        "files](many-machines.md#a-client-below-a-session).",
+    ]
 
 
 class Todo(TypedDict):
@@ -317,6 +330,11 @@ class Record(_EveryRecord, total=False):
         "ID of the session above: the parent given at creation, or the session whose agent or workflow "
         "started this session, if the host reports this. Once set, it never changes. A main "
         "agent has no session, unless [its environment names a session](hooks.md#sessions-below-a-session).",
+    ]
+    stand_in: Annotated[
+        bool,
+        "True if the session with this ID is on a server, and this record [stands in for "
+        "it](many-machines.md#a-client-below-a-session). Then the phase says nothing.",
     ]
     max_depth: Annotated[Count, "Greatest depth that a session below this one may have."]
     max_tokens: Annotated[

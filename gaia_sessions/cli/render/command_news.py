@@ -30,7 +30,8 @@ def told_of(agent_id: str, event: str, path: str, command: Command, *, verbose: 
         return f"{agent_id}: {_EVENTS[event](command)}", Copyable(f"kill {os.getpid()}", "  to end it: ")
     if event == supervise.BACKGROUND_LEFT and path:
         return f"{agent_id}: {_EVENTS[event](command)}", Copyable(path, "  their output is added to: ")
-    return f"{agent_id}: {_EVENTS[event](command)}", ""
+    why = f": {safe(path)}" if event == supervise.NO_STAND_IN else ""
+    return f"{agent_id}: {_EVENTS[event](command)}{why}", ""
 
 
 _ANEW = "a new conversation starts and is told what was said so far"
@@ -59,6 +60,10 @@ _EVENTS: dict[str, Callable[[Command], str]] = {
     ),
     supervise.SESSION_GONE: lambda _: (
         "its session was removed, so `cancel` no longer reaches this command; its limits still hold"
+    ),
+    supervise.NO_STAND_IN: lambda _: (
+        "if its command starts agents of a client, they will not be below this session, and `cancel` will not reach "
+        "them"
     ),
     supervise.ANOTHER_CONVERSATION: lambda _: f"its conversation is gone; {_ANEW}",
     supervise.CONVERSATION_UNKNOWN: lambda _: f"its record names no conversation of this client; {_ANEW}",

@@ -148,6 +148,8 @@ def repaired_lines(repaired: Iterable[Mapping[str, str | None]]) -> Iterator[str
 
 def state_cell(line: Summary) -> str:
     """Returns the state and its details, the turns of a conversation; ``newer`` for the record of a newer version."""
+    if "stand_in" in line:
+        return "on the server"
     if "state" not in line:
         return line["status"]
     if "turns" in line and line["state"] == BY_HAND:  # ``turn`` sets no phase
@@ -160,7 +162,7 @@ def tree_notes(line: Summary) -> Iterator[str]:
     """Yields why a session is at this place in a tree, if its parent is not the only reason."""
     if line.get("parent_status") == "circle":
         yield "(its parents form a circle)"
-    if not line.get("selected", True):
+    if not line.get("selected", True) and "stand_in" not in line:
         yield "(parent only)"
 
 

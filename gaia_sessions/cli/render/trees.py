@@ -11,10 +11,11 @@ from .words import safe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from gaia_sessions.api.families import TreeLine
     from gaia_sessions.api.listing import Line, Sums
+    from gaia_sessions.session.schema import Below
 
 DEEPEST = 8
 """At most this many branches are drawn before a session, however deep the session is."""
@@ -40,11 +41,20 @@ def heading(line: Line) -> list[str]:
 
 def sums_line(sums: Sums) -> str:
     """Returns ``3 sessions, 48,200 tokens (1 reported none): 1 waiting, 2 completed``."""
-    order = dict.fromkeys([WAITING, *WENT_WRONG, *STATES, *sums["states"]])
-    counts = ", ".join(f"{sums['states'][state]} {state}" for state in order if state in sums["states"])
     tokens = token_count(sums["tokens"]) if "tokens" in sums else "no tokens reported"
     unreported = f" ({sums['unreported']:,} reported none)" if sums["unreported"] and "tokens" in sums else ""
-    return f"{plural(sums['sessions'], 'session')}, {tokens}{unreported}: {counts}"
+    return f"{plural(sums['sessions'], 'session')}, {tokens}{unreported}: {_counts(sums['states'])}"
+
+
+def agents_line(below: Below) -> str:
+    """Returns ``3 agents, 48,200 tokens: 1 crashed, 2 completed``."""
+    tokens = token_count(below["tokens"]) if "tokens" in below else "no tokens reported"
+    return f"{plural(below['agents'], 'agent')}, {tokens}: {_counts(below['states'])}"
+
+
+def _counts(states: Mapping[str, int]) -> str:
+    order = dict.fromkeys([WAITING, *WENT_WRONG, *STATES, *states])
+    return ", ".join(f"{states[state]} {safe(state)}" for state in order if state in states)
 
 
 def branches(levels: Sequence[int], deepest: int) -> list[str]:

@@ -1,0 +1,60 @@
+"""The stand-in of a session on a server, in the files in which hooks store the agents of its command."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+
+from gaia_sessions.api import at, own_runs, stand_ins
+from gaia_sessions.api.sessions import Sessions
+from gaia_sessions.errors import SessionsError
+from gaia_sessions.session.clock import parse_time
+from gaia_sessions.system.project_root import FILES_VARIABLE, roots_for_command, working_directory
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gaia_sessions.session.cancellation import Cancellation
+    from gaia_sessions.session.schema import Below, Record, Run
+
+
+class StandIn:
+    """The stand-in of the session of ``record`` during its latest run; on files there is none, so nothing is done."""
+
+    def __init__(self, sessions: Sessions, record: Record, *, has_client: bool) -> None:
+        self._sessions = sessions
+        self._record = record
+        self._run: Run = record["runs"][-1]
+        self._has_client = has_client
+        self._files: Sessions | None = None
+        self._is_cancelled = False
+        self.problem = ""  # why there is no stand-in although the command may need it
+
+    def put(self) -> None:
+        """Stores the stand-in if a client is the command, or if hooks have stored something before."""
+        if self._sessions.folder is not None:
+            return
+        try:
+            files = Sessions(roots_for_command(self._sessions.root, os.environ, working_directory())[FILES_VARIABLE])
+            if self._has_client or files.is_there:
+                at.write(files, stand_ins.put, at.read(self._sessions, stand_ins.family_of, self._record))
+                self._files = files
+        except SessionsError as error:
+            self.problem = str(error)
+
+    def cancel(self, cancellation: Cancellation) -> None:
+        """Cancels the stand-in for a proved ``cancellation``: this reaches the agents of the client."""
+        if self._files is not None and not self._is_cancelled and "at" in cancellation:
+            with suppress(SessionsError):  # it is tried again
+                self._files.cancel(self._record["agent_id"], cancellation.get("reason"))
+                self._is_cancelled = True
+
+    def end(self, pid_ns: str | None) -> Below | None:
+        """Ends the runs of clients that are gone, and returns what was below this run."""
+        if self._files is None:
+            return None
+        agent_id = self._record["agent_id"]
+        with suppress(SessionsError):  # ``reconcile`` finds what is missed here
+            at.write(self._files, own_runs.end_runs_of_gone_hosts_below, agent_id, self._run, pid_ns)
+            found = at.read(self._files, stand_ins.below, agent_id, parse_time(self._run["started_at"]))
+            return found if found["agents"] else None
+        return None
