@@ -18,7 +18,7 @@ from gaia_sessions.errors import (
 )
 from gaia_sessions.hosts.evidence import written_at
 from gaia_sessions.session.cancellation import abandoned
-from gaia_sessions.session.record import is_open
+from gaia_sessions.session.record import is_open, is_stand_in
 from gaia_sessions.session.retention import RESERVED_BYTES, fit_record
 from gaia_sessions.session.run_ends import with_earlier_runs_lost, with_end
 from gaia_sessions.session.runs import has_ended, without_keys
@@ -145,7 +145,7 @@ class _Import:
             agent_id = well_formed(name)
             try:
                 self._report["imported" if self._take(name) else "already_there"].append(agent_id)
-            except SessionNotFound:  # it was removed meanwhile
+            except SessionNotFound:  # it was removed meanwhile, or is none
                 continue
             except SessionsError as error:
                 directory, reason = well_formed(self._source.root), error.code
@@ -166,6 +166,8 @@ class _Import:
                 "move it away, then import again",
             )
         record = self._source.read(agent_id)
+        if is_stand_in(record):  # its session is on a server
+            raise SessionNotFound(agent_id)
         check_writable(record)
         self._refuse_if_awaited(record)
         taken = _as_imported(record, self._above.proved_cancellation(record), self._source.root, self._now)

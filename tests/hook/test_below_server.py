@@ -16,6 +16,7 @@ import pytest
 from gaia_sessions import Sessions
 from gaia_sessions.session.trace import trace_of
 from tests.hook.conftest import LONGEST
+from tests.hook.test_enforcement import asked
 from tests.servers import empty_url
 
 if TYPE_CHECKING:
@@ -29,12 +30,13 @@ COMMAND = 'env -0 > variables.new; mv variables.new variables; until [ -e done ]
 class Outer:
     """A run on the server ``url`` whose command waits; ``settings`` are the variables that the command got."""
 
-    def __init__(self, host: Host, url: str, *options: str) -> None:
+    def __init__(self, host: Host, url: str, *words: str) -> None:
         self.host = host
         self.url = url
         self.sessions = Sessions(url)
         host.root.mkdir(exist_ok=True)  # as if a hook had stored a session before
-        words = [sys.executable, "-m", "gaia_sessions", "run", "--json", *options, "--", "sh", "-c", COMMAND]
+        started = words if words[0] == "send" else ("run", *words)
+        words = (sys.executable, "-m", "gaia_sessions", *started, "--json", "--", "sh", "-c", COMMAND)
         environment = host.environment({"GAIA_SESSIONS_ROOT": url})
         self.process = subprocess.Popen(
             words, env=environment, cwd=host.project, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -185,6 +187,52 @@ def test_an_ordinary_session_with_the_same_id_is_left_alone_and_the_user_is_told
 
     assert (code, files.get("outer")) == (0, before)
     assert "if its command starts agents of a client, they will not be below this session" in err
+
+
+def test_a_send_has_a_stand_in_as_a_run_has(host: Host, url: str) -> None:
+    Sessions(url).create("planner", agent_id="outer")
+    with outer(host, url, "send", "outer", "hello") as run:
+        agent_id = run.agent()
+        code, _, err = run.end()
+
+    assert (code, record_of(host.root, agent_id)["parent_id"]) == (0, "outer"), err
+    assert record_of(url, "outer")["runs"][-1]["below"]["agents"] == 1
+
+
+def test_an_agent_of_the_client_may_use_only_the_tools_of_all_sessions_above(host: Host, url: str) -> None:
+    host.words = ["--enforce"]
+    Sessions(url).create("planner", agent_id="top", tools=["Read", "Grep"])
+    with outer(host, url, "--id", "outer", "--parent", "top") as run:
+        run.agent()
+        denied = {tool: asked(host, "c1", tool, **run.settings) is not None for tool in ("Read", "Bash")}
+
+    assert denied == {"Read": False, "Bash": True}
+
+
+def test_the_agents_of_a_client_that_died_with_its_run_are_ended_by_reconcile(host: Host, url: str) -> None:
+    with host.client() as client, outer(host, url, "--id", "outer") as run:
+        agent_id = run.agent()
+        run.process.kill()
+        client.kill()
+        found = Sessions(str(host.root)).reconcile()
+
+    assert [(one["agent_id"], one["verdict"], one["closed"]) for one in found["verdicts"]] == [(agent_id, "lost", True)]
+
+
+def test_an_import_takes_the_agents_below_a_stand_in_and_not_the_stand_in(host: Host, url: str) -> None:
+    with outer(host, url, "--id", "outer") as run:
+        agent_id = run.agent()
+        run.end()
+    Sessions(url).remove(["outer"])
+
+    assert Sessions(url).import_from(host.root)["imported"] == [agent_id]
+
+
+def test_a_root_with_stand_ins_alone_has_no_sessions(host: Host, url: str) -> None:
+    with outer(host, url, "--id", "outer") as run:
+        run.end()
+
+    assert gaia(host, "--root", str(host.root), "list").stdout == f"No sessions found in {host.root}\n"
 
 
 def test_a_resume_line_with_the_id_of_a_stand_in_begins_new_work(host: Host, url: str) -> None:

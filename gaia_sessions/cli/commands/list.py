@@ -181,7 +181,6 @@ def say_what_is_left_out(apps: Mapping[str, int]) -> None:
 
 def print_that_none_was_found(sessions: Sessions) -> None:
     """Prints that no session was found, the root, and how many sessions the options excluded."""
-    lines = sessions.list(every_app=True)
+    lines = [*sessions.list(every_app=True)]
     apps = Counter(line["app"] for line in lines if "problem" not in line and "app" in line)
-    number, exists = len(at.read(sessions, records.ids)), sessions.is_there
-    output.print_line(plain.no_sessions_line(sessions.root, number, apps, exists=exists))
+    output.print_line(plain.no_sessions_line(sessions.root, len(lines), apps, exists=sessions.is_there))
