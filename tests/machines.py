@@ -90,5 +90,5 @@ def _child_of(process: subprocess.Popen[str]) -> int:
 
 def _end(processes: Sequence[subprocess.Popen[str]]) -> None:
     for process in processes:  # the kernel kills all others with the first one
-        process.kill()
-        process.communicate()
+        with process:
+            process.kill()
