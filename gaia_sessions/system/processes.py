@@ -66,6 +66,16 @@ def is_alive(process: HostProcess) -> bool:
     return gone_and_reason(process)[0] is False
 
 
+def elsewhere(process: HostProcess) -> str:
+    """Returns in words where ``process`` is known to be, if its pid means nothing here; otherwise an empty text."""
+    local = _local_keys()
+    if local is None or "boot_id" not in process or "pid_ns" not in process:
+        return ""
+    if process["boot_id"] != local["boot_id"]:
+        return "on another machine"
+    return "" if process["pid_ns"] == local["pid_ns"] else "in another container"
+
+
 def describe_holder(lock: str) -> HostProcess:
     """Describes this process, which holds the file ``lock``; when the lock is free, the process counts as gone."""
     boot = boot_signature().decode(errors="replace")

@@ -181,8 +181,9 @@ def test_a_cancellation_on_one_machine_ends_the_command_on_another(machines: tup
     first, second = machines
     process = run(first, "--id", "agent-1")
 
-    assert answer(second, "cancel", "agent-1")[0] == 0
+    code, told = answer(second, "cancel", "agent-1")
 
+    assert (code, "agent-1, in gaia-sessions run on another machine\n" in told) == (0, True), told
     assert said(process)[0] == 10
     assert json.loads(answer(second, "get", "agent-1")[1])["phase"] == "abandoned"
     assert answer(second, "wait", "agent-1")[0] == 10

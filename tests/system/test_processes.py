@@ -14,7 +14,7 @@ import pytest
 
 from gaia_sessions.session.record import decode, encode, new_record
 from gaia_sessions.system import boots, processes
-from gaia_sessions.system.processes import describe, is_alive, is_gone, nearest_ancestor
+from gaia_sessions.system.processes import describe, elsewhere, is_alive, is_gone, nearest_ancestor
 from tests.table import table
 
 if TYPE_CHECKING:
@@ -220,6 +220,24 @@ def test_a_process_in_a_container_is_not_proved_gone_from_outside() -> None:
     assert not is_gone(process)
 
 
+@table(
+    "change, where",
+    [
+        ({}, ""),
+        ({"pid": NOBODY, "started": "1"}, ""),
+        ({"boot_id": "b"}, "on another machine"),
+        ({"boot_id": "b", "pid_ns": "pid:[1]"}, "on another machine"),
+        ({"pid_ns": "pid:[1]"}, "in another container"),
+    ],
+)
+def test_a_process_is_elsewhere_if_its_boot_or_its_pid_namespace_is_another(change: HostProcess, where: str) -> None:
+    assert elsewhere({**described(os.getpid()), **change}) == where
+
+
+def test_it_is_unknown_where_a_process_is_that_was_only_given_by_its_pid() -> None:
+    assert elsewhere({"pid": os.getpid()}) == ""
+
+
 def test_an_incomplete_description_does_not_prove_a_process_gone(child: subprocess.Popen[bytes]) -> None:
     process: Any = described(child.pid)
     child.kill()
@@ -395,8 +413,8 @@ def test_a_process_that_held_a_lock_is_gone_once_the_lock_is_free(
     assert (is_gone(process), is_alive(process)) == (True, False)
     lock.unlink()
     assert is_gone(process)
-    for elsewhere in ({"lock": "/nowhere/its.lock"}, {"lock_folder": "1:2"}):  # like in another container
-        assert is_gone({**process, **elsewhere}) == (knows == "its pid")  # type: ignore[typeddict-item]  # its keys
+    for other in ({"lock": "/nowhere/its.lock"}, {"lock_folder": "1:2"}):  # like in another container
+        assert is_gone({**process, **other}) == (knows == "its pid")  # type: ignore[typeddict-item]  # its keys
     rebooted()
     assert not is_gone({**process, "pid_ns": "pid:[1]", "machine": "another"})
 

@@ -225,9 +225,13 @@ def ago(text: str, now: datetime) -> str:
 
 
 def client_text(run: Run | Pending) -> str:
-    """Returns ``Claude Code (process 4711)``: the client in which a person answers a question of the agent."""
-    process = (run["wrapper"] if "wrapper" in run else run.get("host_process", {})).get("pid")
-    return safe(client_of(run)) + (f" (process {process})" if process else "")
+    """Returns ``Claude Code (process 4711)`` or ``Claude Code on another machine``: where the agent of a run works."""
+    process = run["wrapper"] if "wrapper" in run else run.get("host_process", {})
+    if "pid" not in process:
+        return safe(client_of(run))
+    from gaia_sessions.system.processes import elsewhere  # few answers name a process
+
+    return safe(client_of(run)) + " " + (elsewhere(process) or f"(process {process['pid']})")
 
 
 def cancellation_text(cancellation: Cancellation, now: datetime) -> str:
