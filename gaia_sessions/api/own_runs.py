@@ -51,6 +51,9 @@ if TYPE_CHECKING:
 
     from .at import Reading, Writing
 
+    Namespace = tuple[str | None, str | None]
+    """A pid namespace: the ID of its boot, and its number in that boot."""
+
 _SHORT_WAIT = 1.0
 """Seconds that the end of a run waits for the lock of each session below it."""
 
@@ -243,28 +246,34 @@ def end_runs_of_gone_hosts_below(at: Writing, agent_id: str, run: Run, pid_ns: s
     from gaia_sessions.ingest.consumption import count_run  # few commands start agents
 
     changed: list[str] = []
+    # Namespaces of different machines often have the same number.
+    ended = (run["wrapper"].get("boot_id"), pid_ns) if pid_ns else None
     with suppress(SessionsError):  # ``reconcile`` finds what is missed here
         for record in all_below(at.store, agent_id):
             with suppress(SessionsError):
-                changed += _ended_as_lost(at.store, record, pid_ns, at.now)
+                changed += _ended_as_lost(at.store, record, ended, at.now)
                 for other in at.store.read(record["agent_id"]).get("runs", ()):
                     if has_ended(other) and other.get("started_at", "") >= run["started_at"]:
                         count_run(at.store, record, other, _SHORT_WAIT)
     return changed
 
 
-def _ended_as_lost(store: Store, record: Record, pid_ns: str | None, now: datetime) -> list[str]:
+def _ended_as_lost(store: Store, record: Record, ended: Namespace | None, now: datetime) -> list[str]:
     """Ends lost runs of one session; returns its ID in a list, or an empty list if there were none."""
-    if not _lost_runs(record, pid_ns):
+    if not _lost_runs(record, ended):
         return []
     with store.open(record["agent_id"], timeout=_SHORT_WAIT) as session:
         before = session.record
-        after = session.commit(with_lost_runs(store, before, _lost_runs(before, pid_ns), now))
+        after = session.commit(with_lost_runs(store, before, _lost_runs(before, ended), now))
     return [] if after is before else [after["agent_id"]]
 
 
-def _lost_runs(record: Record, pid_ns: str | None) -> frozenset[int]:
-    """Returns the numbers of open runs whose processes are gone, or lived in ``pid_ns``, which has ended."""
+def _lost_runs(record: Record, ended: Namespace | None) -> frozenset[int]:
+    """Returns the numbers of open runs whose processes are gone, or lived in the pid namespace that has ``ended``."""
     open_runs = [run for run in record.get("runs", ()) if not has_ended(run)]
-    lived_there = {run["run"] for run in open_runs if pid_ns and (process_of(run) or {}).get("pid_ns") == pid_ns}
-    return gone_runs(record) | lived_there
+    return gone_runs(record) | {run["run"] for run in open_runs if ended and _namespace_of(run) == ended}
+
+
+def _namespace_of(run: Run) -> Namespace:
+    process = process_of(run) or {}
+    return process.get("boot_id"), process.get("pid_ns")

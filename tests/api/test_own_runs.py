@@ -480,6 +480,8 @@ def test_runs_below_are_lost_with_their_wrapper_or_their_pid_namespace(
     deeper = at.write(sessions, own_runs.begin, Start(parent_id=contained), fields(wrapper=inside)).record["agent_id"]
     alive = at.write(sessions, own_runs.begin, Start(parent_id=top), fields()).record["agent_id"]
     elsewhere = at.write(sessions, own_runs.begin, Start(), fields(wrapper=inside)).record["agent_id"]
+    remote: Any = {**inside, "boot_id": "of another machine", "machine": "m"}
+    other = at.write(sessions, own_runs.begin, Start(parent_id=top), fields(wrapper=remote)).record["agent_id"]
     host: Any = {
         "host": "claude-code",
         "host_session_id": "s",
@@ -497,10 +499,10 @@ def test_runs_below_are_lost_with_their_wrapper_or_their_pid_namespace(
 
     ends = {
         one: sessions.store.read(one)["runs"][0].get("end")
-        for one in (top, alive, elsewhere, contained, deeper, hosted)
+        for one in (top, alive, elsewhere, other, contained, deeper, hosted)
     }
     lost = dict.fromkeys((contained, deeper, hosted), "lost")
-    assert ends == {**dict.fromkeys((top, alive, elsewhere)), **lost}
+    assert ends == {**dict.fromkeys((top, alive, elsewhere, other)), **lost}
     assert (sessions.store.read(hosted)["phase"], sessions.store.read(contained)["phase"]) == ("planning", "abandoned")
 
 
