@@ -163,6 +163,39 @@ def test_a_question_from_one_machine_is_answered_on_another_and_its_work_resumed
     assert [text for text in (told, "only in staging", "found it") if text not in context] == [], context
 
 
+def test_of_runs_that_begin_on_two_machines_at_once_exactly_one_works(
+    machines: tuple[Machine, Machine], tmp_path: Path
+) -> None:
+    assert answer(machines[0], "create", "--id", "agent-1")[0] == 0
+    words = gaia_words("run", "agent-1", "--", "sh", "-c", f"until [ -e {tmp_path}/go ]; do sleep 0.1; done; echo done")
+    runs = [machine.start(*words) for machine in machines * 3]
+    until(lambda: sum(one.poll() is not None for one in runs) == len(runs) - 1)
+
+    (tmp_path / "go").touch()
+
+    ends = sorted(said(one) for one in runs)
+    assert ends[0] == (0, "done\n")
+    assert [(code, "its agent is at work" in printed) for code, printed in ends[1:]] == [(4, True)] * 5, ends
+    assert len(json.loads(answer(machines[0], "get", "agent-1")[1])["runs"]) == 1
+
+
+def test_each_message_that_two_machines_send_at_once_is_one_turn(machines: tuple[Machine, Machine]) -> None:
+    assert answer(machines[0], "create", "--id", "agent-1")[0] == 0
+    texts = [f"message {number}" for number in range(6)]
+    sends = [
+        machine.start(*gaia_words("send", "agent-1", text, "--wait", "60", "--", "echo", f"answer to {text}"))
+        for text, machine in zip(texts, machines * 3, strict=True)
+    ]
+
+    assert sorted(said(one) for one in sends) == [(0, f"answer to {text}\n") for text in texts]
+
+    messages = json.loads(answer(machines[1], "transcript", "agent-1", "--json")[1])
+    turns = [(one["turn"], one["content"]) for one in messages]
+    asked = [content for _, content in turns[::2]]
+    assert sorted(asked) == texts
+    assert turns == [pair for turn, text in enumerate(asked, 1) for pair in ((turn, text), (turn, f"answer to {text}"))]
+
+
 def test_wait_tells_on_one_machine_how_a_run_on_another_has_ended(
     machines: tuple[Machine, Machine], tmp_path: Path
 ) -> None:
