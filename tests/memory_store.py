@@ -393,6 +393,8 @@ class MemoryKeyLock:
     """Holds a key lock for a ``with`` block."""
 
     is_over = False
+    silent_until = None
+    patience = 0.0
 
     def __init__(self, held_keys: set[tuple[str, ...]], key: tuple[str, ...], timeout: float) -> None:
         self._held_keys = held_keys

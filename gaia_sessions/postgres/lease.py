@@ -5,9 +5,12 @@ from __future__ import annotations
 import os
 import threading
 import time
+from contextlib import suppress
+from datetime import timedelta
 from uuid import uuid4
 
 from gaia_sessions.errors import SessionsError
+from gaia_sessions.system import utc_now
 from gaia_sessions.system.processes import describe
 
 from .connections import execute, server_of, with_values
@@ -15,6 +18,7 @@ from .transaction import of_thread
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from datetime import datetime
     from typing import Self
 
     from gaia_sessions.session.schema import HostProcess
@@ -26,6 +30,12 @@ _RENEWALS = 12
 
 _MOST_WITHOUT = 3 / 4
 """After this part of that time without a renewal, the work must end: others may soon call it lost."""
+
+_SILENCE = 1 / 24
+"""After this part of that time without an answer, the server counts as silent."""
+
+_MOST_PATIENCE = 60.0
+"""Seconds for which the end of a run is tried; half of that time if this is less: then others go on with the work."""
 
 _SECONDS_FOR_SERVER = 2.0
 """How long to wait for the server at a renewal and at the end."""
@@ -59,12 +69,29 @@ class Lease:
         self._has_lapsed = False
         self._pid: int | None = None
         self._renewed = 0.0
+        self._unanswered: float | None = None  # since when the server does not answer
         self._seconds = 0.0  # after which the lease lapses
         self._ends = threading.Event()
+        self._renewing = threading.Thread()
 
     @property
     def is_over(self) -> bool:
-        return self._has_lapsed or (self.is_held and _clock() - self._renewed > self._seconds * _MOST_WITHOUT)
+        return self._has_lapsed or (self.is_held and self._seconds_left < 0)
+
+    @property
+    def _seconds_left(self) -> float:
+        return self._renewed + self._seconds * _MOST_WITHOUT - _clock()
+
+    @property
+    def silent_until(self) -> datetime | None:
+        since = self._unanswered
+        if not self.is_held or since is None or _clock() - since < self._seconds * _SILENCE:
+            return None
+        return utc_now() + timedelta(seconds=self._seconds_left)
+
+    @property
+    def patience(self) -> float:
+        return min(_MOST_PATIENCE, self._seconds / 2)
 
     def holder(self) -> HostProcess:
         """Returns the description of this process with the lease."""
@@ -81,8 +108,10 @@ class Lease:
         self.is_held = True
         self._pid = os.getpid()
         self._ends = threading.Event()
-        renew = threading.Thread(target=self._renew_until, args=(self._ends,), name="gaia-sessions lease", daemon=True)
-        renew.start()
+        self._renewing = threading.Thread(
+            target=self._renew_until, args=(self._ends,), name="gaia-sessions lease", daemon=True
+        )
+        self._renewing.start()
         return self
 
     def __exit__(self, kind: object = None, error: object = None, trace: object = None) -> None:
@@ -90,15 +119,17 @@ class Lease:
             return
         self.is_held = False
         self._ends.set()
-        try:
-            self._asked("end the run", _END, _SECONDS_FOR_SERVER)
-        except SessionsError:  # it lapses, and a sweep removes it
-            return
+        if self._unanswered is None:
+            self._renewing.join(_SECONDS_FOR_SERVER)
 
     def _renew_until(self, ends: threading.Event) -> None:
+        """Renews the lease, and ends it: a server that hangs holds up nobody but this thread."""
         usual = pause = self._seconds / _RENEWALS
         while not ends.wait(pause) and not self.is_over:
             pause = usual if self._is_renewed() else usual / 5
+        if not self.is_held:  # else it is over, or was entered again
+            with suppress(SessionsError):  # it lapses, and a sweep removes it
+                self._asked("end the run", _END, _SECONDS_FOR_SERVER)
 
     def _is_renewed(self) -> bool:
         """Renews the lease; notes it if the lease has lapsed."""
@@ -106,7 +137,9 @@ class Lease:
         try:
             [(is_renewed, is_there)] = self._asked("renew the lease", _RENEW, _SECONDS_FOR_SERVER)
         except SessionsError:
+            self._unanswered = self._unanswered or began
             return False
+        self._unanswered = None
         if is_renewed:
             self._renewed = began
         else:  # without a row, the transaction that begins the run is not written yet

@@ -105,7 +105,7 @@ def run(
             look = look_of(sessions, begun.record, client, lease, stand_in, asked)
             with sessions.store as store:
                 log = store.open_output(begun.record, begun.run["run"])
-            supervisor = Supervisor(command, look, partial(tell, agent_id), log, live, signals)
+            supervisor = Supervisor(command, look, lease, partial(tell, agent_id), log, live, signals)
         except (SessionsError, RuntimeError) as error:  # RuntimeError: no more threads can be started
             return _ended(sessions, begun, RunEnd(NOT_STARTED, detail=f"nothing was started: {error}"), None, signals)
         try:

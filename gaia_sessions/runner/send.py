@@ -82,7 +82,7 @@ def send(  # noqa: PLR0913  # its options
         look = look_of(sessions, sending.record, client, sending.lease, stand_in)
         env = environment(sessions, agent_id, sending.run["run"], command)
         whole = Whole()
-        supervisor = Supervisor(command, look, tell, NoLog(), live, signals, whole)
+        supervisor = Supervisor(command, look, sending.lease, tell, NoLog(), live, signals, said=whole)
         if stand_in.problem:
             supervisor.tell(NO_STAND_IN, stand_in.problem)
         given: list[dict[str, str]] = []

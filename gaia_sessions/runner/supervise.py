@@ -16,6 +16,7 @@ import time
 from contextlib import suppress
 from errno import ENOENT
 
+from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.own_runs import (
     CANCELLED,
     EXITED,
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
     from gaia_sessions.api.command import Command
     from gaia_sessions.hosts.clients import Client
     from gaia_sessions.session.schema import Run
-    from gaia_sessions.store.port import Output
+    from gaia_sessions.store.port import Lease, Output
 
     from .command_output import Whole
     from .signals import Signals
@@ -62,6 +63,10 @@ CONVERSATION_UNKNOWN = "conversation_unknown"
 WITHOUT_TASK = "without_task"
 TOKENS_USED_UP = "tokens_used_up"
 NO_STAND_IN = "no_stand_in"
+SERVER_SILENT = "server_silent"
+SERVER_BACK = "server_back"
+END_NOT_STORED = "end_not_stored"
+END_STORED = "end_stored"
 """An event that ``tell`` reports."""
 
 SECONDS_AFTER_SIGNAL = 5.0
@@ -88,19 +93,23 @@ _MOST_CHUNKS_LEFT = 16
 class Supervisor:
     """One command: ``run`` it, then ``close_log``, then ``finish``."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # all that a command has
         self,
         command: Command,
         look: Callable[[], str | None],
+        lease: Lease,
         tell: Callable[[str, str], None],
         log: Output,
         live: dict[int, int],
         signals: Signals,
+        *,
         said: Tail | Whole | None = None,
     ) -> None:
         """``look`` is called twice a second; ``tell`` is called with events, in its own thread."""
         self._command = command
         self._look = look
+        self._lease = lease
+        self._is_server_silent = False  # as it was told
         self._tell_of = tell
         self._signals = signals
         self._outputs = Outputs(log, live, signals.wake, said)
@@ -174,9 +183,9 @@ class Supervisor:
         self._teller.join()
         return refused
 
-    def tell(self, event: str, path: str = "") -> None:
-        """Reports ``event`` in the thread for that."""
-        self._events.put((event, path))
+    def tell(self, event: str, fact: str = "") -> None:
+        """Reports ``event``, and a path, a time or a number that belongs to it, in the thread for that."""
+        self._events.put((event, fact))
 
     def _tell_all(self) -> None:
         while (told := self._events.get())[0]:
@@ -232,6 +241,7 @@ class Supervisor:
             if not child.has_ended() and (self._has_news or now >= next_look):
                 next_look = now + _SECONDS_BETWEEN_LOOKS
                 self._obey(self._look(), child)
+                self._tell_of_server()
             if not child.has_ended() and self._cause is None and now >= soft:
                 self._end_for(TIMED_OUT, child)
                 self.tell(SOFT_LIMIT)
@@ -244,6 +254,15 @@ class Supervisor:
         self._looks_without_session += 1
         if self._looks_without_session == _LOOKS_TO_TELL:
             self.tell(SESSION_GONE)
+
+    def _tell_of_server(self) -> None:
+        """Reports once that the server does not answer, and once that it is back."""
+        until = self._lease.silent_until
+        if until is not None and not self._is_server_silent:
+            self.tell(SERVER_SILENT, format_time(until))
+        elif until is None and self._is_server_silent:
+            self.tell(SERVER_BACK)
+        self._is_server_silent = until is not None
 
     def _end_for(self, cause: str | None, child: process_tree.Child) -> None:
         """Tells the command to end for ``cause``, unless it was told so before."""

@@ -25,10 +25,18 @@ def path_of(root: str, key: tuple[str, ...]) -> str:
     return os.path.join(os.path.abspath(root), LOCKS, f"{locks.KEY_PREFIX}{encode_key(*key)}{locks.SUFFIX}")
 
 
-class KeyLock:
-    """A ``with`` block that nobody else can be in with the same ``key`` at the same time."""
+class _OnFiles:
+    """What all leases on files say: no server decides when they are over."""
+
+    __slots__ = ()
 
     is_over = False
+    silent_until = None
+    patience = 60.0
+
+
+class KeyLock(_OnFiles):
+    """A ``with`` block that nobody else can be in with the same ``key`` at the same time."""
 
     __slots__ = ("_folder", "_lock", "_name", "_open_folder", "_path", "_root", "_timeout", "_wait")
 
@@ -81,12 +89,10 @@ class KeyLock:
                 return
 
 
-class Presence:
+class Presence(_OnFiles):
     """The lease of a command in files: its wrapper is found by its process alone."""
 
     __slots__ = ("is_held",)
-
-    is_over = False
 
     def __init__(self) -> None:
         self.is_held = False

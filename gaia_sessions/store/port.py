@@ -66,6 +66,14 @@ class Lease(HeldLock, Protocol):
     def is_over(self) -> bool:
         """Whether others may count the run as lost, so that the work must end. On files this is never so."""
 
+    @property
+    def silent_until(self) -> datetime | None:
+        """Until when the work may go on if the server, which does not answer, stays silent; else None."""
+
+    @property
+    def patience(self) -> float:
+        """How many seconds to try to write the end of the run."""
+
 
 class OpenSession(Protocol):
     """A session under its lock: no other write happens until the ``with`` block ends.

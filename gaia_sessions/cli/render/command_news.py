@@ -7,7 +7,7 @@ from shlex import quote
 
 from gaia_sessions.runner import supervise
 
-from .words import Copyable, exactly, safe, time_limit_text
+from .words import Copyable, exactly, local_time, safe, time_limit_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,25 +16,51 @@ if TYPE_CHECKING:
     from gaia_sessions.api.command import Command
 
 
-def told_of(agent_id: str, event: str, path: str, command: Command, *, verbose: bool = False) -> tuple[str, str] | None:
-    """Returns what happened to ``command``, and what to type (or empty); None for a start, unless ``verbose``."""
+def told_of(agent_id: str, event: str, fact: str, command: Command, *, verbose: bool = False) -> tuple[str, str] | None:
+    """Returns what happened to ``command``, and what to type (or empty); None for a start, unless ``verbose``.
+
+    ``fact`` is a path, a time or a number that belongs to the event, or empty.
+    """
     if event == supervise.STARTED and not verbose:
         return None
-    # ``path`` comes from a record, so anybody can have written it.
-    if event == supervise.CONVERSATION_ELSEWHERE:
-        what = f"its conversation is in folder {safe(path)}; {_ANEW}"
-        return f"{agent_id}: {what}", Copyable(f"--cwd {quote(path)}", "to use the old one, stop this command and add ")
-    if event == supervise.CONVERSATION_MOVED:
-        return f"{agent_id}: its conversation is in {safe(path)}, which is not your folder now; {_ANEW}", ""
+    has_fact = event in _WITH_FACT and (fact or event not in _EVENTS)
+    what, to_type = _WITH_FACT[event](fact) if has_fact else (_EVENTS[event](command), "")
     if event == supervise.SESSION_GONE:
-        return f"{agent_id}: {_EVENTS[event](command)}", Copyable(f"kill {os.getpid()}", "  to end it: ")
-    if event == supervise.BACKGROUND_LEFT and path:
-        return f"{agent_id}: {_EVENTS[event](command)}", Copyable(path, "  their output is added to: ")
-    why = f": {safe(path)}" if event == supervise.NO_STAND_IN else ""
-    return f"{agent_id}: {_EVENTS[event](command)}{why}", ""
+        to_type = Copyable(f"kill {os.getpid()}", "  to end it: ")
+    return f"{agent_id}: {what}", to_type
 
 
 _ANEW = "a new conversation starts and is told what was said so far"
+_KEEP_RUNNING = "its background processes keep running without limits"
+_WITH_FACT: dict[str, Callable[[str], tuple[str, str]]] = {
+    # A path comes from a record, so anybody can have written it.
+    supervise.CONVERSATION_ELSEWHERE: lambda path: (
+        f"its conversation is in folder {safe(path)}; {_ANEW}",
+        Copyable(f"--cwd {quote(path)}", "to use the old one, stop this command and add "),
+    ),
+    supervise.CONVERSATION_MOVED: lambda path: (
+        f"its conversation is in {safe(path)}, which is not your folder now; {_ANEW}",
+        "",
+    ),
+    supervise.BACKGROUND_LEFT: lambda path: (_KEEP_RUNNING, Copyable(path, "  their output is added to: ")),
+    supervise.NO_STAND_IN: lambda why: (
+        (
+            "if its command starts agents of a client, they will not be below this session, and `cancel` will not "
+            f"reach them: {safe(why)}"
+        ),
+        "",
+    ),
+    supervise.SERVER_SILENT: lambda time: (
+        f"the server does not answer; without it, the command goes on until {local_time(time)[11:19]}",
+        "",
+    ),
+    supervise.END_NOT_STORED: lambda seconds: (
+        f"it has ended, but its end is not stored yet; this is tried for {exactly(float(seconds))}",
+        "  to end the tries, press Ctrl-C",
+    ),
+}
+"""What is said of events that come with a fact, and what to type."""
+
 _EVENTS: dict[str, Callable[[Command], str]] = {
     supervise.STARTED: lambda one: (
         f"{safe(one.words[0], 80)} started, limit {time_limit_text(one.timeout, one.hard_timeout)}"
@@ -50,7 +76,7 @@ _EVENTS: dict[str, Callable[[Command], str]] = {
     supervise.TOKENS_USED_UP: lambda one: f"reached its token limit; it has {exactly(one.grace)} to finish",
     supervise.SIGNAL_PASSED: lambda _: "was told to end; a second signal (Ctrl-C) kills it",
     supervise.BACKGROUND_ENDED: lambda _: "its background processes were ended (--keep-background keeps them)",
-    supervise.BACKGROUND_LEFT: lambda _: "its background processes keep running without limits",
+    supervise.BACKGROUND_LEFT: lambda _: _KEEP_RUNNING,
     supervise.BACKGROUND_NOT_KEPT: lambda _: (
         "its background processes keep running without limits; the session was removed, so their output is not stored"
     ),
@@ -61,15 +87,13 @@ _EVENTS: dict[str, Callable[[Command], str]] = {
     supervise.SESSION_GONE: lambda _: (
         "its session was removed, so `cancel` no longer reaches this command; its limits still hold"
     ),
-    supervise.NO_STAND_IN: lambda _: (
-        "if its command starts agents of a client, they will not be below this session, and `cancel` will not reach "
-        "them"
-    ),
     supervise.ANOTHER_CONVERSATION: lambda _: f"its conversation is gone; {_ANEW}",
     supervise.CONVERSATION_UNKNOWN: lambda _: f"its record names no conversation of this client; {_ANEW}",
     supervise.WITHOUT_TASK: lambda _: (
         "the new conversation is not told the task, because the task is not recorded; give it again with --task"
     ),
+    supervise.SERVER_BACK: lambda _: "the server answers again",
+    supervise.END_STORED: lambda _: "its end is stored now",
     supervise.NOT_KILLED: lambda _: (
         "some processes that it started could not be killed, for example those of another user"
     ),
