@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
+    from gaia_sessions.session.cancellation import Cancellation
     from gaia_sessions.session.client_conversation import Told
     from gaia_sessions.session.own_runs import RunEnd
     from gaia_sessions.session.report import Report
@@ -220,25 +221,31 @@ def _ended_entry(store: Reader, before: Record, closed: Record, run: Run, ended:
     return subagent_events.ended(store, before, closed, run, kind, now, evidence=facts)
 
 
-def report_as_ended(at: Reading, begun: Begun, ended: RunEnd) -> Report:
-    """Returns the report as if the end of the run were stored, for an end that cannot be written."""
+def report_as_ended(at: Reading, begun: Begun, ended: RunEnd, *, asks: bool = True) -> Report:
+    """Returns the report as if the end of the run were stored, for an end that cannot be written.
+
+    Without ``asks``, nothing is read: the server does not answer.
+    """
     from gaia_sessions.session.report import Findings, report  # almost every end can be written
 
     from .reporting import as_recent, latest_messages, why_failed
 
     record, run, messages = begun.record, begun.run, []
-    with suppress(SessionsError):
-        stored = at.store.read(record["agent_id"])
-        run = own_run(stored, run)
-        record = stored
-        messages = latest_messages(at.store, record)
+    if asks:
+        with suppress(SessionsError):
+            stored = at.store.read(record["agent_id"])
+            run = own_run(stored, run)
+            record = stored
+            messages = latest_messages(at.store, record)
     if not is_over(run):
         record, turn = with_run_ended(record, run, ended, read_marker(ended.message)[0], at.now)
         messages += map(as_recent, turn or ())
     above = Above(at.store)
-    stands = standing(above.cancellation, record, at.now, at.config.limits)
+    known: Cancellation | None = {} if ended.cause == CANCELLED else None
+    stands = standing(above.cancellation if asks else lambda _: known, record, at.now, at.config.limits)
     findings = Findings(messages, stands.decision.get("cancellation"), stands.dead_runs, why_failed(record))
-    return {**report(record, findings, at.now, at.config.limits_tokens), **stands.state, **above.trace(record)}
+    told: Report = {**report(record, findings, at.now, at.config.limits_tokens), **stands.state}
+    return {**told, **above.trace(record)} if asks or parent_id_of(record) is None else told
 
 
 def end_runs_of_gone_hosts_below(at: Writing, agent_id: str, run: Run, pid_ns: str | None) -> Sequence[str]:

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 _SECONDS_BETWEEN = 1.0
 _HANDED_OVER = ("_url", "_incarnation", "_number", "_lease", "_size")
-_SECONDS_TO_END = 60.0
-"""How long the last part is tried: as long as the end of the run."""
+_SECONDS_TO_END = 30.0
+"""How long a call of ``close`` tries to store the last part: half as long as the end of the run is tried."""
 
 _INSERT = (
     "INSERT INTO gaia_sessions.output (incarnation, run, start, data) "
@@ -84,13 +84,11 @@ class ServerOutput:
     def handed_over(self) -> Sequence[int] | None:
         self.close()
         try:
-            return () if self._is_there() else None
+            return () if not self._pieces and self._is_there() else None
         except SessionsError:
             return None
 
     def close(self) -> None:
-        if self._ends.is_set():
-            return
         self._ends.set()
         until = time.monotonic() + _SECONDS_TO_END
         while not self._is_stored() and time.monotonic() < until:

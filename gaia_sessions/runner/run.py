@@ -3,21 +3,13 @@
 from __future__ import annotations
 
 import os
-import time
 from contextlib import suppress
 from functools import partial
 
 from gaia_sessions.api import at, permitting, records
 from gaia_sessions.api.briefing import GO_ON, answer_for_agent
 from gaia_sessions.api.cancellation_token import CancellationToken
-from gaia_sessions.errors import (
-    DurabilityUnknown,
-    InvalidInput,
-    LockTimeout,
-    SessionNotFound,
-    SessionsError,
-    StoreFailure,
-)
+from gaia_sessions.errors import InvalidInput, SessionNotFound, SessionsError, StoreFailure
 from gaia_sessions.hosts.marker import NOTE
 from gaia_sessions.session.budget import tokens_of
 from gaia_sessions.session.clock import format_time
@@ -41,6 +33,7 @@ from .supervise import (
     WITHOUT_TASK,
     Supervisor,
 )
+from .tries import MAY_PASS, Tries
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -56,10 +49,11 @@ if TYPE_CHECKING:
 
     from .client_of_run import ClientOfRun
 
-_SECONDS_TO_WRITE = 60
-"""Seconds for which writing the end of a run is tried."""
-
-_SECONDS_BETWEEN_TRIES = 0.5
+_NOT_STORED = (
+    "others see the run as lost once its lease has lapsed, unless its end arrived; when the server is back, "
+    "`gaia-sessions report {id} --output` prints what is stored of the output"
+)
+"""What others see of a run whose end is not stored."""
 
 _SECRETS = frozenset(["PGPASSWORD"])
 """Variables for the connection to a server that no command gets: an agent may print them."""
@@ -94,6 +88,7 @@ def run(
     process_tree.become_subreaper()
     with sessions.store as store:
         lease = store.lease()
+    server = sessions.root if sessions.folder is None else None
     with Signals() as signals, lease:
         limits: Run = {"timeout_secs": command.timeout, "hard_timeout_secs": command.hard_timeout}
         begun = at.write(sessions, own_runs.begin, start, {"wrapper": lease.holder(), **limits})
@@ -107,7 +102,8 @@ def run(
                 log = store.open_output(begun.record, begun.run["run"])
             supervisor = Supervisor(command, look, lease, partial(tell, agent_id), log, live, signals)
         except (SessionsError, RuntimeError) as error:  # RuntimeError: no more threads can be started
-            return _ended(sessions, begun, RunEnd(NOT_STARTED, detail=f"nothing was started: {error}"), None, signals)
+            tries = Tries(lease, signals, partial(tell, agent_id), server)
+            return _ended(sessions, begun, RunEnd(NOT_STARTED, detail=f"nothing was started: {error}"), None, tries)
         try:
             if stand_in.problem:
                 supervisor.tell(NO_STAND_IN, stand_in.problem)
@@ -119,10 +115,10 @@ def run(
             with suppress(SessionsError):  # the first error counts
                 failed = RunEnd(NOT_STARTED, detail="gaia-sessions run failed")
                 at.write(sessions, own_runs.end, agent_id, begun.run, failed)
-            raise
-        finally:
             supervisor.close_log()
-        outcome = _ended(sessions, begun, ended, supervisor.namespace, signals)
+            raise
+        tries = Tries(lease, signals, supervisor.tell, server)
+        outcome = _ended(sessions, begun, ended, supervisor.namespace, tries, supervisor.close_log)
     refused = supervisor.finish()
     if refused and outcome.problem is None:
         hint = "the command has run, only its output is lost: send the output to a place with room"
@@ -250,28 +246,43 @@ def _is_marked(sessions: Sessions, agent_id: str, reason: str | None) -> bool:
     try:
         sessions.cancel(agent_id, reason)
     except SessionsError as error:  # for other errors, such as an invalid reason, the command ends without a mark
-        return not isinstance(error, LockTimeout | StoreFailure | DurabilityUnknown)
+        return not isinstance(error, MAY_PASS)
     return True
 
 
-def _ended(sessions: Sessions, begun: Begun, ended: RunEnd, pid_ns: str | None, signals: Signals) -> Outcome:
-    """Writes the end of the run, and of the runs of hosts that lived in it; tries for a minute."""
+def _ended(
+    sessions: Sessions,
+    begun: Begun,
+    ended: RunEnd,
+    pid_ns: str | None,
+    tries: Tries,
+    close_log: Callable[[], None] = lambda: None,
+) -> Outcome:
+    """Writes the rest of the output, the end of the run, and the end of the runs of hosts that lived in it."""
     from gaia_sessions.api import own_runs
 
-    signals.noted.clear()
     agent_id = begun.record["agent_id"]
-    last_try = time.monotonic() + _SECONDS_TO_WRITE
-    while True:
-        try:
-            at.write(sessions, own_runs.end, agent_id, begun.run, ended)
-        except SessionsError as error:
-            may_pass = isinstance(error, LockTimeout | StoreFailure | DurabilityUnknown)
-            if may_pass and time.monotonic() < last_try and not signals.is_ended_by_somebody():
-                time.sleep(_SECONDS_BETWEEN_TRIES)
-                continue
-            return Outcome(begun.run, ended, at.read(sessions, own_runs.report_as_ended, begun, ended), error)
+
+    def failed(error: SessionsError) -> Outcome:
+        asks = sessions.folder is not None or not isinstance(error, StoreFailure)
+        return Outcome(begun.run, ended, at.read(sessions, own_runs.report_as_ended, begun, ended, asks=asks), error)
+
+    def write() -> Outcome:
+        close_log()
+        at.write(sessions, own_runs.end, agent_id, begun.run, ended)
+        close_log()  # the server may have come back after the first call
         try:
             at.write(sessions, own_runs.end_runs_of_gone_hosts_below, agent_id, begun.run, pid_ns)
             return Outcome(begun.run, ended, sessions.report(agent_id), None)
         except SessionsError as error:
-            return Outcome(begun.run, ended, at.read(sessions, own_runs.report_as_ended, begun, ended), error)
+            return failed(error)
+
+    try:
+        return tries.written(write)
+    except StoreFailure as error:
+        if sessions.folder is not None:
+            return failed(error)
+        hint = _NOT_STORED.format(id=agent_id)
+        return failed(StoreFailure("store the end of the run", error.path, error.reason, hint))
+    except SessionsError as error:
+        return failed(error)
