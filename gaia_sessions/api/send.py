@@ -185,6 +185,7 @@ class Send:
             self.lease = store.lease(agent_id)
         self._holder: int | None = None
         self.is_cut = self.said != said
+        self.is_given_up = False
 
     def began(self, until: float) -> bool:
         """Begins the send; False if somebody else is at work and the monotonic time ``until`` is not reached."""
@@ -207,6 +208,11 @@ class Send:
         for entry in begun.noted:
             self._tell(entry)
         return True
+
+    def give_up(self) -> None:
+        """Leaves the send without an end, because the server does not answer: its lease lapses."""
+        self.is_given_up = True
+        self._release()
 
     @property
     def is_over(self) -> bool:

@@ -11,7 +11,7 @@ from contextlib import suppress
 
 from gaia_sessions.api import at
 from gaia_sessions.api.send import SECONDS_BETWEEN_TRIES, Said, Send
-from gaia_sessions.errors import InvalidInput, SessionsError
+from gaia_sessions.errors import InvalidInput, SessionsError, StoreFailure
 from gaia_sessions.jsonio.strict import dump_line, loads
 from gaia_sessions.session.context import context_lines
 from gaia_sessions.session.host_events import MAX_MESSAGE_LENGTH
@@ -26,6 +26,7 @@ from .run import environment, look_of
 from .signals import Signals
 from .stand_in import StandIn
 from .supervise import NO_STAND_IN, Supervisor
+from .tries import Tries
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 
 
 _SAID_BEFORE = "Earlier messages, the oldest first:"
+_NOT_STORED = "unless it arrived, send the message again when the server is back"
 _SAID_NOW = "End of the earlier messages. The new message:"
 
 
@@ -93,8 +95,9 @@ def send(  # noqa: PLR0913  # its options
             sent = "\n\n".join(message["content"] for message in sending.said)
             ended = client.supervised(supervisor, env, lambda: sent, lambda: _behind_context(sessions, agent_id, sent))
         ended.told.below = stand_in.end(supervisor.namespace)
-        outcome = _stored(sending, ended, given, whole, is_client=client is not None)
-        if client is not None:
+        tries = Tries(sending.lease, signals, supervisor.tell, sessions.root) if sessions.folder is None else None
+        outcome = _stored(sending, ended, given, whole, tries, is_client=client is not None)
+        if client is not None and not sending.is_given_up:
             from gaia_sessions.api import own_runs  # other commands have no agents
 
             with suppress(SessionsError):  # the turn is stored; ``reconcile`` ends them
@@ -103,20 +106,35 @@ def send(  # noqa: PLR0913  # its options
     return outcome
 
 
-def _stored(sending: Send, ended: RunEnd, given: list[dict[str, str]], whole: Whole, *, is_client: bool) -> SendOutcome:
+def _stored(
+    sending: Send, ended: RunEnd, given: list[dict[str, str]], whole: Whole, tries: Tries | None, *, is_client: bool
+) -> SendOutcome:
     """Stores the turn if the send was answered; returns the outcome."""
     outcome = SendOutcome(ended)
-    try:
-        if ended.is_success:
-            outcome.answer = ended.message
-            answer = ended.message if is_client else _answer_in(ended.message)
-            outcome.turn = sending.answer(answer, given, ended.told)
-            outcome.is_cut = sending.is_cut or (not is_client and whole.is_cut)
-        else:
+    answer = ended.message if is_client or not ended.is_success else _answer_in(ended.message)
+    if ended.is_success:
+        outcome.answer = ended.message
+
+    def write() -> SentTurn | None:
+        try:
+            if ended.is_success:
+                return sending.answer(answer, given, ended.told)
             sending.end(ended)
+        except SessionsError as error:
+            if not sending.is_over:
+                raise
+            outcome.problem = error  # there is nothing more to write
+        return None
+
+    try:
+        outcome.turn = tries.written(write) if tries else write()
+        outcome.is_cut = outcome.turn is not None and (sending.is_cut or (not is_client and whole.is_cut))
     except SessionsError as error:
         outcome.problem = error
-        if not sending.is_over:
+        if tries and isinstance(error, StoreFailure):
+            outcome.problem = StoreFailure("store the answer", error.path, error.reason, _NOT_STORED)
+            sending.give_up()
+        else:
             with suppress(SessionsError):  # the next reader finds the run gone
                 sending.end(RunEnd(EXITED, detail=str(error)[:MAX_MESSAGE_LENGTH]))
     return outcome

@@ -205,6 +205,8 @@ def _print(call: Call, sessions: Sessions, outcome: Outcome, *, is_live: bool, v
         output.print_lines(session_reports.result_lines(report))
         output.flush_result()
     if outcome.problem:  # the caller raises it
+        if is_live and report["error"]:
+            output.print_to_stderr(f"{report['agent_id']}: {safe(report['error'])}")
         return
     from gaia_sessions.api import at, reporting
 
