@@ -69,16 +69,35 @@ class Server:
         """Kills the postmaster with SIGKILL, and waits until its processes have ended."""
         pid = self.pid
         os.kill(pid, signal.SIGKILL)
-        while os.path.exists(f"/proc/{pid}") or self._has_processes():
+        while os.path.exists(f"/proc/{pid}") or self._processes():
             time.sleep(0.01)
 
-    def _has_processes(self) -> bool:
-        """Whether a process works in the data directory, as all processes of a server do."""
+    def _processes(self) -> list[int]:
+        """The processes that work in the data directory, as all processes of a server do."""
+        found = []
         for link in glob.glob("/proc/[0-9]*/cwd"):
             with suppress(OSError):
                 if os.readlink(link) == f"{self.folder}/data":
-                    return True
-        return False
+                    found.append(int(link.split("/")[2]))
+        return found
+
+    def hang(self) -> None:
+        """Stops all processes, so that the server takes connections and never answers."""
+        self._send_all(signal.SIGSTOP)
+
+    def go_on(self) -> None:
+        self._send_all(signal.SIGCONT)
+
+    def _send_all(self, number: int) -> None:
+        for pid in self._processes():
+            os.kill(pid, number)
+
+    def set_lapse(self, lapse: str) -> None:
+        """Sets the time after which a lease lapses."""
+        self.execute(
+            "CREATE OR REPLACE FUNCTION gaia_sessions.lapse () RETURNS interval LANGUAGE sql IMMUTABLE "
+            f"AS $$ SELECT interval '{lapse}' $$"
+        )
 
     def own(self, *paths: str) -> None:
         """Gives files to the user of the server, for this user alone."""
@@ -95,6 +114,7 @@ class Server:
 
     def remove(self) -> None:
         if os.path.isdir(self.folder):
+            self.go_on()
             subprocess.run(
                 self._command("pg_ctl", "-D", f"{self.folder}/data", "-m", "immediate", "-w", "stop"),
                 check=False,

@@ -31,7 +31,10 @@ class ServerLook:
         if self._thread is None:
             self._thread = threading.Thread(target=self._look_always, name="gaia-sessions look", daemon=True)
             self._thread.start()
-        return LEASE_LOST if self._lease.is_over else self._found
+        if self._lease.is_over:
+            return LEASE_LOST
+        # A cancellation that cannot be read counts as one in the end, but here the lease decides about that.
+        return None if self._lease.silent_until else self._found
 
     def _look_always(self) -> None:
         while self._lease.is_held:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import shutil
 import subprocess
 from datetime import UTC, datetime
 from pathlib import Path
@@ -33,6 +34,7 @@ from gaia_sessions.session.own_runs import (
     CANCELLED,
     CAUSES,
     EXITED,
+    LEASE_LOST,
     NOT_STARTED,
     OUT_OF_TOKENS,
     SIGNALLED,
@@ -168,7 +170,8 @@ def test_every_other_end_is_reported_with_the_partial_output(
 ) -> None:
     begun = begin(sessions)
     agent_id = begun.record["agent_id"]
-    foreseen = at.read(sessions, own_runs.report_as_ended, begun, RunEnd(cause, code, "half of it"))
+    ended = RunEnd(cause, code, "half of it")
+    foreseen, unread = (at.read(sessions, own_runs.report_as_ended, begun, ended, asks=one) for one in (True, False))
 
     assert end(sessions, begun, "half of it", code, cause) == phase
 
@@ -176,7 +179,23 @@ def test_every_other_end_is_reported_with_the_partial_output(
     assert (report["status"], report["error"], report["exit_code"]) == (status, error, code)
     assert (report["result"], report["partial"]) == (None, "half of it")
     moments = {"state_since": None, "elapsed_secs": 0}
-    assert {**foreseen, **moments} == {**report, **moments}
+    assert {**foreseen, **moments} == {**unread, **moments} == {**report, **moments}
+
+
+@table(
+    ("cause", "status", "state"),
+    [(EXITED, "success", "completed"), (CANCELLED, "cancelled", "cancelled"), (LEASE_LOST, "error", "interrupted")],
+)
+def test_the_report_on_an_end_that_cannot_be_stored_has_the_status_of_that_end_without_a_look(
+    root: str, cause: str, status: str, state: str
+) -> None:
+    sessions = Sessions(f"{root}-{cause}")
+    begun = begin(sessions)
+    shutil.rmtree(sessions.root)
+
+    report = at.read(sessions, own_runs.report_as_ended, begun, RunEnd(cause, 0, "half of it"), asks=False)
+
+    assert (report["status"], report["state"], len(report["recent_messages"])) == (status, state, 1)
 
 
 def test_a_command_that_used_all_tokens_is_reported_with_its_limit(sessions: Sessions) -> None:

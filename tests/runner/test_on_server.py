@@ -8,11 +8,10 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any
 
-import psycopg
 import pytest
 
 from tests.machines import Machine, gaia_words, send_signal
-from tests.servers import empty_url
+from tests.servers import empty_url, shared_server
 from tests.table import table
 
 if TYPE_CHECKING:
@@ -47,22 +46,14 @@ pytestmark = pytest.mark.slow
 def url() -> Iterator[str]:
     """An empty database on which a lease lapses in four seconds."""
     url = empty_url()
-    set_lapse(url, "4 seconds")
+    shared_server().set_lapse("4 seconds")
     yield url
-    set_lapse(url, "120 seconds")
+    shared_server().set_lapse("120 seconds")
 
 
 @pytest.fixture
 def machines(url: str, tmp_path: Path) -> tuple[Machine, Machine]:
     return Machine(tmp_path / "a", url), Machine(tmp_path / "b", url)
-
-
-def set_lapse(url: str, lapse: str) -> None:
-    with psycopg.connect(url, autocommit=True) as connection:
-        connection.execute(
-            "CREATE OR REPLACE FUNCTION gaia_sessions.lapse () RETURNS interval LANGUAGE sql IMMUTABLE "
-            f"AS $$ SELECT interval '{lapse}' $$"
-        )
 
 
 def until(condition: Callable[[], Any]) -> Any:

@@ -1,0 +1,236 @@
+"""A command whose server stops or hangs: it goes on, its end is stored when the server is back, and nothing is silent.
+
+"Gone" is a server that refuses connections; a server that "hangs" takes them and never answers.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from gaia_sessions import Sessions
+from gaia_sessions.api import at, reporting
+from gaia_sessions.postgres.setup import init
+from tests import servers
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+PATIENCE = 50  # seconds, less than the minute for which an end is tried
+SCRIPT = "cat; echo begun; touch begun; while [ ! -e go ]; do sleep 0.1; done; echo over; exit {}"
+SILENT = "agent-1: the server does not answer; without it, the command goes on until TIME"
+NOT_STORED = [
+    "agent-1: it has ended, but its end is not stored yet; this is tried for {}",
+    "  to end the tries, press Ctrl-C",
+]
+LOST = (
+    "Hint: others see the run as lost once its lease has lapsed, unless its end arrived; when the server is back, "
+    "`gaia-sessions report agent-1 --output` prints what is stored of the output"
+)
+REFUSED = "Error: URL: cannot store the {}: REASON"
+
+pytestmark = pytest.mark.slow
+
+
+class Losable:
+    """A server that can be lost in one of two ways, and one command of ours on it."""
+
+    def __init__(self, folder: Path, how: str) -> None:
+        self._folder = folder
+        self._is_gone = how == "gone"
+        self.server = servers.Server()
+        init(self.server.url)
+        self.sessions = Sessions(self.server.url)
+
+    def lose(self) -> None:
+        if self._is_gone:
+            self.server.stop("immediate")
+        else:
+            self.server.hang()
+
+    def come_back(self) -> None:
+        if self._is_gone:
+            self.server.start()
+        else:
+            self.server.go_on()
+
+    def start(self, *words: str, code: int = 0) -> None:
+        """Starts a command of ours whose command ends with ``code`` once it may; returns when that one has begun."""
+        command = [sys.executable, "-m", "gaia_sessions", *words, "--", "sh", "-c", SCRIPT.format(code)]
+        environment = {**os.environ, "GAIA_SESSIONS_ROOT": self.server.url}
+        with (self._folder / "out").open("wb") as out, (self._folder / "err").open("wb") as err:
+            self.process = subprocess.Popen(
+                command, cwd=self._folder, env=environment, stdin=subprocess.DEVNULL, stdout=out, stderr=err
+            )
+        self.until((self._folder / "begun").exists)
+
+    def let_end(self) -> None:
+        (self._folder / "go").touch()
+
+    def until(self, condition: Callable[[], object]) -> None:
+        """Waits until ``condition`` is true; the command of ours must run until then."""
+        end = time.monotonic() + PATIENCE
+        while not condition():
+            assert time.monotonic() < end
+            assert self.process.poll() is None, self.err
+            time.sleep(0.1)
+
+    def ended(self) -> tuple[int, str, list[str]]:
+        """Waits for the end of the command of ours; returns its exit code, its output and its lines on stderr."""
+        return self.process.wait(PATIENCE), self.out, self.err
+
+    @property
+    def out(self) -> str:
+        return (self._folder / "out").read_text(encoding="utf-8")
+
+    @property
+    def err(self) -> list[str]:
+        """The lines on stderr."""
+        return [self.fixed(line) for line in (self._folder / "err").read_text(encoding="utf-8").splitlines()]
+
+    def fixed(self, line: str) -> str:
+        """The line with words for the URL, a time, and what the driver says."""
+        line = re.sub(r"until \d\d:\d\d:\d\d$", "until TIME", line.replace(self.server.url, "URL"))
+        return re.sub(r"^((Error: )?URL: cannot store the [a-z ]+): .*", r"\1: REASON", line)
+
+    def stored(self) -> tuple[str, str]:
+        """The phase of the session, and the stored output."""
+        output = at.read(self.sessions, reporting.output_of, "agent-1")
+        return self.sessions.report("agent-1")["phase"], output.decode()
+
+    def close(self) -> None:
+        self.process.kill()
+        self.process.wait()
+        self.server.remove()
+
+
+@pytest.fixture(params=["gone", "hanging"])
+def losable(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Losable]:
+    servers.check_installed()
+    losable = Losable(tmp_path, request.param)
+    yield losable
+    losable.close()
+
+
+def test_a_command_whose_server_is_lost_for_a_while_goes_on_and_says_so_once(losable: Losable) -> None:
+    losable.server.set_lapse("60 seconds")
+    losable.start("run", "--id", "agent-1")
+
+    losable.lose()
+    losable.until(lambda: losable.err)
+    losable.come_back()
+    losable.until(lambda: len(losable.err) > 1)
+    losable.let_end()
+
+    assert losable.ended() == (0, "begun\nover\n", [SILENT, "agent-1: the server answers again"])
+    assert losable.stored() == ("completed", "begun\nover\n")
+
+
+def test_a_command_whose_server_starts_again_at_once_says_nothing(losable: Losable) -> None:
+    losable.start("run", "--id", "agent-1")
+
+    losable.lose()
+    losable.come_back()
+    losable.let_end()
+
+    assert losable.ended() == (0, "begun\nover\n", [])
+    assert losable.stored() == ("completed", "begun\nover\n")
+
+
+def test_the_end_of_a_command_is_stored_when_its_server_is_back(losable: Losable) -> None:
+    losable.start("run", "--id", "agent-1")
+
+    losable.lose()
+    losable.let_end()
+    losable.until(lambda: losable.err)
+    losable.come_back()
+
+    told = [line.format("1m") for line in NOT_STORED]
+    assert losable.ended() == (0, "begun\nover\n", [*told, "agent-1: its end is stored now"])
+    assert losable.stored() == ("completed", "begun\nover\n")
+
+
+def test_a_command_whose_end_cannot_be_stored_is_reported_with_its_own_status(losable: Losable) -> None:
+    losable.server.set_lapse("16 seconds")
+    losable.start("run", "--json", "--id", "agent-1", code=3)
+
+    losable.lose()
+    losable.let_end()
+    code, out, err = losable.ended()
+
+    report = json.loads(out)
+    kept = {name: report[name] for name in ("agent_id", "status", "phase", "state", "error", "exit_code", "partial")}
+    assert (code, kept) == (
+        8,
+        {
+            "agent_id": "agent-1",
+            "status": "error",
+            "phase": "failed",
+            "state": "failed",
+            "error": "exit code 3",
+            "exit_code": 3,
+            "partial": "begun\nover\n",
+        },
+    )
+    notice, error = json.loads("[" + "\n".join(err).replace("\n}\n{", "\n},{") + "]")
+    error["error"]["message"] = losable.fixed(error["error"]["message"])
+    assert notice == {
+        "notice": {"code": "end_not_stored", "message": NOT_STORED[0].format("8s"), "hint": NOT_STORED[1]}
+    }
+    assert error == {
+        "error": {
+            "code": "io_error",
+            "message": REFUSED.format("end of the run").removeprefix("Error: "),
+            "hint": LOST.removeprefix("Hint: "),
+        }
+    }
+
+
+def test_a_command_whose_server_stays_away_is_ended_when_its_lease_is_over(losable: Losable) -> None:
+    losable.server.set_lapse("16 seconds")
+    losable.start("run", "--id", "agent-1")
+
+    losable.lose()
+
+    told = [line.format("8s") for line in NOT_STORED]
+    why = "agent-1: its lease on the server lapsed, so the command was ended"
+    assert losable.ended() == (8, "begun\n", [SILENT, *told, why, REFUSED.format("end of the run"), LOST])
+
+
+def test_ctrl_c_ends_the_tries_to_store_the_end_of_a_command(losable: Losable) -> None:
+    losable.start("run", "--quiet", "--id", "agent-1", code=3)
+
+    losable.lose()
+    losable.let_end()
+    losable.until(lambda: losable.err)
+    losable.process.send_signal(signal.SIGINT)
+
+    told = [line.format("1m") for line in NOT_STORED]
+    assert losable.ended() == (
+        8,
+        "exit code 3\n\nits output ended with:\n\nbegun\nover\n",
+        [*told, REFUSED.format("end of the run"), LOST],
+    )
+
+
+def test_the_answer_of_a_send_that_cannot_be_stored_is_printed(losable: Losable) -> None:
+    losable.server.set_lapse("16 seconds")
+    losable.sessions.create("worker", agent_id="agent-1")
+    losable.start("send", "agent-1", "hello")
+
+    losable.lose()
+    losable.let_end()
+    code, out, err = losable.ended()
+
+    told = [line.format("8s") for line in NOT_STORED]
+    hint = "Hint: unless it arrived, send the message again when the server is back"
+    assert (code, out.splitlines()[1:], err) == (8, ["begun", "over"], [*told, REFUSED.format("answer"), hint])
