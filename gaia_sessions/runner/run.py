@@ -49,6 +49,7 @@ if TYPE_CHECKING:
 
     from .client_of_run import ClientOfRun
 
+_NOT_SHOWN = "the command has run, only its output is lost: send the output to a place with room"
 _NOT_STORED = (
     "others see the run as lost once its lease has lapsed, unless its end arrived; when the server is back, "
     "`gaia-sessions report {id} --output` prints what is stored of the output"
@@ -119,10 +120,8 @@ def run(
             raise
         tries = Tries(lease, signals, supervisor.tell, server)
         outcome = _ended(sessions, begun, ended, supervisor.namespace, tries, supervisor.close_log)
-    refused = supervisor.finish()
-    if refused and outcome.problem is None:
-        hint = "the command has run, only its output is lost: send the output to a place with room"
-        outcome.problem = StoreFailure("write the output", "stdout", refused.strerror or str(refused), hint)
+    if (refused := supervisor.finish()) and outcome.problem is None:
+        outcome.problem = StoreFailure("write the output", "stdout", refused.strerror or str(refused), _NOT_SHOWN)
     return outcome
 
 

@@ -98,12 +98,17 @@ def send(  # noqa: PLR0913  # its options
         tries = Tries(sending.lease, signals, supervisor.tell, sessions.root) if sessions.folder is None else None
         outcome = _stored(sending, ended, given, whole, tries, is_client=client is not None)
         if client is not None and not sending.is_given_up:
-            from gaia_sessions.api import own_runs  # other commands have no agents
-
-            with suppress(SessionsError):  # the turn is stored; ``reconcile`` ends them
-                at.write(sessions, own_runs.end_runs_of_gone_hosts_below, agent_id, sending.run, supervisor.namespace)
+            _end_runs_below(sessions, sending, supervisor.namespace)
     supervisor.finish()
     return outcome
+
+
+def _end_runs_below(sessions: Sessions, sending: Send, pid_ns: str | None) -> None:
+    from gaia_sessions.api import own_runs  # only the send of a client has agents below
+
+    with suppress(SessionsError):  # the turn is stored; ``reconcile`` ends them
+        agent_id = sending.record["agent_id"]
+        at.write(sessions, own_runs.end_runs_of_gone_hosts_below, agent_id, sending.run, pid_ns)
 
 
 def _stored(
