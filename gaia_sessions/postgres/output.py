@@ -22,6 +22,9 @@ _HANDED_OVER = ("_url", "_incarnation", "_number", "_lease", "_size")
 _SECONDS_TO_END = 30.0
 """How long a call of ``close`` tries to store the last part: half as long as the end of the run is tried."""
 
+_SECONDS_TO_HAND_OVER = 10.0
+"""The same for the output that another process goes on with; until then nobody reads from the command."""
+
 _INSERT = (
     "INSERT INTO gaia_sessions.output (incarnation, run, start, data) "
     "SELECT incarnation, %s, %s, %s FROM gaia_sessions.session WHERE incarnation = %s "
@@ -82,15 +85,18 @@ class ServerOutput:
             self._pieces = first + [(start, data) for start, data in rest if start + len(data) > last]
 
     def handed_over(self) -> Sequence[int] | None:
-        self.close()
+        self._end(_SECONDS_TO_HAND_OVER)
         try:
             return () if not self._pieces and self._is_there() else None
         except SessionsError:
             return None
 
     def close(self) -> None:
+        self._end(_SECONDS_TO_END)
+
+    def _end(self, seconds: float) -> None:
         self._ends.set()
-        until = time.monotonic() + _SECONDS_TO_END
+        until = time.monotonic() + seconds
         while not self._is_stored() and time.monotonic() < until:
             time.sleep(_SECONDS_BETWEEN / 4)
 
@@ -132,7 +138,7 @@ class ServerOutput:
             sql = "SELECT 1 FROM gaia_sessions.session WHERE incarnation = %s"
             return execute(connection, with_values(connection, sql, (self._incarnation,)))
 
-        return bool(server_of(self._url).asked("read", _SECONDS_TO_END, ask))
+        return bool(server_of(self._url).asked("read", _SECONDS_TO_HAND_OVER, ask))
 
 
 def write_output(transaction: Transaction, incarnation: int, run: int, data: bytes) -> None:

@@ -639,7 +639,7 @@ def test_a_kept_background_process_of_a_removed_session_writes_to_no_other_sessi
         ended = fork.ended()
     try:
         left = "its background processes keep running without limits"
-        told = f"{agent_id}: {left}; the session was removed, so their output is not stored"
+        told = f"{agent_id}: {left}, and their output is not stored"
         assert told in ended.err.decode().splitlines()
         assert (ended.code, b"output-1.log" in ended.err) == (4 if is_replaced else 3, False)
         Path("go").touch()

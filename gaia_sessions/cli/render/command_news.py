@@ -78,7 +78,7 @@ _EVENTS: dict[str, Callable[[Command], str]] = {
     supervise.BACKGROUND_ENDED: lambda _: "its background processes were ended (--keep-background keeps them)",
     supervise.BACKGROUND_LEFT: lambda _: _KEEP_RUNNING,
     supervise.BACKGROUND_NOT_KEPT: lambda _: (
-        "its background processes keep running without limits; the session was removed, so their output is not stored"
+        "its background processes keep running without limits, and their output is not stored"
     ),
     supervise.BACKGROUND_UNREAD: lambda _: (
         "its background processes keep running, but can end when they write output: no process could be started to "
