@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 class Place:
     """A folder of sessions, which need not exist, or a database on a server; and the settings for it."""
 
-    __slots__ = ("config", "folder", "root")
+    __slots__ = ("config", "folder", "root", "seconds_at_first")
 
     def __init__(self, root: str | None = None, flags: Mapping[str, object] | None = None) -> None:
         self.root = find_root(root, os.environ, working_directory())
@@ -43,6 +43,7 @@ class Place:
         check_owner(own)
         check_links(own)
         self.config = config.load(own, os.environ, flags)
+        self.seconds_at_first: float | None = None  # how long a server may take to answer for the first time
 
     @property
     def is_there(self) -> bool:
@@ -53,18 +54,18 @@ class Place:
     def store(self) -> Store:
         """A new store for one call; leaving its ``with`` block closes it."""
         if self.folder is None:
-            return _open_server(self.root, self.config)
+            return _open_server(self.root, self.config, self.seconds_at_first)
         return open_store(self.root, self.config)
 
     def __reduce__(self) -> tuple[object, ...]:
         return type(self), (self.root,)  # unpickling reads the settings again
 
 
-def _open_server(url: str, config: Config) -> Store:
+def _open_server(url: str, config: Config, seconds_at_first: float | None) -> Store:
     """Returns the store on a server; its driver costs more than any command on files."""
     with needing_driver(url):
         from gaia_sessions.postgres.store import open_store as open_postgres
-    return open_postgres(url, config)
+    return open_postgres(url, config, seconds_at_first=seconds_at_first)
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from gaia_sessions.session.clock import format_time, parse_time
 from gaia_sessions.session.ids import resume_line
 from gaia_sessions.session.phases import waits_for_approval
 from gaia_sessions.session.policy import resume_summary
-from gaia_sessions.session.record import has_newer_schema, is_asking
+from gaia_sessions.session.record import has_newer_schema, is_asking, is_open, is_stand_in
 from gaia_sessions.session.runs import waits_with_question
 from gaia_sessions.session.state import WAITING
 from gaia_sessions.store.above import Above
@@ -94,9 +94,29 @@ def pending(at: Reading, app: str | None = None) -> Sequence[Pending]:
         if app not in (None, record.get("app")):
             continue
         stands = standing(above.cancellation, record, now, limits)
-        if stands.state.get("state") == WAITING or _asks_while_it_waits(record, stands):
+        if _waits(record, stands):
             found.append(_pending(sessions, record, stands, now, limits))
     return sorted(found, key=lambda one: (parse_time(one["state_since"]), one["agent_id"]))
+
+
+def open_and_waiting(at: Reading) -> tuple[int, int]:
+    """Returns how many sessions are open, and how many of them wait for a person; no stand-in counts."""
+    from .listing import with_marks_known  # only a hint at another root counts
+
+    sessions = at.preview()
+    above, number, waiting = Above(sessions), 0, 0
+    for _, record in with_marks_known(sessions.scan(active_only=True), above):
+        if isinstance(record, SessionsError) or not is_open(record) or is_stand_in(record):
+            continue
+        stands = standing(above.cancellation, record, at.now, at.config.limits)
+        if "cancellation" not in stands.decision:
+            number += 1
+            waiting += not has_newer_schema(record) and _waits(record, stands)
+    return number, waiting
+
+
+def _waits(record: Record, stands: Standing) -> bool:
+    return stands.state.get("state") == WAITING or _asks_while_it_waits(record, stands)
 
 
 def _may_wait(record: Record) -> bool:

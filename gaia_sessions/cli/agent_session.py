@@ -93,8 +93,8 @@ def _create(call: Call, agent: str, purpose: str) -> None:
 @click.option("--phase", metavar="PHASE", help="New phase; a final phase ends the session.")
 @click.option("--error", metavar="TEXT", help="Count an error and store its text.")
 def _update(call: Call, agent_id: str, phase: str | None, error: str | None) -> None:
-    sessions = call.sessions()
-    record = sessions.update(call.session_id(agent_id, writes=True), phase, error=error)
+    session_id = call.session_id(agent_id, writes=True)
+    record = call.sessions().update(session_id, phase, error=error)
     output.print_line(f"Updated session: {record['agent_id']}")
 
 
@@ -118,7 +118,8 @@ def _get(call: Call, agent_id: str) -> None:
     from gaia_sessions.api import records
 
     try:
-        output.print_json(records.read(call.sessions(), call.session_id(agent_id)))
+        session_id = call.session_id(agent_id)
+        output.print_json(records.read(call.sessions(), session_id))
     except SessionNotFound:
         output.print_line(f"Session {agent_id} not found")
         raise

@@ -8,9 +8,9 @@ from functools import wraps
 
 import click
 
-from gaia_sessions.errors import SessionNotFound, SessionsError, UsageError
+from gaia_sessions.errors import SessionNotFound, SessionsError, StoreFailure, UsageError
 from gaia_sessions.session.ids import is_agent_id, is_generated_id
-from gaia_sessions.system.project_root import is_on_server
+from gaia_sessions.system.project_root import ROOT_VARIABLE, is_on_server
 
 from . import output
 from .group import COMMANDS, Command, Group, show_help_without_command
@@ -18,7 +18,7 @@ from .group import COMMANDS, Command, Group, show_help_without_command
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
-    from typing import TypeVar
+    from typing import Any, TypeVar
 
     from gaia_sessions.api.sessions import Sessions
 
@@ -68,13 +68,15 @@ IF_REVISION = click.option("--if-revision", metavar="N", type=int, help="Write o
 class Call:
     """One call of a command: its sessions, and whether the result is for a person or a program."""
 
-    __slots__ = ("_flags", "_sessions", "as_json", "root")
+    __slots__ = ("_both", "_flags", "_sessions", "_sought_in_both", "as_json", "root")
 
     def __init__(self, root: str | None, lock_timeout: str | None, *, as_json: bool) -> None:
         self.root = root
         self._flags = {} if lock_timeout is None else {"lock_timeout": lock_timeout}
         self.as_json = as_json
+        self._both: list[Sessions] | None = None
         self._sessions: Sessions | None = None
+        self._sought_in_both: set[str] = set()
 
     def session_root(self, *, only_files: bool = False) -> str:
         """Returns the root; prints a notice if the search for the root skipped another user's project.
@@ -93,11 +95,33 @@ class Call:
         return root
 
     def sessions(self) -> Sessions:
-        from gaia_sessions.api.sessions import Sessions
-
+        """Returns the root that this command uses: after ``session_id``, the root that has the session."""
         if self._sessions is None:
-            self._sessions = Sessions(self.session_root(), self._flags)
+            self._sessions = self.both()[0]
         return self._sessions
+
+    def both(self) -> list[Sessions]:
+        """Returns the roots on which a command without ``--root`` works.
+
+        These are the server in the variable and the project's own root, if that exists; else the one root.
+        """
+        if self._both is None:
+            from gaia_sessions.api.sessions import Sessions
+
+            self._both = [Sessions(self.session_root(), self._flags)]
+            if self.root is None and self._both[0].folder is None:
+                from .two_roots import pair
+
+                self._both = pair(self._both[0], self._flags)
+        return self._both
+
+    def other(self) -> Sessions | None:
+        """Returns the root of the pair that this command does not use, for a hint; None if there is no pair."""
+        if not is_on_server(os.environ.get(ROOT_VARIABLE, "")):
+            return None
+        from .two_roots import other
+
+        return other(self.sessions(), self._flags)
 
     def says_there_is_no_root(self) -> bool:
         """Returns whether this printed on stderr that the root does not exist; prints nothing for a program."""
@@ -114,29 +138,67 @@ class Call:
 
         return records.has(self.sessions(), agent_id)
 
-    def session_id(self, typed_id: str, *, writes: bool = False) -> str:
-        """Returns the ID that ``typed_id`` means; if the command ``writes``, also prints this ID."""
-        # Text that means no session is returned unchanged: the store reports it missing.
-        if is_generated_id(typed_id) or not is_agent_id(typed_id) or self.has(typed_id):
-            return typed_id
-        from .typed_ids import resolve_id
+    def session_id(self, typed_id: str, *, writes: bool = False, stand_ins: bool = False) -> str:
+        """Returns the ID that ``typed_id`` means; from then on, ``sessions`` is the root that has this session.
 
-        found = resolve_id(self.sessions(), typed_id)
+        If the command ``writes``, this also prints the ID. A stand-in is no session, unless the command shows
+        ``stand_ins``.
+        """
+        self._sessions, found = self.find(typed_id, writes=writes, stand_ins=stand_ins)
+        return found
+
+    def find(self, typed_id: str, *, writes: bool = False, stand_ins: bool = False) -> tuple[Sessions, str]:
+        """Returns the root that has the session that ``typed_id`` means, and the ID; options as for ``session_id``.
+
+        Text that means no session is returned unchanged: the store reports it missing.
+        """
+        sessions, found = self.both()[0], typed_id
+        if len(self.both()) > 1:
+            from .two_roots import find
+
+            in_either = find(self.both(), typed_id, as_json=self.as_json)
+            sessions, found = in_either or self._in_neither(typed_id)
+        elif not is_generated_id(typed_id) and is_agent_id(typed_id) and not self.has(typed_id):
+            from .typed_ids import resolve_id
+
+            found = resolve_id(sessions, typed_id)
+        if self.root is not None and not stand_ins and is_on_server(os.environ.get(ROOT_VARIABLE, "")):
+            from .two_roots import refuse_stand_in
+
+            refuse_stand_in(sessions, found)
         # If ``typed_id`` is the end of a generated ID, nothing is printed: ``list`` shows that end.
         is_as_listed = is_generated_id(found) and found.endswith(f"-{typed_id}")
         if writes and found != typed_id and not is_as_listed:
             output.print_aside("session_taken", f"using session {found} for {typed_id}", as_json=self.as_json)
-        return found
+        return sessions, found
+
+    def _in_neither(self, typed_id: str) -> tuple[Sessions, str]:
+        """Notes for the message that both roots were searched; the store of the server reports the ID missing."""
+        self._sought_in_both.add(typed_id)
+        return self.both()[0], typed_id
+
+    def searched(self, agent_id: str) -> list[Sessions]:
+        """Returns the roots in which a missing ``agent_id`` was looked up."""
+        return self.both() if agent_id in self._sought_in_both else [self.sessions()]
 
     def chosen_session(self, agent_id: str | None, host_agent: tuple[str, str] | None, *, writes: bool = True) -> str:
         """Returns the ID of the session that ID or --host-agent selects; raises ``UsageError`` if both are given."""
         if agent_id is None and host_agent is not None:
-            from gaia_sessions.api import at, records
-
-            return at.write(self.sessions(), records.id_of_host_agent, *host_agent)
+            return self._id_of_host_agent(*host_agent)
         if host_agent is not None:
             raise UsageError("ID and --host-agent cannot be combined", "leave out one of them: both select a session")
         return self.session_id(given(agent_id, "agent_id"), writes=writes)
+
+    def _id_of_host_agent(self, conversation: str, agent: str) -> str:
+        from gaia_sessions.api import at, records
+
+        if len(self.both()) > 1:
+            from .two_roots import find_host_agent
+
+            self._sought_in_both.add("")  # what a missing agent has in place of an ID
+            self._sessions, found = find_host_agent(self.both(), conversation, agent, as_json=self.as_json)
+            return found
+        return at.write(self.sessions(), records.id_of_host_agent, conversation, agent)
 
     def notice_if_abandoned(self, agent_id: str) -> None:
         """Prints a notice if the session is cancelled: then the write that just happened has ended the session."""
@@ -166,11 +228,11 @@ class Call:
                 output.print_notice(message.code, str(message), message.hint, as_json=self.as_json)
 
     def explain_missing(self, missing: SessionNotFound) -> None:
-        """Adds the root to ``missing``, and a hint at the ID that the user perhaps meant."""
-        if self._sessions is not None:
+        """Adds to ``missing`` where was searched, and a hint at the ID that the user perhaps meant."""
+        if self._both is not None:
             from .typed_ids import explain
 
-            explain(missing, self._sessions)
+            explain(missing, self.searched(missing.agent_id))
 
     def print_result(self, result: object, lines: Callable[[], Iterable[str]]) -> None:
         """Prints ``result`` as JSON for a program, or the ``lines`` for a person."""
@@ -225,6 +287,32 @@ def declare_program(cls: type[Group], summary: str, epilog: str | None = None) -
     for option in (_ROOT, _LOCK_TIMEOUT, _JSON):
         option(group)
     return group
+
+
+def lists(command: Callable[..., _Value]) -> Callable[..., _Value]:
+    """Lets a command without an ID also say how many sessions are open in the other root, even if its own fails."""
+
+    @wraps(command)
+    def run(call: Call, **options: Any) -> _Value:  # noqa: ANN401  # those of the command
+        if options.get("agent_id") is not None or options.get("agent_ids"):
+            return command(call, **options)
+        try:
+            result = command(call, **options)
+        except StoreFailure:
+            _say_what_else_is_open(call)
+            raise
+        _say_what_else_is_open(call)
+        return result
+
+    return run
+
+
+def _say_what_else_is_open(call: Call) -> None:
+    other = call.other()
+    if other is not None:
+        from .two_roots import say_what_else_is_open
+
+        say_what_else_is_open(other, as_json=call.as_json)
 
 
 def _as_callback(function: Callable[..., int | None]) -> Callable[..., int]:

@@ -21,7 +21,7 @@ from gaia_sessions.system.project_root import own_roots_from, working_directory
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from gaia_sessions.api.sessions import Sessions
 
@@ -36,27 +36,34 @@ _LISTS = "`gaia-sessions list` shows the existing sessions"
 def resolve_id(sessions: Sessions, typed_id: str) -> str:
     """Returns the ID that ``typed_id`` means, or ``typed_id`` if there is none; raises ``AmbiguousId`` for several."""
     if typed_id == LATEST:
-        return _latest(sessions) or typed_id
-    if len(typed_id) < SHORTEST_ABBREVIATION or typed_id.casefold() in _UNSET or other_root_hint(typed_id):
-        return typed_id
-    ids = at.read(sessions, records.ids)
-    found = [agent_id for agent_id in ids if typed_id in abbreviations(agent_id, len(typed_id))]
-    if not found or typed_id in found:
+        return latest(sessions) or typed_id
+    found = ids_with_part(sessions, typed_id)
+    if not found or typed_id in found or other_root_hint(typed_id, [sessions]):
         return typed_id
     if len(found) > 1:
         raise AmbiguousId(typed_id, sorted(found))
     return found[0]
 
 
-def _latest(sessions: Sessions) -> str | None:
+def ids_with_part(sessions: Sessions, typed_id: str) -> list[str]:
+    """Returns the IDs of ``sessions`` that begin or end with ``typed_id``, if that is long enough."""
+    if len(typed_id) < SHORTEST_ABBREVIATION or typed_id.casefold() in _UNSET:
+        return []
+    ids = at.read(sessions, records.ids)
+    return [agent_id for agent_id in ids if typed_id in abbreviations(agent_id, len(typed_id))]
+
+
+def latest(sessions: Sessions) -> str | None:
     """Returns the ID of the most recently active session that can be read."""
     return next((line["agent_id"] for line in sessions.list(every_app=True) if "last_updated" in line), None)
 
 
-def other_root_hint(agent_id: str) -> str | None:
+def other_root_hint(agent_id: str, searched: Iterable[Sessions]) -> str | None:
     """Returns a hint if the session is in another root of the user, in this folder or one above it."""
     roots = own_roots_from(working_directory(), os.environ) if is_agent_id(agent_id) else ()
-    found = next((root for root in roots if os.path.isfile(os.path.join(root, agent_id, "state.json"))), None)
+    known = [sessions.root for sessions in searched]
+    others = (root for root in roots if root not in known)
+    found = next((root for root in others if os.path.isfile(os.path.join(root, agent_id, "state.json"))), None)
     if found is None:
         return None
     from shlex import quote  # seldom needed
@@ -64,31 +71,32 @@ def other_root_hint(agent_id: str) -> str | None:
     return f"the session is in another root; add --root {quote(found)}"
 
 
-def explain(missing: SessionNotFound, sessions: Sessions) -> None:
-    """Adds the root to ``missing``, and a hint at the ID that the user perhaps meant."""
+def explain(missing: SessionNotFound, searched: Sequence[Sessions]) -> None:
+    """Adds the roots to ``missing``, and a hint at the ID that the user perhaps meant."""
     if missing.root is not None:
         return
-    hint = _missing_id_hint(missing.agent_id, sessions) if missing.agent_id else None
-    missing.set_root(sessions.root, hint or missing.hint)
+    hint = _missing_id_hint(missing.agent_id, searched) if missing.agent_id else None
+    missing.set_root(" or in ".join(sessions.root for sessions in searched), hint or missing.hint)
 
 
-def advice(agent_id: str, sessions: Sessions, fallback: str) -> str:
+def advice(agent_id: str, searched: Sequence[Sessions], fallback: str) -> str:
     """Returns advice for a missing session: the hint of ``explain``, and ``fallback`` unless another root has it."""
     missing = SessionNotFound(agent_id)
-    explain(missing, sessions)
-    parts = [f"searched in {well_formed(sessions.root)}", missing.hint]
-    return "; ".join(parts if other_root_hint(agent_id) else [*parts, f"or {fallback}"])
+    explain(missing, searched)
+    parts = [f"searched in {well_formed(str(missing.root))}", missing.hint]
+    return "; ".join(parts if other_root_hint(agent_id, searched) else [*parts, f"or {fallback}"])
 
 
-def _missing_id_hint(agent_id: str, sessions: Sessions) -> str | None:
-    hint = other_root_hint(agent_id)
+def _missing_id_hint(agent_id: str, searched: Sequence[Sessions]) -> str | None:
+    hint = other_root_hint(agent_id, searched)
     if hint:
         return hint
-    ids = at.read(sessions, records.ids)
+    ids = [found for sessions in searched for found in at.read(sessions, records.ids)]
+    these = "this root" if len(searched) == 1 else "these roots"
     if not ids:
-        return "this root has no sessions; for another root, add --root DIR"
+        return f"{these} {'has' if len(searched) == 1 else 'have'} no sessions; for another root, add --root DIR"
     if agent_id == LATEST:
-        return "no session in this root can be read; `gaia-sessions list` says why"
+        return f"no session in {these} can be read; `gaia-sessions list` says why"
     if len(agent_id) < SHORTEST_ABBREVIATION:
         return _too_short_hint(agent_id, ids)
     closest = closest_id(agent_id, ids)

@@ -125,6 +125,8 @@ class Server:
         self._changing = threading.Lock()
         self._idle: list[tuple[Connection, float]] = []
         self._closer: threading.Timer | None = None
+        self.seconds_at_first: float | None = None  # for the first answer; None: as long as for later ones
+        self._has_answered = False
         self._checked = float("-inf")  # when the schema was found to be this version's
         self.revisions: dict[str, tuple[int, int]] = {}  # the incarnation and the highest known revision of a session
 
@@ -177,10 +179,37 @@ class Server:
                     connection, _ = self._idle.pop()
                     if not connection.closed:
                         return connection
-            return self._new(until)
+            if self._has_answered or self.seconds_at_first is None:
+                connection = self._new(until)
+            else:
+                connection = self._first(self.seconds_at_first)
         except BaseException:
             self._free.release()
             raise
+        self._has_answered = True
+        return connection
+
+    def _first(self, seconds: float) -> Connection:
+        """Returns a connection on which the server has answered within ``seconds``, whatever it is that takes long."""
+        answers: list[Connection | Exception] = []
+
+        def ask() -> None:
+            try:
+                connection = self._new(time.monotonic() + seconds / 2)
+                execute(connection, "SELECT 1")  # a pooler accepts connections that lead to no server
+            except Exception as error:  # noqa: BLE001  # the thread that waits raises it
+                answers.append(error)
+            else:
+                answers.append(connection)
+
+        asking = threading.Thread(target=ask, daemon=True)
+        asking.start()
+        asking.join(seconds)
+        for answer in answers:
+            if isinstance(answer, Connection):
+                return answer
+            raise refusal("connect", self.url, answer) if isinstance(answer, psycopg.Error) else answer
+        raise StoreFailure("connect", self.url, f"no answer within {seconds:g} seconds", _TRY_AGAIN)
 
     def _new(self, until: float) -> Connection:
         options = _startup(self.url)

@@ -21,7 +21,7 @@ from gaia_sessions.store.journal import entry_lines
 from gaia_sessions.store.reading import EVENTS
 
 from .blocks import Blocks, repeatable
-from .connections import LockNotAvailable
+from .connections import LockNotAvailable, server_of
 from .key_lock import KeyLock
 from .lease import Lease
 from .open_session import OpenSession, texts_of, write_documents, write_keys, write_lines, write_messages
@@ -46,8 +46,14 @@ if TYPE_CHECKING:
     from .transaction import Transaction
 
 
-def open_store(url: str, config: Config, *, lock_timeout: float | None = None) -> PostgresStore:
-    """Returns the store at ``url`` with the settings of ``config``, for one call and one thread."""
+def open_store(
+    url: str, config: Config, *, lock_timeout: float | None = None, seconds_at_first: float | None = None
+) -> PostgresStore:
+    """Returns the store at ``url`` with the settings of ``config``, for one call and one thread.
+
+    seconds_at_first: how long the server may take to answer this process for the first time; None: as long as later.
+    """
+    server_of(url).seconds_at_first = seconds_at_first
     return PostgresStore(
         url,
         durable=config.durability == "full",

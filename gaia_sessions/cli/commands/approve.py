@@ -29,7 +29,6 @@ def command(call: Call, agent_id: str, *, note: str | None, if_revision: int | N
 
 def print_answered(call: Call, agent_id: str, key: AnswerKey, message: str | None, if_revision: int | None) -> None:
     """Stores the answer ``key`` with its ``message``, and prints how to resume the work."""
-    sessions = call.sessions()
-    typed = call.session_id(agent_id, writes=True)
-    written = at.write(sessions, answering.answer, typed, key, message, if_revision, by="command")
+    session_id = call.session_id(agent_id, writes=True)
+    written = at.write(call.sessions(), answering.answer, session_id, key, message, if_revision, by="command")
     call.print_result(written.record, lambda: answers.answered_lines(written.record, written.decision(), written.now))

@@ -50,13 +50,13 @@ def command(call: Call, *, agent_id: str | None, reason: str | None, only: bool,
     if (agent_id is None) == (conversation is None):
         problem = "no ID given" if agent_id is None else "ID and --conversation cannot be combined"
         raise UsageError(problem, "type gaia-sessions cancel ID, or gaia-sessions cancel --conversation ID")
-    sessions = call.sessions()
     if conversation is not None:
-        cancelled = sessions.cancel_conversation(conversation, reason, only=only)
+        cancelled = call.sessions().cancel_conversation(conversation, reason, only=only)
     else:
-        cancelled = [sessions.cancel(call.session_id(str(agent_id), writes=True), reason, only=only)]
+        session_id = call.session_id(str(agent_id), writes=True)
+        cancelled = [call.sessions().cancel(session_id, reason, only=only)]
     call.print_result(
-        {"cancelled": cancelled}, lambda: cancellation.cancelled_lines(cancelled, *_stand(sessions, cancelled))
+        {"cancelled": cancelled}, lambda: cancellation.cancelled_lines(cancelled, *_stand(call.sessions(), cancelled))
     )
 
 

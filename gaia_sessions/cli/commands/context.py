@@ -42,7 +42,8 @@ def command(call: Call, agent_id: str, *, turns: int, max_tokens: int | None) ->
 
     Without --max-tokens, this prints as much as fits into a briefing. The system prompt comes first and does not count.
     """
-    context = call.sessions().context(call.session_id(agent_id), turns=turns, max_tokens=max_tokens)
+    session_id = call.session_id(agent_id)
+    context = call.sessions().context(session_id, turns=turns, max_tokens=max_tokens)
     if call.as_json:
         output.print_json(context)
         return

@@ -26,9 +26,8 @@ def command(call: Call, agent_id: str, outcome: str, summary: str | None, error:
     """End a session as completed, failed or abandoned. Repeating the same outcome changes nothing."""
     if not is_final(outcome) and is_final(agent_id.casefold()):
         agent_id, outcome = outcome, agent_id
-    sessions = call.sessions()
     session_id = call.session_id(agent_id, writes=True)
-    written = at.write(sessions, updating.finalize, session_id, outcome, summary, error=error)
+    written = at.write(call.sessions(), updating.finalize, session_id, outcome, summary, error=error)
     record = written.record
     if not written.is_changed:
         print_unchanged(call, record, {"summary": summary, "error": error})

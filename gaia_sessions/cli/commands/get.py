@@ -16,4 +16,5 @@ if TYPE_CHECKING:
 @ID
 def command(call: Call, agent_id: str) -> None:
     """Print the record of a session as JSON, as it is stored."""
-    output.print_json(records.read(call.sessions(), call.session_id(agent_id)))
+    session_id = call.session_id(agent_id)
+    output.print_json(records.read(call.sessions(), session_id))

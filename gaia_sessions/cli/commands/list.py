@@ -9,7 +9,7 @@ import click
 
 from gaia_sessions.api import at, listing, records
 from gaia_sessions.cli import output
-from gaia_sessions.cli.call import declare
+from gaia_sessions.cli.call import declare, lists
 from gaia_sessions.cli.option_values import APP, SECONDS, TIME
 from gaia_sessions.cli.render import plain
 from gaia_sessions.errors import SessionNotFound, UnknownPhase, UnknownState, UsageError
@@ -76,6 +76,7 @@ def filters(command: Callable[..., None]) -> Callable[..., None]:
 )
 @click.option("--duration", type=SECONDS, help="With --around: length of the span: 90s, 5m, or a number of seconds.")
 @click.option("-q", "--quiet", "ids_alone", is_flag=True, help="Print only whole IDs, one per line.")
+@lists
 def command(
     call: Call,
     *,
@@ -91,8 +92,8 @@ def command(
     session worked. The largest share comes first. This command is also called ls and ps.
     """
     span = _span(around, duration)
+    lines, left_out = select(call, listing.listed, around=span, **options)
     sessions = call.sessions()
-    lines, left_out = select(call, sessions, listing.listed, around=span, **options)
     if ids_alone:
         ids = [line["agent_id"] for line in lines]
         output.print_json_array(ids) if call.as_json else output.print_lines(ids)
@@ -114,7 +115,6 @@ def command(
 
 def select(
     call: Call,
-    sessions: Sessions,
     find: Callable[Concatenate[Reading, ...], tuple[Sequence[_Found], Mapping[str, int]]],
     *,
     parent_id: str | None,
@@ -127,6 +127,7 @@ def select(
     """Returns what ``find`` finds for the options of ``filters``, and by app how many sessions ``find`` left out."""
     if parent_id is not None:
         parent_id = call.session_id(parent_id)
+    sessions = call.sessions()
     states = (*_split(states), *(WENT_WRONG if failed else ()), *([WAITING] if waiting else ()))
     try:
         lines, left_out = at.read(sessions, find, parent_id=parent_id, states=states, phases=_split(phases), **others)

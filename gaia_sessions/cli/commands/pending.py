@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from gaia_sessions.cli import output
-from gaia_sessions.cli.call import declare
+from gaia_sessions.cli.call import declare, lists
 from gaia_sessions.cli.render import answers
 from gaia_sessions.system import utc_now
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 @declare("pending", "pending --json")
 @click.option("--app", metavar="A", help="Only sessions of this app.")
+@lists
 def command(call: Call, *, app: str | None) -> None:
     """Show who waits for a person, and for what.
 

@@ -21,6 +21,6 @@ def command(call: Call, agent_ids: tuple[str, ...]) -> None:
     The old file is stored beside the new file. A file is changed only if it begins with a whole record of that session.
     `doctor` says which sessions can be repaired.
     """
-    ids = [call.session_id(agent_id, writes=True) for agent_id in agent_ids]
-    repaired = [{"agent_id": agent_id, "kept_aside": call.sessions().repair(agent_id)} for agent_id in ids]
+    found = [call.find(agent_id, writes=True) for agent_id in agent_ids]
+    repaired = [{"agent_id": agent_id, "kept_aside": sessions.repair(agent_id)} for sessions, agent_id in found]
     call.print_result({"repaired": repaired}, lambda: plain.repaired_lines(repaired))

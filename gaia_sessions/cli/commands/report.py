@@ -33,7 +33,8 @@ def command(call: Call, agent_id: str, *, verbose: bool, is_output: bool) -> int
     """
     if is_output:
         return _print_output(call, agent_id, is_alone=not (verbose or call.as_json))
-    found, stands = at.read(call.sessions(), reporting.report_and_standing, call.session_id(agent_id))
+    session_id = call.session_id(agent_id)
+    found, stands = at.read(call.sessions(), reporting.report_and_standing, session_id)
     if call.as_json:
         output.print_json(found)
         return CODES_OF_REPORTS[found["status"]]
@@ -54,5 +55,6 @@ def command(call: Call, agent_id: str, *, verbose: bool, is_output: bool) -> int
 def _print_output(call: Call, agent_id: str, *, is_alone: bool) -> int:
     if not is_alone:
         raise UsageError("--output cannot be combined with --json or --verbose", "leave out the other option")
-    output.print_bytes(at.read(call.sessions(), reporting.output_of, call.session_id(agent_id)))
+    session_id = call.session_id(agent_id)
+    output.print_bytes(at.read(call.sessions(), reporting.output_of, session_id))
     return EXIT_DONE

@@ -8,7 +8,7 @@ import click
 
 from gaia_sessions.api import at, resuming
 from gaia_sessions.cli import output
-from gaia_sessions.cli.call import declare
+from gaia_sessions.cli.call import declare, lists
 from gaia_sessions.cli.exit_codes import EXIT_DONE, EXIT_NO
 from gaia_sessions.cli.render import resumptions
 from gaia_sessions.cli.render.decisions import invalid_id_decision
@@ -17,6 +17,7 @@ from gaia_sessions.system import utc_now
 
 if TYPE_CHECKING:
     from gaia_sessions.api.resuming import Resumption
+    from gaia_sessions.api.sessions import Sessions
     from gaia_sessions.cli.call import Call
     from gaia_sessions.session.policy import Decision
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     metavar="ID",
     help="Only work of the conversation with this ID in Claude Code or another client.",
 )
+@lists
 def command(call: Call, *, agent_ids: tuple[str, ...], host_session: str | None) -> int:
     """Print the commands that resume work; nothing is started.
 
@@ -56,9 +58,10 @@ def _print_named(call: Call, typed: tuple[str, ...]) -> int:
     """Prints an answer for each session that was ``typed``, even if one of them fails."""
     answers: list[Resumption | Decision] = []
     failed: list[SessionsError] = []
-    for agent_id in dict.fromkeys([call.session_id(one, writes=True) for one in typed]):
+    places = {agent_id: sessions for sessions, agent_id in [call.find(one, writes=True) for one in typed]}
+    for agent_id, sessions in places.items():
         try:
-            answers.append(_answer(call, agent_id))
+            answers.append(_answer(call, sessions, agent_id))
         except SessionsError as error:
             failed.append(error)
     if call.as_json:
@@ -72,13 +75,13 @@ def _print_named(call: Call, typed: tuple[str, ...]) -> int:
     return code or (EXIT_DONE if goes_on else EXIT_NO)
 
 
-def _answer(call: Call, agent_id: str) -> Resumption | Decision:
+def _answer(call: Call, sessions: Sessions, agent_id: str) -> Resumption | Decision:
     try:
-        answer = resuming.resumption_after_activity(call.sessions(), agent_id)
+        answer = resuming.resumption_after_activity(sessions, agent_id)
     except InvalidId as error:
         return invalid_id_decision(agent_id, error)
     if "means" not in answer and answer["reason"] == "not_found":
         from gaia_sessions.cli.typed_ids import advice
 
-        answer["advice"] = advice(agent_id, call.sessions(), answer["advice"])
+        answer["advice"] = advice(agent_id, call.searched(agent_id), answer["advice"])
     return answer

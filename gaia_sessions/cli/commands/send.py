@@ -80,7 +80,8 @@ def command(
     said = text_or_stdin(text, "send", COMMIT_LIMIT, "the text") if text == STDIN else text
     if not said.strip():
         raise InvalidInput("the message is blank", hint="give a text after the ID")
-    session_id, sessions = call.session_id(agent_id, writes=True), call.sessions()
+    session_id = call.session_id(agent_id, writes=True)
+    sessions = call.sessions()
     what = Command(command, cwd=cwd, timeout=timeout, grace=grace, preset=wanted_preset(preset, no_preset=no_preset))
 
     def tell(event: str, path: str) -> None:

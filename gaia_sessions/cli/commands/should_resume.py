@@ -39,12 +39,12 @@ def command(call: Call, agent_id: str, *, verbose: bool) -> int:
 
 def decision_for(call: Call, typed_id: str) -> Decision:
     """Returns the decision on the session that ``typed_id`` means; adds advice if there is no such session."""
-    sessions, agent_id = call.sessions(), call.session_id(typed_id)
-    decision = sessions.explain_resume(agent_id)
+    agent_id = call.session_id(typed_id)
+    decision = call.sessions().explain_resume(agent_id)
     if decision["reason"] == "not_found":
         from gaia_sessions.cli.typed_ids import advice
 
-        decision["advice"] = advice(agent_id, sessions, decision["advice"])
+        decision["advice"] = advice(agent_id, call.searched(agent_id), decision["advice"])
     return decision
 
 

@@ -24,7 +24,8 @@ def command(call: Call, agent_id: str, *, verbose: bool) -> None:
 
     Without an ID, this shows the latest session. A run is one execution of its agent.
     """
-    sessions, session_id = call.sessions(), call.session_id(agent_id)
+    session_id = call.session_id(agent_id)
+    sessions = call.sessions()
     if call.as_json:
         output.print_json(sessions.show(session_id))
     else:

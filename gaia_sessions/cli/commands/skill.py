@@ -27,7 +27,8 @@ def add(call: Call, agent_id: str, name: str, tokens: int) -> None:
 
     If the skill is already recorded, nothing changes.
     """
-    skill = call.sessions().add_skill(call.session_id(agent_id, writes=True), name, tokens)
+    session_id = call.session_id(agent_id, writes=True)
+    skill = call.sessions().add_skill(session_id, name, tokens)
     call.notice_if_abandoned(skill["agent_id"])
     call.print_result(skill, lambda: [budgets.skill_line(skill)])
 

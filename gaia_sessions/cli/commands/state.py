@@ -50,7 +50,8 @@ def get(call: Call, agent_id: str, key: str) -> int:
 
     Exit codes: 0 the key is set, 1 not set.
     """
-    keys = call.sessions().state(call.session_id(agent_id))
+    session_id = call.session_id(agent_id)
+    keys = call.sessions().state(session_id)
     _check_key(key, keys)
     value = keys["state"].get(key)
     is_set = key in keys["state"]
@@ -148,7 +149,8 @@ def _change(call: Call, agent_id: str, changes: Delta, if_revision: int | None) 
 @ID
 def show(call: Call, agent_id: str) -> None:
     """Show all keys that a session sees."""
-    keys = call.sessions().state(call.session_id(agent_id))
+    session_id = call.session_id(agent_id)
+    keys = call.sessions().state(session_id)
     call.print_result(keys, lambda: [*_lines(keys)])
 
 

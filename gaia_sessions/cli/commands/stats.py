@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from gaia_sessions.cli import output
-from gaia_sessions.cli.call import declare
+from gaia_sessions.cli.call import declare, lists
 from gaia_sessions.cli.option_values import TIME
 from gaia_sessions.errors import UsageError
 from gaia_sessions.session.totals import GROUPINGS
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 @click.option(
     "--by", type=click.Choice(GROUPINGS), help="One row per agent type, per day on which sessions ended, or per phase."
 )
+@lists
 def command(call: Call, since: datetime | None, until: datetime | None, by: str | None) -> None:
     """Show how sessions ended, and how long their phases took.
 

@@ -66,7 +66,8 @@ def cancel(call: Call, agent_id: str | None, number: str | None, host_agent: Hos
 @HOST_AGENT
 def list_(call: Call, agent_id: str | None, host_agent: HostAgent) -> None:
     """List the todos of a session, with their numbers."""
-    todos = call.sessions().todos(call.chosen_session(agent_id, host_agent, writes=False))
+    session_id = call.chosen_session(agent_id, host_agent, writes=False)
+    todos = call.sessions().todos(session_id)
     if call.as_json:
         output.print_json_array(todos)
         return

@@ -28,7 +28,8 @@ def check(call: Call, agent_id: str, name: str) -> int:
 
     Exit codes: 0 allowed, 1 not allowed.
     """
-    answer = call.sessions().check_tool(call.session_id(agent_id), name)
+    session_id = call.session_id(agent_id)
+    answer = call.sessions().check_tool(session_id, name)
     call.print_result(answer, lambda: _lines(answer))
     return EXIT_DONE if answer["allowed"] else EXIT_NO
 

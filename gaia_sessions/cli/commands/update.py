@@ -58,10 +58,9 @@ def command(
     `pending` shows the text of --question to a person, and the hooks show the text to the main agent.
     """
     new_metadata = collect_metadata(metadata, pairs) if metadata or pairs else None
-    sessions = call.sessions()
     session_id = call.chosen_session(agent_id, host_agent)
     written = at.write(
-        sessions,
+        call.sessions(),
         updating.update,
         session_id,
         phase,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from gaia_sessions.cli import output
-from gaia_sessions.cli.call import declare
+from gaia_sessions.cli.call import declare, lists
 from gaia_sessions.cli.option_values import TIME
 from gaia_sessions.cli.render import budgets
 from gaia_sessions.errors import UsageError
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 @click.option("--since", type=TIME, help="Without ID: only sessions active at or after this time: 2h (ago), a date.")
 @click.option("--charge", metavar="N", type=int, help="Add N tokens to those used so far.")
 @click.option("--total", metavar="N", type=int, help="Set the tokens used so far to N. Later tokens are added to N.")
+@lists
 def command(call: Call, agent_id: str | None, since: datetime | None, charge: int | None, total: int | None) -> None:
     """Show the tokens of all agents, or of one session with its budget.
 
@@ -75,9 +76,9 @@ def _usage(call: Call, agent_id: str, charge: int | None, total: int | None) -> 
         raise UsageError(
             "--charge and --total cannot be combined", "leave out one of them: a total includes all charges"
         )
-    sessions = call.sessions()
+    session_id = call.session_id(agent_id, writes=(charge, total) != (None, None))
     if charge is not None:
-        return sessions.charge(call.session_id(agent_id, writes=True), charge)
+        return call.sessions().charge(session_id, charge)
     if total is not None:
-        return sessions.set_token_total(call.session_id(agent_id, writes=True), total)
-    return sessions.usage(call.session_id(agent_id))
+        return call.sessions().set_token_total(session_id, total)
+    return call.sessions().usage(session_id)
