@@ -36,6 +36,7 @@ def create(  # noqa: PLR0913  # what can be said of a session
     *,
     agent_id: str | None = None,
     parent_id: str | None = None,
+    parent_elsewhere: str | None = None,
     max_depth: int | None = None,
     max_tokens: int | None = None,
     tools: Iterable[str] | None = None,
@@ -50,6 +51,8 @@ def create(  # noqa: PLR0913  # what can be said of a session
     Args:
         agent_id: an ID of your choice; without it, an ID is generated.
         parent_id: the session above the new session.
+        parent_elsewhere: instead of ``parent_id``, a session above that is in another root. It is named in the record,
+            but never looked up: its limits and its cancellation do not reach the new session.
         max_depth: limits the depth of all sessions below, counted from the topmost session. The parent's limit is the
             maximum and the default; without a parent the default is 8.
         max_tokens: [the budget](limits.md#budgets).
@@ -87,6 +90,7 @@ def create(  # noqa: PLR0913  # what can be said of a session
         metadata,
         agent_id,
         parent_id=parent_id,
+        parent_elsewhere=parent_elsewhere,
         max_depth=max_depth,
         max_tokens=max_tokens,
         allowed_tools=allowed_tools,

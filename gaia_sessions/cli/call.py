@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
     from gaia_sessions.api.sessions import Sessions
 
+    from .two_roots import Pair
+
     _Value = TypeVar("_Value")
 
 _CONTEXT_SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
@@ -68,14 +70,14 @@ IF_REVISION = click.option("--if-revision", metavar="N", type=int, help="Write o
 class Call:
     """One call of a command: its sessions, and whether the result is for a person or a program."""
 
-    __slots__ = ("_both", "_flags", "_sessions", "_sought_in_both", "as_json", "root")
+    __slots__ = ("_flags", "_pair", "_sessions", "_sought_in_both", "as_json", "root")
 
     def __init__(self, root: str | None, lock_timeout: str | None, *, as_json: bool) -> None:
         self.root = root
         self._flags = {} if lock_timeout is None else {"lock_timeout": lock_timeout}
         self.as_json = as_json
-        self._both: list[Sessions] | None = None
         self._sessions: Sessions | None = None
+        self._pair: Pair | None = None
         self._sought_in_both: set[str] = set()
 
     def session_root(self, *, only_files: bool = False) -> str:
@@ -97,7 +99,13 @@ class Call:
     def sessions(self) -> Sessions:
         """Returns the root that this command uses: after ``session_id``, the root that has the session."""
         if self._sessions is None:
-            self._sessions = self.both()[0]
+            from gaia_sessions.api.sessions import Sessions
+
+            self._sessions = Sessions(self.session_root(), self._flags)
+            if self.root is None and self._sessions.folder is None:
+                from .two_roots import pair
+
+                self._pair = pair(self._sessions, self._flags, as_json=self.as_json)
         return self._sessions
 
     def both(self) -> list[Sessions]:
@@ -105,15 +113,8 @@ class Call:
 
         These are the server in the variable and the project's own root, if that exists; else the one root.
         """
-        if self._both is None:
-            from gaia_sessions.api.sessions import Sessions
-
-            self._both = [Sessions(self.session_root(), self._flags)]
-            if self.root is None and self._both[0].folder is None:
-                from .two_roots import pair
-
-                self._both = pair(self._both[0], self._flags)
-        return self._both
+        one = self.sessions()
+        return [one] if self._pair is None else [self._pair.server, self._pair.own]
 
     def other(self) -> Sessions | None:
         """Returns the root of the pair that this command does not use, for a hint; None if there is no pair."""
@@ -147,38 +148,42 @@ class Call:
         self._sessions, found = self.find(typed_id, writes=writes, stand_ins=stand_ins)
         return found
 
-    def find(self, typed_id: str, *, writes: bool = False, stand_ins: bool = False) -> tuple[Sessions, str]:
+    def find(
+        self, typed_id: str, *, writes: bool = False, stand_ins: bool = False, needs_server: bool = False
+    ) -> tuple[Sessions, str]:
         """Returns the root that has the session that ``typed_id`` means, and the ID; options as for ``session_id``.
 
-        Text that means no session is returned unchanged: the store reports it missing.
+        needs_server: for a new session on the server, an ID in the own root is of no use if the server does not answer.
         """
-        sessions, found = self.both()[0], typed_id
-        if len(self.both()) > 1:
-            from .two_roots import find
-
-            in_either = find(self.both(), typed_id, as_json=self.as_json)
-            sessions, found = in_either or self._in_neither(typed_id)
-        elif not is_generated_id(typed_id) and is_agent_id(typed_id) and not self.has(typed_id):
-            from .typed_ids import resolve_id
-
-            found = resolve_id(sessions, typed_id)
-        if self.root is not None and not stand_ins and is_on_server(os.environ.get(ROOT_VARIABLE, "")):
-            from .two_roots import refuse_stand_in
-
-            refuse_stand_in(sessions, found)
+        sessions = self.both()[0]
+        if self._pair is None:
+            found = self._found_in_one(typed_id, stand_ins=stand_ins)
+        else:
+            in_either = self._pair.find(typed_id, needs_server=needs_server)
+            if in_either is None:
+                self._sought_in_both.add(typed_id)
+            sessions, found = in_either or (sessions, typed_id)
         # If ``typed_id`` is the end of a generated ID, nothing is printed: ``list`` shows that end.
         is_as_listed = is_generated_id(found) and found.endswith(f"-{typed_id}")
         if writes and found != typed_id and not is_as_listed:
             output.print_aside("session_taken", f"using session {found} for {typed_id}", as_json=self.as_json)
         return sessions, found
 
-    def _in_neither(self, typed_id: str) -> tuple[Sessions, str]:
-        """Notes for the message that both roots were searched; the store of the server reports the ID missing."""
-        self._sought_in_both.add(typed_id)
-        return self.both()[0], typed_id
+    def _found_in_one(self, typed_id: str, *, stand_ins: bool) -> str:
+        found = typed_id
+        # Text that means no session is returned unchanged: the store reports it missing.
+        if not is_generated_id(typed_id) and is_agent_id(typed_id) and not self.has(typed_id):
+            from .typed_ids import resolve_id
+
+            found = resolve_id(self.sessions(), typed_id)
+        if self.root is not None and not stand_ins and is_on_server(os.environ.get(ROOT_VARIABLE, "")):
+            from .two_roots import refuse_stand_in
+
+            refuse_stand_in(self.sessions(), found)
+        return found
 
     def searched(self, agent_id: str) -> list[Sessions]:
-        """Returns the roots in which a missing ``agent_id`` was looked up."""
+        """Returns the roots in which a missing ``agent_id`` was sought."""
         return self.both() if agent_id in self._sought_in_both else [self.sessions()]
 
     def chosen_session(self, agent_id: str | None, host_agent: tuple[str, str] | None, *, writes: bool = True) -> str:
@@ -192,13 +197,12 @@ class Call:
     def _id_of_host_agent(self, conversation: str, agent: str) -> str:
         from gaia_sessions.api import at, records
 
-        if len(self.both()) > 1:
-            from .two_roots import find_host_agent
-
-            self._sought_in_both.add("")  # what a missing agent has in place of an ID
-            self._sessions, found = find_host_agent(self.both(), conversation, agent, as_json=self.as_json)
-            return found
-        return at.write(self.sessions(), records.id_of_host_agent, conversation, agent)
+        sessions = self.sessions()
+        if self._pair is None:
+            return at.write(sessions, records.id_of_host_agent, conversation, agent)
+        self._sought_in_both.add("")  # what a missing agent has in place of an ID
+        self._sessions, found = self._pair.find_host_agent(conversation, agent)
+        return found
 
     def notice_if_abandoned(self, agent_id: str) -> None:
         """Prints a notice if the session is cancelled: then the write that just happened has ended the session."""
@@ -229,7 +233,7 @@ class Call:
 
     def explain_missing(self, missing: SessionNotFound) -> None:
         """Adds to ``missing`` where was searched, and a hint at the ID that the user perhaps meant."""
-        if self._both is not None:
+        if self._sessions is not None:
             from .typed_ids import explain
 
             explain(missing, self.searched(missing.agent_id))

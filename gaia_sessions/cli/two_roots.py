@@ -23,61 +23,134 @@ from .typed_ids import LATEST, ids_with_part, latest, other_root_hint
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping
+    from typing import TypeVar
+
+    _Answer = TypeVar("_Answer")
 
 _SECONDS_AT_FIRST = 2.0
 """How long the server may take to answer for the first time if there is another root beside it."""
 
 
-def pair(server: Sessions, flags: Mapping[str, object]) -> list[Sessions]:
-    """Returns the ``server`` and, if its folder exists, the project's own root; then the server must answer soon."""
+class Pair:
+    """The two roots of one call; a server that did not answer is not asked again."""
+
+    __slots__ = ("_as_json", "_has_said", "_unasked", "own", "server")
+
+    def __init__(self, server: Sessions, own: Sessions, *, as_json: bool) -> None:
+        self.server = server
+        self.own = own
+        self._as_json = as_json
+        self._unasked: StoreFailure | None = None
+        self._has_said = False
+
+    def find(self, typed_id: str, *, needs_server: bool = False) -> tuple[Sessions, str] | None:
+        """Returns the root with the session that ``typed_id`` means, and its ID; None if neither root has it.
+
+        If the server does not answer, only the own root is searched, unless the caller ``needs_server``.
+        """
+        try:
+            on_server = self._ask(lambda: self._on_server(typed_id))
+        except StoreFailure as unasked:
+            if needs_server:
+                raise
+            return self.own, self._id_without_server(typed_id, unasked)
+        if on_server is not None:
+            return self.server, on_server
+        found = dict.fromkeys(self._own_ids(typed_id), self.own)
+        if typed_id not in found and not is_generated_id(typed_id):
+            found |= dict.fromkeys(ids_with_part(self.server, typed_id), self.server)
+        if not found or (typed_id not in found and other_root_hint(typed_id, [self.own])):
+            return None
+        agent_id = _only_one(typed_id, found)
+        return found[agent_id], agent_id
+
+    def find_host_agent(self, conversation: str, agent: str) -> tuple[Sessions, str]:
+        """Returns the root with the session of an agent of a host, and its ID; hooks store in the own root."""
+        unasked = None
+        try:
+            return self.server, self._ask(lambda: _id_of_host_agent(self.server, conversation, agent))
+        except SessionNotFound:
+            pass
+        except StoreFailure as error:
+            unasked = error
+        try:
+            found = _id_of_host_agent(self.own, conversation, agent)
+        except SessionNotFound:
+            if unasked is not None:
+                raise self._missing_too(unasked) from None
+            raise
+        self._say_what_was_searched()
+        return self.own, found
+
+    def _on_server(self, typed_id: str) -> str | None:
+        """Returns the ID if the server has it whole, or if the server alone says what the text means."""
+        if not is_agent_id(typed_id) or records.has(self.server, typed_id):
+            return typed_id
+        return (latest(self.server) or typed_id) if typed_id == LATEST else None
+
+    def _ask(self, ask: Callable[[], _Answer]) -> _Answer:
+        if self._unasked is not None:
+            raise self._unasked
+        try:
+            return ask()
+        except StoreFailure as error:
+            self._unasked = error
+            raise
+
+    def _own_ids(self, typed_id: str) -> list[str]:
+        """Returns the whole ID if the own root has it, else all its IDs with this part; without stand-ins."""
+        if records.has(self.own, typed_id):
+            found = [typed_id]
+        else:
+            found = [] if is_generated_id(typed_id) else ids_with_part(self.own, typed_id)
+        return [agent_id for agent_id in found if not _is_stand_in(self.own, agent_id)]
+
+    def _id_without_server(self, typed_id: str, unasked: StoreFailure) -> str:
+        if typed_id == LATEST:
+            unasked.hint = f"{unasked.hint}; {LATEST} means the latest session on the server"
+            raise unasked
+        found = self._own_ids(typed_id)
+        if not found:
+            raise self._missing_too(unasked)
+        agent_id = _only_one(typed_id, found)
+        self._say_what_was_searched()
+        return agent_id
+
+    def _missing_too(self, unasked: StoreFailure) -> StoreFailure:
+        unasked.hint = f"{unasked.hint}; {self.own.root} has no such session"
+        return unasked
+
+    def _say_what_was_searched(self) -> None:
+        """Prints one notice if only the own root was searched."""
+        if self._unasked is not None and not self._has_said:
+            self._has_said = True
+            message = f"the server could not be asked ({self._unasked.reason}), so only {self.own.root} was searched"
+            output.print_notice("server_unasked", message, self._unasked.hint, as_json=self._as_json)
+
+
+def pair(server: Sessions, flags: Mapping[str, object], *, as_json: bool) -> Pair | None:
+    """Returns the ``server`` and the project's own root; then the server must answer soon. None if that is missing."""
     own = Sessions(find_root(None, os.environ, working_directory() or os.sep, only_files=True), flags)
     if not own.is_there:
-        return [server]
+        return None
     if "lock_timeout" not in flags:
         server.seconds_at_first = _SECONDS_AT_FIRST
-    return [server, own]
+    return Pair(server, own, as_json=as_json)
 
 
 def other(used: Sessions, flags: Mapping[str, object]) -> Sessions | None:
     """Returns the root of the pair that is not ``used``; None if ``used`` is not of the pair, or there is no pair."""
     try:
-        roots = pair(Sessions(None, flags), flags)
+        found = pair(Sessions(None, flags), flags, as_json=False)
     except SessionsError:  # the variable is wrong, and the typed root does not need it
         return None
-    if used.root not in [one.root for one in roots]:
-        return None
-    return next((one for one in roots if one.root != used.root), None)
+    others = {} if found is None else {found.server.root: found.own, found.own.root: found.server}
+    return others.get(used.root)
 
 
-def find(roots: Sequence[Sessions], typed_id: str, *, as_json: bool) -> tuple[Sessions, str] | None:
-    """Returns the root that has the session that ``typed_id`` means, and its ID; None if neither root has it."""
-    server, own = roots
-    try:
-        if not is_agent_id(typed_id) or records.has(server, typed_id):
-            return server, typed_id
-        if typed_id == LATEST:
-            return server, latest(server) or typed_id
-    except StoreFailure as unasked:
-        return own, _found_without_server(own, typed_id, unasked, as_json=as_json)
-    found = dict.fromkeys(_ids_in(own, typed_id), own)
-    if typed_id in found:
-        return own, typed_id
-    if not is_generated_id(typed_id):
-        found |= dict.fromkeys(ids_with_part(server, typed_id), server)
-    if not found or other_root_hint(typed_id, [own]):
-        return None
-    agent_id = _only_one(typed_id, found)
-    return found[agent_id], agent_id
-
-
-def _ids_in(own: Sessions, typed_id: str) -> list[str]:
-    """Returns the whole ID if the root has it, else all IDs with this part; without stand-ins."""
-    if records.has(own, typed_id):
-        found = [typed_id]
-    else:
-        found = [] if is_generated_id(typed_id) else ids_with_part(own, typed_id)
-    return [agent_id for agent_id in found if not _is_stand_in(own, agent_id)]
+def _id_of_host_agent(sessions: Sessions, conversation: str, agent: str) -> str:
+    return at.write(sessions, records.id_of_host_agent, conversation, agent)
 
 
 def _is_stand_in(sessions: Sessions, agent_id: str) -> bool:
@@ -91,39 +164,6 @@ def _only_one(typed_id: str, found: Collection[str]) -> str:
     if len(found) > 1:
         raise AmbiguousId(typed_id, sorted(found))
     return next(iter(found))
-
-
-def _found_without_server(own: Sessions, typed_id: str, unasked: StoreFailure, *, as_json: bool) -> str:
-    """Returns the ID in the own root, and says that only this root was searched; else raises ``unasked``."""
-    found = [] if typed_id == LATEST else _ids_in(own, typed_id)
-    if not found:
-        more = "latest means the server" if typed_id == LATEST else f"{own.root} has no such session"
-        unasked.hint = f"{unasked.hint}; {more}"
-        raise unasked
-    agent_id = _only_one(typed_id, found)
-    _say_that_only_own_was_searched(own, unasked, as_json=as_json)
-    return agent_id
-
-
-def _say_that_only_own_was_searched(own: Sessions, unasked: StoreFailure, *, as_json: bool) -> None:
-    message = f"the server could not be asked ({unasked.reason}), so only {own.root} was searched"
-    output.print_notice("server_unasked", message, unasked.hint, as_json=as_json)
-
-
-def find_host_agent(roots: Sequence[Sessions], conversation: str, agent: str, *, as_json: bool) -> tuple[Sessions, str]:
-    """Returns the root with the session of an agent of a host, and its ID; hooks store in the own root."""
-    server, own = roots
-    unasked = None
-    try:
-        return server, at.write(server, records.id_of_host_agent, conversation, agent)
-    except SessionNotFound:
-        pass
-    except StoreFailure as error:
-        unasked = error
-    found = at.write(own, records.id_of_host_agent, conversation, agent)
-    if unasked is not None:
-        _say_that_only_own_was_searched(own, unasked, as_json=as_json)
-    return own, found
 
 
 def refuse_stand_in(own: Sessions, agent_id: str) -> None:

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         agent_name: str | None
         purpose: str | None
         parent_id: str | None
+        parent_elsewhere: str | None
         max_tokens: int | None
         allowed_tools: Sequence[str] | None
 
@@ -63,6 +64,7 @@ class NewSession:
         "max_depth",
         "max_tokens",
         "metadata",
+        "parent_elsewhere",
         "parent_id",
         "purpose",
         "system_prompt",
@@ -77,6 +79,7 @@ class NewSession:
         agent_id: str | None = None,
         *,
         parent_id: str | None = None,
+        parent_elsewhere: str | None = None,
         max_depth: int | None = None,
         max_tokens: int | None = None,
         allowed_tools: Sequence[str] | None = None,
@@ -98,6 +101,8 @@ class NewSession:
         self.metadata = {} if metadata is None else check_metadata(metadata)
         self.agent_id = None if agent_id is None else check_agent_id(agent_id)
         self.parent_id = None if parent_id is None else check_agent_id(parent_id)
+        # It is named, but no store looks it up.
+        self.parent_elsewhere = None if parent_elsewhere is None else check_agent_id(parent_elsewhere)
         self.continues = None if continues is None else check_agent_id(continues)
         self.max_depth = _checked_number(max_depth, "max_depth", least=0)
         self.max_tokens = _checked_number(max_tokens, "max_tokens", least=1)
@@ -117,6 +122,8 @@ class NewSession:
         """Returns the record of the session; a generated ID is made from ``now`` and ``random_bytes``."""
         agent_id = self.agent_id or new_agent_id(now, random_bytes)
         record = new_record(agent_id, self.agent_name, self.purpose, self.metadata, now)
+        if self.parent_elsewhere not in (None, agent_id):
+            record["parent_id"] = self.parent_elsewhere
         if self.max_depth is not None:
             record["max_depth"] = self.max_depth
         if self.max_tokens is not None:
@@ -139,6 +146,7 @@ class NewSession:
             self.metadata,
             self.agent_id,
             parent_id=self.parent_id,
+            parent_elsewhere=self.parent_elsewhere,
             max_depth=self.max_depth,
             max_tokens=self.max_tokens,
             allowed_tools=earlier.get("allowed_tools") if self.allowed_tools is None else self.allowed_tools,

@@ -10,7 +10,7 @@ import click
 from gaia_sessions.api import records
 from gaia_sessions.cli.call import declare
 from gaia_sessions.cli.render import cancellation
-from gaia_sessions.errors import SessionsError, UsageError
+from gaia_sessions.errors import SessionNotFound, SessionsError, UsageError
 from gaia_sessions.session.phases import is_failure, is_success
 from gaia_sessions.session.state import STARTING
 
@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from gaia_sessions.api.sessions import Sessions
     from gaia_sessions.cli.call import Call
     from gaia_sessions.session.schema import Run
+
+    Cancelled = tuple[Sessions, Sequence[CancelledSession]]
+    """A root, and the sessions that were cancelled in it."""
 
 _FEW = 16
 """The most subtrees that are read one by one; if there are more, all sessions are read once."""
@@ -50,14 +53,46 @@ def command(call: Call, *, agent_id: str | None, reason: str | None, only: bool,
     if (agent_id is None) == (conversation is None):
         problem = "no ID given" if agent_id is None else "ID and --conversation cannot be combined"
         raise UsageError(problem, "type gaia-sessions cancel ID, or gaia-sessions cancel --conversation ID")
+    failed = None
     if conversation is not None:
-        cancelled = call.sessions().cancel_conversation(conversation, reason, only=only)
+        done, failed = _cancel_conversation(call, conversation, reason, only=only)
     else:
         session_id = call.session_id(str(agent_id), writes=True)
-        cancelled = [call.sessions().cancel(session_id, reason, only=only)]
-    call.print_result(
-        {"cancelled": cancelled}, lambda: cancellation.cancelled_lines(cancelled, *_stand(call.sessions(), cancelled))
-    )
+        done = [(call.sessions(), [call.sessions().cancel(session_id, reason, only=only)])]
+    cancelled = [one for _, some in done for one in some]
+    call.print_result({"cancelled": cancelled}, lambda: cancellation.cancelled_lines(cancelled, *_stand_in_each(done)))
+    if failed:
+        raise failed
+
+
+def _cancel_conversation(
+    call: Call, conversation: str, reason: str | None, *, only: bool
+) -> tuple[list[Cancelled], SessionsError | None]:
+    """Cancels in both roots, and returns what was cancelled in each, and why one of them failed; raises if all did."""
+    done: list[Cancelled] = []
+    failed: SessionsError | None = None
+    for sessions in reversed(call.both()):  # a server that does not answer must not keep the files waiting
+        try:
+            done.append((sessions, sessions.cancel_conversation(conversation, reason, only=only)))
+        except SessionNotFound as missing:
+            missing.set_root(" or in ".join(one.root for one in call.both()), missing.hint)
+            failed = failed or missing
+        except SessionsError as error:
+            failed = error
+    if failed and not done:
+        raise failed
+    return done, None if isinstance(failed, SessionNotFound) else failed
+
+
+def _stand_in_each(done: Sequence[Cancelled]) -> tuple[dict[str, Run], dict[str, str]]:
+    """Returns what ``_stand`` returns, of all roots together."""
+    found: dict[str, Run] = {}
+    outcomes: dict[str, str] = {}
+    for sessions, cancelled in done:
+        runs, ended = _stand(sessions, cancelled)
+        found |= runs
+        outcomes |= ended
+    return found, outcomes
 
 
 def _stand(sessions: Sessions, cancelled: Sequence[CancelledSession]) -> tuple[dict[str, Run], dict[str, str]]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from shlex import quote
+from typing import TYPE_CHECKING, TypedDict
 
 import click
 
@@ -91,19 +92,20 @@ def command(
     if system_prompt is not None:
         system_prompt = text_or_stdin(system_prompt, "--system-prompt", SYSTEM_PROMPT_LIMIT, "the system prompt")
     sessions = call.sessions()
-    parent_id = None if parent is None else call.session_id(parent, writes=True)
+    above = parent_of(call, parent)
+    parent_id = above.get("parent_id")
     is_new_root = sessions.folder is not None and not os.path.lexists(sessions.folder)
     new_id = sessions.create(
         agent,
         purpose,
         values,
         agent_id=agent_id,
-        parent_id=parent_id,
+        **above,
         max_depth=max_depth,
         max_tokens=max_tokens,
         tools=allowed_tools(call, tools, available, agent, parent_id),
         system_prompt=system_prompt,
-        continues=None if continues is None else call.session_id(continues, writes=True),
+        continues=continued(call, continues),
         app=app,
         user=user,
         state=keys_of(state),
@@ -113,6 +115,37 @@ def command(
     if is_new_root:
         _print_new_root(call, sessions.root)
     call.print_result({"agent_id": new_id}, lambda: [new_id])
+
+
+class Above(TypedDict, total=False):
+    """The session above a new one: in the root of the new session, or in another root."""
+
+    parent_id: str
+    parent_elsewhere: str
+
+
+def parent_of(call: Call, typed: str | None) -> Above:
+    """Returns the session above; prints a notice if it is in the other root, where nobody looks it up."""
+    if typed is None:
+        return {}
+    sessions, found = call.find(typed, writes=True, needs_server=True)
+    if sessions is call.sessions():
+        return {"parent_id": found}
+    message = f"{found} is in {sessions.root}: its limits and its cancellation do not reach the new session"
+    hint = f"for a session that they reach, add --root {quote(sessions.root)}"
+    output.print_notice("parent_elsewhere", message, hint, as_json=call.as_json)
+    return {"parent_elsewhere": found}
+
+
+def continued(call: Call, typed: str | None) -> str | None:
+    """Returns the ID of the session to continue; raises ``UsageError`` if it is in the other root."""
+    if typed is None:
+        return None
+    sessions, found = call.find(typed, writes=True, needs_server=True)
+    if sessions is not call.sessions():
+        message = f"{found} is in {sessions.root}, and a session can only be continued in its own root"
+        raise UsageError(message, f"add --root {quote(sessions.root)}")
+    return found
 
 
 def refuse_reserved_id(agent_id: str | None) -> None:

@@ -10,9 +10,10 @@ from gaia_sessions.api import at, removal
 from gaia_sessions.cli import output
 from gaia_sessions.cli.call import declare
 from gaia_sessions.cli.render import plain
-from gaia_sessions.errors import DurabilityUnknown, SessionNotFound
+from gaia_sessions.errors import DurabilityUnknown, SessionNotFound, UsageError
 
 if TYPE_CHECKING:
+    from gaia_sessions.api.sessions import Sessions
     from gaia_sessions.cli.call import Call
 
 
@@ -25,10 +26,11 @@ def command(call: Call, agent_ids: tuple[str, ...], *, force: bool) -> int:
     If one of these sessions must stay, none is removed. A session above an open session cannot be removed, unless you
     name the open session too.
     """
-    ids = [call.session_id(agent_id, writes=True) for agent_id in agent_ids]
+    found = [call.find(agent_id, writes=True) for agent_id in agent_ids]
     try:
+        sessions = _only_root(call, found)
         with call.noticing_warnings():
-            removed, failed = at.write(call.sessions(), removal.remove_named, ids, force=force)
+            removed, failed = at.write(sessions, removal.remove_named, [agent_id for _, agent_id in found], force=force)
     except SessionNotFound as missing:
         call.explain_missing(missing)
         missing.hint = f"nothing was removed; {missing.hint}"
@@ -36,3 +38,15 @@ def command(call: Call, agent_ids: tuple[str, ...], *, force: bool) -> int:
     call.print_result({"removed": removed}, lambda: plain.removed_lines(removed))
     reasons = [f"{'' if isinstance(error, DurabilityUnknown) else 'not removed: '}{error}" for error in failed]
     return output.print_failures(reasons, *[type(error) for error in failed[:1]], as_json=call.as_json)
+
+
+def _only_root(call: Call, found: list[tuple[Sessions, str]]) -> Sessions:
+    """Returns the root that has all sessions; raises ``UsageError`` if they are in two: they are removed together."""
+    first, first_id = found[0]
+    for sessions, agent_id in found:
+        if len(call.searched(agent_id)) > 1:
+            raise SessionNotFound(agent_id)
+        if sessions is not first:
+            message = f"{first_id} is in {first.root}, but {agent_id} is in {sessions.root}"
+            raise UsageError(message, "nothing was removed; remove the sessions of each root with a command of its own")
+    return first

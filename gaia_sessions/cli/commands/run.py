@@ -12,7 +12,7 @@ from gaia_sessions.api.command import TASK, Command
 from gaia_sessions.cli import output
 from gaia_sessions.cli.call import declare
 from gaia_sessions.cli.command_options import CWD, wanted_preset, with_limits, with_presets
-from gaia_sessions.cli.commands.create import refuse_reserved_id, warn_if_network
+from gaia_sessions.cli.commands.create import continued, parent_of, refuse_reserved_id, warn_if_network
 from gaia_sessions.cli.exit_codes import CODES_OF_REPORTS, EXIT_INTERRUPTED
 from gaia_sessions.cli.group import CommandBehindDashes
 from gaia_sessions.cli.option_values import STDIN, allowed_tools, text_or_stdin, with_tools
@@ -120,7 +120,6 @@ def command(
     """
     from gaia_sessions.runner.run import run  # not needed for --help
 
-    sessions = call.sessions()
     which = wanted_preset(preset, no_preset=no_preset)
     needs_task = preset_for(command, which) is not None and (task, context, agent_id, new["continues"]) == (None,) * 4
     what = Command(
@@ -135,6 +134,7 @@ def command(
         keeps_background=keep_background,
     )
     start = _start(call, agent_id, what.name, new)
+    sessions = call.sessions()
     is_live = not (quiet or call.as_json)
 
     def tell(session: str, event: str, path: str) -> None:
@@ -177,21 +177,19 @@ def _start(call: Call, agent_id: str | None, name: str, new: _New) -> Start:
     if agent_id is not None:
         return Start(call.session_id(agent_id, writes=True))
     refuse_reserved_id(new["new_id"])
-    continues, parent = (
-        None if typed is None else call.session_id(typed, writes=True) for typed in (new["continues"], new["parent"])
-    )
-    if parent is None:
-        above = os.environ.get(SESSION_VARIABLE, "")
-        parent = above if is_agent_id(above) and call.has(above) else None
+    continues, above = continued(call, new["continues"]), parent_of(call, new["parent"])
+    by_default = os.environ.get(SESSION_VARIABLE, "")
+    if not above and is_agent_id(by_default) and call.has(by_default):
+        above = {"parent_id": by_default}
     return Start(
         continues=continues,
         new_id=new["new_id"],
         program=name,
         agent_name=new["agent"],
         purpose=new["purpose"],
-        parent_id=parent,
+        **above,
         max_tokens=new["max_tokens"],
-        allowed_tools=allowed_tools(call, new["tools"], new["available"], new["agent"] or name, parent),
+        allowed_tools=allowed_tools(call, new["tools"], new["available"], new["agent"] or name, above.get("parent_id")),
     )
 
 
