@@ -295,10 +295,11 @@ def declare_program(cls: type[Group], summary: str, epilog: str | None = None) -
 
 def lists(command: Callable[..., _Value]) -> Callable[..., _Value]:
     """Lets a command without an ID also say how many sessions are open in the other root, even if its own fails."""
+    ids = "agent_id", "agent_ids", "parent_id"
 
     @wraps(command)
     def run(call: Call, **options: Any) -> _Value:  # noqa: ANN401  # those of the command
-        if options.get("agent_id") is not None or options.get("agent_ids"):
+        if any(options.get(name) for name in ids):  # of these, one root has a session
             return command(call, **options)
         try:
             result = command(call, **options)
