@@ -128,11 +128,6 @@ def is_open(record: Record) -> bool:
     return has_newer_schema(record) or not is_final(record["phase"])
 
 
-def is_stand_in(record: Record) -> bool:
-    """Whether the record stands in for a session on a server, under the same ID: that session is there, not here."""
-    return record.get("stand_in") is True
-
-
 def is_open_of_app(record: Record, app: str, user: str | None) -> bool:
     """Whether the session is open and belongs to ``app``, and to ``user`` if one is named."""
     return is_open(record) and record.get("app") == app and user in (None, record.get("user"))

@@ -104,6 +104,7 @@ def put_agent() -> None:
 
 
 def put_stand_in(root: str, agent_id: str) -> None:
+    """Creates a record that stands in for a session on the server."""
     Sessions(root).create("twin", agent_id=agent_id)
     path = Path(root, agent_id, "state.json")
     path.write_text(json.dumps({**json.loads(path.read_text("utf-8")), "stand_in": True}), encoding="utf-8")
@@ -361,6 +362,7 @@ def silent(request: pytest.FixtureRequest, own: str, monkeypatch: pytest.MonkeyP
     """Makes a server that accepts a connection and never answers the root in the variable."""
     check_installed()
     put_in(own)
+    put_stand_in(own, "twin-1")
     if request.param == "stopped":
         server = shared_server()
         monkeypatch.setenv("GAIA_SESSIONS_ROOT", server.url)
@@ -393,7 +395,8 @@ def test_beside_a_server_that_does_not_answer_an_id_of_the_own_root_still_works(
 
 
 def test_beside_a_server_that_does_not_answer_other_commands_fail_soon(silent: str, own: str) -> None:
-    lines = "get nobody", "get latest", "create", "run -- true", "create --parent asks", "ensure", "resume no1 no2"
+    missing = "get nobody", "get twin-1", "get twin", "get latest", "resume no1 no2"
+    lines = *missing, "create", "run -- true", "create --parent asks", "ensure"
     found = at_once(*lines)
     for ended in found.values():
         assert ended.code == 8, ended
@@ -417,7 +420,7 @@ def test_lists_beside_a_server_that_does_not_answer_name_the_own_root(silent: st
 def test_a_hook_does_not_notice_that_the_server_does_not_answer(silent: str, own: str) -> None:
     assert silent
     put_agent()
-    assert len(ids_in(own)) == 4
+    assert len(ids_in(own)) == 5
 
 
 def test_a_refused_connection_is_told_with_its_reason(own: str, monkeypatch: pytest.MonkeyPatch) -> None:
