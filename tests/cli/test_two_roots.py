@@ -15,8 +15,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gaia_sessions import Sessions
+from gaia_sessions.api import at, stand_ins
 from gaia_sessions.cli.group import COMMANDS
-from tests.cli.conftest import everything_in
+from gaia_sessions.session.record import new_record
+from gaia_sessions.system import utc_now
 from tests.cli.forks import Fork, forked
 from tests.servers import check_installed, empty_url, shared_server
 from tests.table import table
@@ -104,10 +106,8 @@ def put_agent() -> None:
 
 
 def put_stand_in(root: str, agent_id: str) -> None:
-    """Creates a record that stands in for a session on the server."""
-    Sessions(root).create("twin", agent_id=agent_id)
-    path = Path(root, agent_id, "state.json")
-    path.write_text(json.dumps({**json.loads(path.read_text("utf-8")), "stand_in": True}), encoding="utf-8")
+    """Stores a stand-in, as ``run`` does for a session on a server."""
+    at.write(Sessions(root), stand_ins.put, [new_record(agent_id, "twin", "stand", {}, utc_now())])
 
 
 def ids_in(root: str) -> set[str]:
@@ -144,11 +144,10 @@ def test_a_command_with_an_id_of_the_own_root_works_there_and_leaves_the_server_
 
 def test_new_sessions_and_imports_go_to_the_server(url: str, own: str, tmp_path: Path) -> None:
     Sessions(str(tmp_path / "old")).create("old", agent_id="old")
-    before = everything_in(Path(own))
     for line in ["create --id made", "run --id ran -- true", "ensure --agent a", f"import {tmp_path}/old"]:
         assert forked(*shlex.split(line)).code == 0
     assert {"made", "ran", "old"} < ids_in(url)
-    assert everything_in(Path(own)) == before
+    assert ids_in(own) == set()
 
 
 # Which root has the ID
@@ -420,7 +419,7 @@ def test_lists_beside_a_server_that_does_not_answer_name_the_own_root(silent: st
 def test_a_hook_does_not_notice_that_the_server_does_not_answer(silent: str, own: str) -> None:
     assert silent
     put_agent()
-    assert len(ids_in(own)) == 5
+    assert len(ids_in(own)) == 4
 
 
 def test_a_refused_connection_is_told_with_its_reason(own: str, monkeypatch: pytest.MonkeyPatch) -> None:
