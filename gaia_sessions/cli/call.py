@@ -182,6 +182,10 @@ class Call:
             refuse_stand_in(self.sessions(), found)
         return found
 
+    def root_of_stand_in(self, agent_id: str) -> Sessions | None:
+        """Returns the own root if it has the stand-in of a session on the server."""
+        return self._pair.own if self._pair and self._pair.has_stand_in(agent_id) else None
+
     def searched(self, agent_id: str) -> list[Sessions]:
         """Returns the roots in which a missing ``agent_id`` was sought."""
         return self.both() if agent_id in self._sought_in_both else [self.sessions()]

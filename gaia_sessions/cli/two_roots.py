@@ -83,6 +83,10 @@ class Pair:
         self._say_what_was_searched()
         return self.own, found
 
+    def has_stand_in(self, agent_id: str) -> bool:
+        """Whether the own root has the stand-in of this session."""
+        return _is_stand_in(self.own, agent_id)
+
     def _on_server(self, typed_id: str) -> str | None:
         """Returns the ID if the server has it whole, or if the server alone says what the text means."""
         if not is_agent_id(typed_id) or records.has(self.server, typed_id):

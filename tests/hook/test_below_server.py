@@ -148,6 +148,17 @@ def test_a_cancellation_on_the_server_reaches_the_agents_of_the_client(host: Hos
     assert (below["by"], below["reason"]) == ("outer", "wrong branch")
 
 
+def test_cancel_reaches_the_agents_of_a_client_whose_run_was_killed(host: Host, url: str) -> None:
+    with outer(host, url, "--id", "outer") as run:
+        agent_id = run.agent()
+        run.process.kill()
+        cancelled = gaia(host, "cancel", "outer", "--reason", "wrong branch", GAIA_SESSIONS_ROOT=url)
+        below: Any = Sessions(str(host.root)).cancellation(agent_id)
+
+    assert cancelled.returncode == 0, cancelled.stderr
+    assert (below["by"], below["reason"]) == ("outer", "wrong branch")
+
+
 def test_a_second_run_uses_the_stand_in_of_the_first(host: Host, url: str) -> None:
     with outer(host, url, "--id", "outer") as run:
         first = run.agent()
