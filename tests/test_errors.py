@@ -237,7 +237,7 @@ EXAMPLES: list[tuple[SessionsError, str, int, str, str, dict[str, object]]] = [
         "not_approved",
         4,
         "session 'agent-1' was denied; its phase cannot be changed in the shell of an agent",
-        "resume it with its resume line, which tells its agent the answer: gaia-sessions resume agent-1",
+        "resume it, which tells its agent the answer; this says how: gaia-sessions resume agent-1",
         {"agent_id": "agent-1", "answered": "denied"},
     ),
     (

@@ -42,7 +42,7 @@ class Place:
         own = self.folder or find_root(None, os.environ, working_directory() or os.sep, only_files=True)
         check_owner(own)
         check_links(own)
-        self.config = config.load(own, os.environ, flags)
+        self.config = config.load(own, os.environ, flags, has_hooks=self.folder is not None)
         self.seconds_at_first: float | None = None  # how long a server may take to answer for the first time
 
     @property

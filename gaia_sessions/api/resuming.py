@@ -19,7 +19,7 @@ from gaia_sessions.session.schema import LOST, STOPPED_BY_USER
 from gaia_sessions.session.state import ANSWERED, BROKEN_OFF, DENIED, LIMITED, WAITING, latest_begun
 from gaia_sessions.store.above import Above
 from gaia_sessions.system.processes import is_alive
-from gaia_sessions.system.project_root import claude_folder, is_on_server
+from gaia_sessions.system.project_root import claude_folder
 
 from .at import read, write
 from .standing import find, standing
@@ -198,7 +198,7 @@ def _resumption(at: Reading, record: Record, run: Run, stands: Standing) -> Resu
     is_waiting, broke_off = "paused_until" in decision, state in (*BROKEN_OFF, LIMITED)
     work: Work = {"agent_id": record["agent_id"], "agent_name": record["agent_name"], "project": _project_of(at.root)}
     is_for_briefing = state in (*ANSWERED, WAITING) and "workflow" not in run
-    by_host = None if is_for_briefing else by_its_host(run, work)
+    by_host = None if is_for_briefing or "run_command" in decision else by_its_host(run, work)
     resumption: Resumption = {
         "agent_id": record["agent_id"],
         "agent_name": record["agent_name"],
@@ -235,14 +235,14 @@ def _resumption(at: Reading, record: Record, run: Run, stands: Standing) -> Resu
 
 
 def _project_of(root: str) -> str | None:
-    claude = None if is_on_server(root) else claude_folder(root)
+    claude = claude_folder(root)
     return os.path.dirname(claude) if claude else None
 
 
 def _with_problem(resumption: Resumption, record: Record, run: Run, *, is_on_disk: bool) -> Resumption:
     if host_outlives_conversation(run, is_alive):
         return _without_way(resumption, _CLIENT_RUNS)
-    if "workflow" in run and not is_on_disk:
+    if "workflow" in run and not is_on_disk and "run_command" not in resumption:
         return _without_way(resumption, _FILES_ARE_GONE)
     if resumption["state"] == DENIED:
         return {**resumption, "problem": denial_text(record["denial"])}

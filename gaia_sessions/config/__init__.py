@@ -119,6 +119,9 @@ class Config(HookConfig, LimitsConfig, GuardConfig, StateConfig):
     durability: Literal["full", "fast"] = "full"
     """`"full"` syncs each write; `"fast"` leaves syncing to the system: see [Durability](record.md#durability)"""
 
+    has_hooks = True
+    """whether hooks look into the root: they do not on a server; no setting"""
+
     def __init__(self, values: Mapping[str, object]) -> None:
         self.__dict__.update(values)
 
@@ -131,7 +134,8 @@ class Config(HookConfig, LimitsConfig, GuardConfig, StateConfig):
         from gaia_sessions.session.policy import Limits  # most hook calls decide nothing
 
         idle, quiet = timedelta(minutes=self.idle_minutes), timedelta(minutes=self.quiet_minutes)
-        return Limits(idle, self.max_errors, quiet, explicit_approvals=self.approvals == "explicit")
+        is_explicit = self.approvals == "explicit"
+        return Limits(idle, self.max_errors, quiet, explicit_approvals=is_explicit, has_hooks=self.has_hooks)
 
     @property
     def budgets(self) -> DefaultBudgets:
@@ -181,13 +185,15 @@ DEFAULT_HOURS = 24.0
 """``cleanup`` removes sessions that were unused for this long, by default."""
 
 
-def load(root: str, environ: Mapping[str, str], flags: Mapping[str, object] | None = None) -> Config:
+def load(
+    root: str, environ: Mapping[str, str], flags: Mapping[str, object] | None = None, *, has_hooks: bool = True
+) -> Config:
     """Returns the settings for ``root``; raises ``BadSetting`` for the first fault that stops commands."""
     config, faults = load_with_faults(root, environ, flags)
     for fault in faults:
         if fault.stops_commands:
             raise fault.error()
-    return config
+    return config if has_hooks else Config({**vars(config), "has_hooks": False})
 
 
 def load_with_faults(

@@ -220,7 +220,7 @@ class NotApproved(Conflict):
         if answered is not None:
             super().__init__(
                 f"session {agent_id!r} was {answered}; its phase cannot be changed in the shell of an agent",
-                f"resume it with its resume line, which tells its agent the answer: gaia-sessions resume {agent_id}",
+                f"resume it, which tells its agent the answer; this says how: gaia-sessions resume {agent_id}",
             )
             return
         super().__init__(

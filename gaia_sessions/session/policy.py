@@ -44,8 +44,8 @@ if TYPE_CHECKING:
             until: when the session expires; None if the session cannot be resumed now.
             last_activity: when the agent last wrote to its transcript, if that was after ``last_updated``.
             paused_until: when the limit that the session waits for is reset.
-            run_command: what a person types to resume a command or a conversation; absent for agents of hosts, and if
-                the session is cancelled.
+            run_command: what a person types to resume a command or a conversation; on a server, any session. Absent for
+                agents of hosts on files, and if the session is cancelled.
             answer: ``approved`` or ``denied``.
             approval, denial: the answer, ``{message, timestamp}``; ``message`` is empty without a note.
             app: the only app that can resume the session.
@@ -91,10 +91,19 @@ _IDLE_CHECK = "idle_seconds"
 class Limits:
     """The limits of the resume check: the idle time and the number of errors must be below them."""
 
-    __slots__ = ("explicit_approvals", "idle", "max_errors", "quiet")
+    __slots__ = ("explicit_approvals", "has_hooks", "idle", "max_errors", "quiet")
 
-    def __init__(self, idle: timedelta, max_errors: int, quiet: timedelta, *, explicit_approvals: bool = False) -> None:
+    def __init__(
+        self,
+        idle: timedelta,
+        max_errors: int,
+        quiet: timedelta,
+        *,
+        explicit_approvals: bool = False,
+        has_hooks: bool = True,
+    ) -> None:
         self.idle = idle
+        self.has_hooks = has_hooks  # if false, as on a server, only a command can resume a session
         self.explicit_approvals = explicit_approvals  # if true, resuming a session does not approve its question
         self.max_errors = max_errors
         self.quiet = quiet  # decides nothing: after this time without activity, an agent at work is called quiet
@@ -167,7 +176,7 @@ def decide(
         return {**decision, "app": record["app"]}
     if cancellation is None and is_conversation(record):
         decision["run_command"] = send_command(agent_id, ended=is_final(record["phase"]))
-    elif cancellation is None and is_work_of_command(record):
+    elif cancellation is None and (is_work_of_command(record) or not limits.has_hooks):
         decision["run_command"] = run_command(agent_id, ended=is_final(case.phase))
     return decision
 

@@ -16,6 +16,7 @@ from gaia_sessions import CancellationToken, Sessions
 from gaia_sessions.cli.group import COMMANDS
 from tests.cli.conftest import everything_in
 from tests.cli.forks import Fork, forked, until
+from tests.records import ago
 from tests.servers import check_installed, empty, shared_server
 from tests.table import table
 
@@ -250,6 +251,30 @@ def test_import_refuses_a_url_without_printing_it(gaia: Gaia, server: str, words
     said = "import takes folders, and not the URL of a server"
     url = f"postgresql://user:{SECRET}@db/agents"
     assert gaia("import", url, *words).refusal == (2, said, "name a folder of sessions or a project")
+
+
+# Advice
+
+
+def test_commands_on_a_server_advise_no_resume_line_because_no_hook_reads_it_there(
+    gaia: Gaia, server: str, root: str, put: Gaia
+) -> None:
+    ended = {"run": 1, "started_at": ago(minutes=9), "ended_at": ago(minutes=1), "end": "killed"}
+    by_host = {**ended, "host": "claude-code", "host_session_id": "c-1", "host_agent_id": "a-1"}
+    put("hosted", phase="investigating", runs=[by_host])
+    put("flow", phase="investigating", runs=[{**by_host, "workflow": {"run_id": "wf_1"}}])
+    assert gaia("import", root, "--root", server).code == 0
+
+    shown = [gaia(*line.split()).all for line in ("pending", "resume", "resume hosted", "report hosted")]
+    for agent_id, command in (("asks", "approve"), ("hosted", "should-resume"), ("flow", "should-resume")):
+        shown += [gaia(*words, agent_id).all for words in ([command], ["report"], ["show"], ["resume"])]
+        told = gaia("resume", agent_id, "--json").json[0]
+        way = [told.get(key) for key in ("means", "command", "prompt", "run_command", "resume_line", "problem")]
+        assert way == ["run", None, None, f"gaia-sessions run {agent_id} -- COMMAND", None, None]
+    assert [one for one in shown if re.search("give this to|resume line|delegate|claude", str(one))] == []
+    for agent_id in ("asks", "hosted", "flow"):
+        assert gaia("resume", agent_id).out.decode().count(f"\ngaia-sessions run {agent_id} -- COMMAND\n") == 1
+        assert forked("run", agent_id, "--", "echo", "done").code == 0
 
 
 # Cancellation

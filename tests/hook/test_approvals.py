@@ -611,7 +611,7 @@ def test_the_shell_of_an_agent_cannot_change_the_phase_of_answered_work(host: Ho
 
     word = {"approve": "approved", "deny": "denied"}[answer]
     assert (code, said) == (4, f"session '{agent_id}' was {word}; its phase cannot be changed in the shell of an agent")
-    told = f"resume it with its resume line, which tells its agent the answer: gaia-sessions resume {agent_id}"
+    told = f"resume it, which tells its agent the answer; this says how: gaia-sessions resume {agent_id}"
     assert hint == told
     assert host.record() == before
     assert typed(host, "update", agent_id, "--phase", phase).code == 0

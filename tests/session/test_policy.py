@@ -465,6 +465,23 @@ def test_with_explicit_approvals_a_waiting_session_is_resumable_only_after_an_an
         assert decision["advice"] == asks
 
 
+@table(
+    ("changed", "command"),
+    [
+        ({}, "run agent-1 -- COMMAND"),
+        ({"phase": "completed"}, "run --continues agent-1 -- COMMAND"),
+        ({"turns": 1}, "send agent-1 TEXT -- COMMAND"),
+        ({"app": "a", "user": "u", "app_session": {}}, None),
+    ],
+)
+def test_where_no_hook_looks_a_command_resumes_each_session_that_no_app_resumes(
+    changed: dict[str, Any], command: str | None
+) -> None:
+    limits = Limits(LIMITS.idle, LIMITS.max_errors, LIMITS.quiet, has_hooks=False)
+    decided = decide("agent-1", resumable(**changed), NOW, limits).get("run_command")
+    assert decided == (command and f"gaia-sessions {command}")
+
+
 @table("phase", ["investigating", "planning"])
 def test_the_advice_for_an_expired_session_is_an_update_unless_it_failed_too_often(phase: str) -> None:
     tired = resumable(timedelta(minutes=31), phase=phase)
