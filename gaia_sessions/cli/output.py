@@ -203,6 +203,7 @@ def print_notice(code: str, message: str, hint: str, *, as_json: bool) -> None:
 def print_aside(code: str, message: str, hint: str = "", *, as_json: bool) -> None:
     """Prints less important news on stderr, dim on a terminal."""
     if as_json:
+        hint = with_root(hint) if isinstance(hint, Command) else hint
         print_json_to_stderr({"notice": {"code": code, "message": well_formed(message), "hint": well_formed(hint)}})
         return
     lines = [safe(message, _LONGEST), *([hint] if hint else [])]

@@ -27,6 +27,7 @@ from .stand_in import StandIn
 from .supervise import (
     BACKGROUND_LEFT,
     BACKGROUND_NOT_KEPT,
+    BACKGROUND_STORED,
     BACKGROUND_UNREAD,
     NO_STAND_IN,
     SESSION_GONE,
@@ -175,7 +176,7 @@ def _leave_background(supervisor: Supervisor, begun: Begun, log: Output, pipes: 
     except OSError:
         supervisor.tell(BACKGROUND_UNREAD)
         return
-    supervisor.tell(*((BACKGROUND_LEFT, begun.run.get("output_path", "")) if is_kept else (BACKGROUND_NOT_KEPT,)))
+    supervisor.tell(*((BACKGROUND_STORED, begun.run.get("output_path", "")) if is_kept else (BACKGROUND_NOT_KEPT,)))
 
 
 def environment(sessions: Sessions, agent_id: str, run: int, command: Command) -> dict[str, str]:

@@ -175,6 +175,20 @@ def test_run_and_show_name_the_command_that_prints_the_output(gaia: Gaia, server
     assert "output      `gaia-sessions report fails --output`\n" in gaia("show", "fails").out.decode()
 
 
+def test_run_says_which_command_prints_the_later_output_of_background_processes(gaia: Gaia, server: str) -> None:
+    script = "(until test -e go; do sleep 0.02; done; echo later) & echo $! > pid; echo now"
+    words = ["--root", server, "run", "--id", "{}", "--keep-background", "--", "sh", "-c", script]
+    ended = forked(*[word.format("leaves") for word in words])
+    said, hint = ended.err.decode().splitlines()
+    assert said == "leaves: its background processes keep running without limits; their output is stored, too"
+    line = hint.removeprefix("  whole output: ")
+    assert shlex.split(line) == ["gaia-sessions", "--root", server, "report", "leaves", "--output"]
+    notice = json.loads(forked("--json", *[word.format("says") for word in words]).err)["notice"]
+    assert (notice["code"], notice["hint"]) == ("background_stored", hint.replace("leaves", "says"))
+    Path("go").touch()
+    until(lambda: gaia(*shlex.split(line)[1:]).out == b"now\nlater\n")
+
+
 def test_the_password_of_the_environment_is_in_no_answer_as_json_and_in_no_error(
     gaia: Gaia,
     server: str,

@@ -515,8 +515,8 @@ def test_a_background_process_that_cannot_be_killed_keeps_writing_to_the_output_
         0,
         [
             "work: some processes that it started could not be killed, for example those of another user",
-            "work: its background processes keep running without limits",
-            f"  their output is added to: {Path(root, 'work', 'output-1.log')}",
+            "work: its background processes keep running without limits; their output is stored, too",
+            f"  whole output: {Path(root, 'work', 'output-1.log')}",
         ],
     )
 
@@ -589,8 +589,8 @@ SERVES = "(until test -e go; do sleep 0.02; done; echo a line; echo a fault >&2;
 
 def keep_by_command(_: str, agent_id: str, path: str) -> None:
     ended = forked("run", agent_id, "--keep-background", "--", *SHELL, f"{SERVES} echo $! > pid; echo ready")
-    left = "its background processes keep running without limits"
-    assert ended.all == (0, "ready\n", f"{agent_id}: {left}\n  their output is added to: {path}\n")
+    left = "its background processes keep running without limits; their output is stored, too"
+    assert ended.all == (0, "ready\n", f"{agent_id}: {left}\n  whole output: {path}\n")
 
 
 def keep_from_python(root: str, agent_id: str, _: str) -> None:

@@ -7,6 +7,7 @@ from shlex import quote
 
 from gaia_sessions.runner import supervise
 
+from .session_reports import output_line
 from .words import Copyable, exactly, local_time, safe, time_limit_text
 
 TYPE_CHECKING = False
@@ -23,10 +24,11 @@ def told_of(agent_id: str, event: str, fact: str, command: Command, *, verbose: 
     """
     if event == supervise.STARTED and not verbose:
         return None
-    has_fact = event in _WITH_FACT and (fact or event not in _EVENTS)
-    what, to_type = _WITH_FACT[event](fact) if has_fact else (_EVENTS[event](command), "")
+    what, to_type = _WITH_FACT[event](fact) if event in _WITH_FACT else (_EVENTS[event](command), "")
     if event == supervise.SESSION_GONE:
         to_type = Copyable(f"kill {os.getpid()}", "  to end it: ")
+    if event == supervise.BACKGROUND_STORED:
+        to_type = output_line(agent_id, fact or None)
     return f"{agent_id}: {what}", to_type
 
 
@@ -42,7 +44,6 @@ _WITH_FACT: dict[str, Callable[[str], tuple[str, str]]] = {
         f"its conversation is in {safe(path)}, which is not your folder now; {_ANEW}",
         "",
     ),
-    supervise.BACKGROUND_LEFT: lambda path: (_KEEP_RUNNING, Copyable(path, "  their output is added to: ")),
     supervise.NO_STAND_IN: lambda why: (
         (
             "if its command starts agents of a client, they will not be below this session, and `cancel` will not "
@@ -77,9 +78,8 @@ _EVENTS: dict[str, Callable[[Command], str]] = {
     supervise.SIGNAL_PASSED: lambda _: "was told to end; a second signal (Ctrl-C) kills it",
     supervise.BACKGROUND_ENDED: lambda _: "its background processes were ended (--keep-background keeps them)",
     supervise.BACKGROUND_LEFT: lambda _: _KEEP_RUNNING,
-    supervise.BACKGROUND_NOT_KEPT: lambda _: (
-        "its background processes keep running without limits, and their output is not stored"
-    ),
+    supervise.BACKGROUND_STORED: lambda _: f"{_KEEP_RUNNING}; their output is stored, too",
+    supervise.BACKGROUND_NOT_KEPT: lambda _: f"{_KEEP_RUNNING}, and their output is not stored",
     supervise.BACKGROUND_UNREAD: lambda _: (
         "its background processes keep running, but can end when they write output: no process could be started to "
         "read it"
