@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from gaia_sessions.errors import InvalidId, SessionNotFound, SessionsError
 from gaia_sessions.session.clock import parse_time
+from gaia_sessions.session.record import is_stand_in
 from gaia_sessions.store.above import Above, all_below
 
 from .listing import describe, filter_of, lines_of, list_sessions, newest_first
@@ -98,12 +99,12 @@ def _oldest_first(line: Line) -> tuple[float, str]:
 
 
 def ids_below(at: Reading, agent_id: str) -> Sequence[str]:
-    """Returns the IDs of the readable sessions below ``agent_id``, level by level."""
+    """Returns the IDs of the readable sessions below ``agent_id``, level by level, without stand-ins."""
     sessions = at.preview()
-    ids = [record["agent_id"] for record in all_below(sessions, agent_id)]
-    if not ids:
+    below = [*all_below(sessions, agent_id)]
+    if not below:
         sessions.read(agent_id)
-    return ids
+    return [record["agent_id"] for record in below if not is_stand_in(record)]
 
 
 def _with_sums(tree: list[TreeLine]) -> list[TreeLine]:

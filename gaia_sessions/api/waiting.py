@@ -6,7 +6,7 @@ To watch files is not enough: no file changes when a host's process ends.
 from __future__ import annotations
 
 import time
-from collections import deque
+from collections import ChainMap, deque
 from typing import TypedDict
 
 from gaia_sessions.errors import BadArgument, SessionNotFound, StoreFailure
@@ -78,30 +78,31 @@ def wait(
     if timeout is not None and not timeout >= 0:
         raise BadArgument("timeout", timeout, "a number of seconds from 0")
     asked = [*agent_ids]
-    [found] = deque(looks(place, lambda: asked, first=first, timeout=timeout), maxlen=1)
+    [found] = deque(looks({place: lambda: asked}, first=first, timeout=timeout), maxlen=1)
     return [found[agent_id][0] for agent_id in asked]
 
 
 def looks(
-    place: Place,
-    agent_ids: Callable[[], Iterable[str]],
-    *,
-    first: bool = False,
-    timeout: float | None = None,
+    asked: Mapping[Place, Callable[[], Iterable[str]]], *, first: bool = False, timeout: float | None = None
 ) -> Iterator[Mapping[str, Found]]:
-    """Yields what each look finds, until all have ended (with ``first``, until one has) or the time is up."""
+    """Yields what each look finds, until all have ended (with ``first``, until one has) or the time is up.
+
+    asked: by place, what names the sessions there at each look. If two places have an ID, the first one counts.
+    """
     deadline = float("inf") if timeout is None else time.monotonic() + timeout
-    found: dict[str, Found] = {}
+    found_by_place: dict[Place, dict[str, Found]] = {place: {} for place in asked}
+    found = ChainMap(*found_by_place.values())
     pause, latest = _FIRST_PAUSE, float("inf")  # the first look checks every session
-    looked = float("-inf")
+    looked = dict.fromkeys(asked, float("-inf"))
     while True:
-        # ``agent_ids`` may name new sessions at each look. A session that it drops may be gone, so we check it, too.
-        try:
-            at.read(place, _look, dict.fromkeys([*agent_ids(), *found]), found, latest)
-            looked = time.monotonic()
-        except StoreFailure:
-            if place.folder is not None or time.monotonic() - looked > _LONGEST_OUTAGE:
-                raise
+        for place, own in found_by_place.items():
+            # ``asked`` may name new sessions at each look. A session that it drops may be gone, so we check it, too.
+            try:
+                at.read(place, _look, dict.fromkeys([*asked[place](), *own]), own, latest)
+                looked[place] = time.monotonic()
+            except StoreFailure:
+                if place.folder is not None or time.monotonic() - looked[place] > _LONGEST_OUTAGE:
+                    raise
         yield found
         at_work = sum(map(is_at_work, found.values()))
         left = deadline - time.monotonic()

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from gaia_sessions.api import at, records
 from gaia_sessions.api.waiting import is_at_work
+from gaia_sessions.errors import SessionNotFound, StoreFailure
 from gaia_sessions.session import state
 from gaia_sessions.session.clock import parse_time
 from gaia_sessions.system import utc_now
@@ -15,10 +18,10 @@ from .render.words import duration, safe, state_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping, Sequence
     from datetime import datetime
 
-    from gaia_sessions.api.sessions import Sessions
+    from gaia_sessions.api.at import Place
     from gaia_sessions.api.waiting import Found
 
 _SHORTEST = 10
@@ -56,9 +59,9 @@ class ReadingLine(_Drawn):
 class Progress(_Drawn):
     """Shows how many sessions have ended, and one that has not: if possible, one that waits for a person."""
 
-    def __init__(self, sessions: Sessions) -> None:
+    def __init__(self, roots: Sequence[Place]) -> None:
         super().__init__()
-        self._sessions = sessions
+        self._roots = roots
         self._names: dict[str, str] = {}
 
     def show(self, found: Mapping[str, Found]) -> None:
@@ -76,9 +79,14 @@ class Progress(_Drawn):
 
     def _name_of(self, agent_id: str) -> str:
         if agent_id not in self._names:
-            record = at.read(self._sessions, records.as_applied, agent_id)
-            self._names[agent_id] = agent_and_purpose(record["agent_name"], record["purpose"])
+            self._names[agent_id] = next(self._names_in_roots(agent_id), agent_id)
         return self._names[agent_id]
+
+    def _names_in_roots(self, agent_id: str) -> Iterator[str]:
+        for root in self._roots:
+            with suppress(StoreFailure, SessionNotFound):  # a server may be away for a moment
+                record = at.read(root, records.as_applied, agent_id)
+                yield agent_and_purpose(record["agent_name"], record["purpose"])
 
 
 def _cut(text: str, room: int, shortest: int = 0) -> str:

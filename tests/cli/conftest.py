@@ -22,9 +22,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from gaia_sessions import Sessions
 from gaia_sessions.session.clock import format_time
 from tests import commands
 from tests.commands import Ended
+from tests.servers import empty_url
 from tests.table import table
 
 if TYPE_CHECKING:
@@ -259,3 +261,13 @@ def records(root: str) -> dict[str, Any]:
 def only_record(root: str) -> Any:
     [record] = records(root).values()
     return record
+
+
+@pytest.fixture
+def pair(monkeypatch: pytest.MonkeyPatch) -> tuple[Sessions, Sessions]:
+    """The two roots of a project: a server, which the variable names, and the project's own root."""
+    url = empty_url()
+    monkeypatch.setenv("GAIA_SESSIONS_ROOT", url)
+    own = Path(os.getcwd(), ".claude", "session")
+    own.mkdir(parents=True)
+    return Sessions(url), Sessions(str(own))

@@ -21,11 +21,14 @@ from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.system import utc_now
 from tests.cli.conftest import PATIENCE
 from tests.cli.forks import Fork
+from tests.servers import shared_server
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from gaia_sessions import Sessions
     from tests.cli.conftest import Gaia
+    from tests.servers import Server
 
 
 PARENT = {"host": "claude-code", "host_session_id": "s", "host_agent_id": "a", "parent_id": "top"}
@@ -113,6 +116,66 @@ def test_wait_reports_a_child_that_is_removed_meanwhile_as_not_found(root: str, 
         end(root, "one", last_message="first")
         screen.rest()
     assert screen.ended.all[:2] == (3, "one: paused\n  first\ntwo: not found\n")
+
+
+def test_wait_waits_for_sessions_of_both_roots_in_one_call(gaia: Gaia, pair: tuple[Sessions, Sessions]) -> None:
+    server, own = pair
+    server.create("far", agent_id="far")
+    own.create("near", agent_id="near")
+    with watched("wait", "near", "far", "nobody") as screen:
+        screen.until("1 of 3 ended, waiting for far")
+        server.finalize("far", "failed")
+        screen.until("2 of 3 ended, waiting for near")
+        own.finalize("near", "completed")
+        screen.rest()
+    assert screen.ended.all[:2] == (3, "near: completed\nfar: failed\n  failed\nnobody: not found\n")
+    assert f"no session 'nobody' in {server.root} or in {own.root}" in " ".join(screen.shown.split())
+    assert gaia("wait", "far", "--root", own.root).code == 3
+
+
+def test_wait_children_sees_what_is_below_in_both_roots_but_no_stand_in(
+    gaia: Gaia, pair: tuple[Sessions, Sessions], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server, own = pair
+    for agent_id, parent in (("top", None), ("below", "top")):
+        server.create("far", agent_id=agent_id, parent_id=parent)
+        stand_in: Any = {**(server.get(agent_id) or {}), "agent_name": "stand-in", "stand_in": True}
+        FileStore(own.root).create(stand_in)
+    own.create("near", agent_id="agent", parent_id="below")
+    with watched("wait", "--children", "top") as screen:
+        screen.until("0 of 2 ended, waiting for near")
+        own.finalize("agent", "completed")
+        screen.until("1 of 2 ended, waiting for far")
+        server.finalize("below", "completed")
+        screen.rest()
+    assert screen.ended.all[:2] == (0, "agent: completed\nbelow: completed\n")
+    monkeypatch.setenv("GAIA_SESSIONS_ROOT", own.root)
+    assert gaia("wait", "--children", "top").out == b"agent: completed\n"
+
+
+@pytest.mark.parametrize("way", ["stopped", pytest.param("suspended", marks=pytest.mark.slow)])
+def test_while_a_server_is_away_a_wait_sees_the_ends_in_the_own_root(pair: tuple[Sessions, Sessions], way: str) -> None:
+    server, own = pair
+    server.create("far", agent_id="far")
+    own.create("near", agent_id="near")
+    with watched("wait", "far", "near") as screen:
+        screen.until("0 of 2 ended")
+        with away(shared_server(), way):
+            own.finalize("near", "completed")
+            screen.until("1 of 2 ended, waiting for far")
+        server.finalize("far", "completed")
+        screen.rest()
+    assert screen.ended.all[:2] == (0, "far: completed\nnear: completed\n")
+
+
+@contextmanager
+def away(server: Server, way: str) -> Iterator[None]:
+    """In the block, the server is stopped and refuses connections, or it is suspended and answers nobody."""
+    server.stop() if way == "stopped" else os.kill(server.pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        server.start() if way == "stopped" else os.kill(server.pid, signal.SIGCONT)
 
 
 def test_wait_children_exits_with_the_worst_result_and_any_waits_for_the_first(

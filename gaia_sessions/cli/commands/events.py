@@ -52,7 +52,7 @@ def _follow(call: Call, agent_id: str, since: int) -> None:
     from gaia_sessions.api.waiting import looks
 
     seen: set[str] = set()
-    for number, found in enumerate(looks(call.sessions(), lambda: [agent_id])):
+    for number, found in enumerate(looks({call.sessions(): lambda: [agent_id]})):
         if number == 0:
             _say_if_not_started(call, found[agent_id][0])
         for entry in _readable_entries(_new(call.sessions().events(agent_id, since=since), seen)):

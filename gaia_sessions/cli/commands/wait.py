@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
@@ -18,6 +19,8 @@ from gaia_sessions.session import report
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from gaia_sessions.api.at import Place
+    from gaia_sessions.api.sessions import Sessions
     from gaia_sessions.api.waiting import Found, NoReport
     from gaia_sessions.cli.call import Call
     from gaia_sessions.cli.progress import Progress
@@ -25,6 +28,8 @@ if TYPE_CHECKING:
     from gaia_sessions.session.report import Report
 
 _SEVERITY = [*CODES_OF_REPORTS]
+_PATIENCE = 1
+"""Seconds that a look tries to reach a server while there are sessions in another root to look at."""
 
 
 @declare(
@@ -47,14 +52,21 @@ def command(call: Call, agent_ids: tuple[str, ...], *, children: bool, first: bo
     `wait` says so at once, and waits for the others. On a terminal, `wait` shows which agents are still working, and
     which agents ask for a permission.
 
+    If GAIA_SESSIONS_ROOT is the URL of a server, each ID can be there or in the project's own root. With --children,
+    `wait` waits for all sessions below ID in both.
+
     Exit codes, from best to worst: 0 success, 10 cancelled, 11 the work failed, 124 not ended in time, 3 not found.
     `wait` ends with the worst code; with --any, with 124 only if no work has ended. With --children also 6 or 8, if a
     session that may be below ID cannot be read. The exit code of the agent's own command is exit_code in --json.
     """
-    asked = [call.session_id(agent_id) for agent_id in agent_ids]
-    found = _wait(call, lambda: _below(call, asked) if children else asked, first=first, timeout=timeout)
+    found_in = [call.find(typed) for typed in agent_ids]
+    asked = [agent_id for _, agent_id in found_in]
+    roots = call.both() if children else [*dict(found_in)]
+    ids = _ids_below if children else _ids_there
+    watched = {root: partial(ids, root, found_in) for root in _impatient(roots)}
+    found = _wait(call, watched, first=first, timeout=timeout)
     reports = [found[agent_id][0] for agent_id in (found if children else asked)]
-    unread = _unread(call) if children else {}
+    unread = _unread(roots) if children else {}
     if children and not reports and not unread:
         hint = "to wait for the session itself, leave out --children"
         output.print_notice("nothing_below", f"no session is below {', '.join(asked)}", hint, as_json=call.as_json)
@@ -66,28 +78,54 @@ def command(call: Call, agent_ids: tuple[str, ...], *, children: bool, first: bo
     return failed or (CODES_OF_REPORTS[_worst(reports, first=first)] if reports else EXIT_DONE)
 
 
-def _below(call: Call, agent_ids: list[str]) -> list[str]:
+def _impatient(roots: Sequence[Place]) -> Sequence[Place]:
+    """Returns the same roots; if there are two, a server that is away holds up the looks at the other only shortly."""
+    if len(roots) == 1:
+        return roots
+    watched = [at.Place(root.root, {"lock_timeout": _PATIENCE}) if root.folder is None else root for root in roots]
+    for root in watched:
+        root.seconds_at_first = _PATIENCE  # files need no answer
+    return watched
+
+
+def _ids_there(root: Place, found_in: Iterable[tuple[Place, str]]) -> list[str]:
+    """Returns the IDs that were found in ``root``."""
+    return [agent_id for its_root, agent_id in found_in if its_root.root == root.root]
+
+
+def _ids_below(root: Place, found_in: Iterable[tuple[Place, str]]) -> list[str]:
+    """Returns what is below the named sessions in ``root``, also below sessions of the other root."""
     from gaia_sessions.api.families import ids_below
 
-    return [below for agent_id in agent_ids for below in at.read(call.sessions(), ids_below, agent_id)]
+    below: list[str] = []
+    for its_root, agent_id in found_in:
+        try:
+            below += at.read(root, ids_below, agent_id)
+        except SessionNotFound:
+            if its_root.root == root.root:
+                raise
+    return below
 
 
-def _unread(call: Call) -> dict[str, type[SessionsError]]:
+def _unread(roots: Iterable[Sessions]) -> dict[str, type[SessionsError]]:
     """Returns a message for each open session that cannot be read, with its error: perhaps the session is below ID."""
     kinds: dict[str, type[SessionsError]] = {"corrupt": CorruptSession, "unreadable": StoreFailure}
     return {
         f"{line['agent_id']} cannot be read (perhaps below a named session): {line['problem']}": kinds[line["status"]]
-        for line in call.sessions().list(active_only=True, every_app=True)
+        for root in roots
+        for line in root.list(active_only=True, every_app=True)
         if "problem" in line and line["status"] in kinds
     }
 
 
-def _wait(call: Call, agent_ids: Callable[[], list[str]], *, first: bool, timeout: float | None) -> Mapping[str, Found]:
-    """Waits until the work of ``agent_ids`` has ended, with a progress line on a terminal; returns the reports."""
-    progress, known = _progress(call), set[str]()
+def _wait(
+    call: Call, watched: Mapping[Place, Callable[[], list[str]]], *, first: bool, timeout: float | None
+) -> Mapping[str, Found]:
+    """Waits until the work in the ``watched`` roots has ended, with a line on a terminal; returns the reports."""
+    progress, known = _progress([*watched]), set[str]()
     found: Mapping[str, Found] = {}
     try:
-        for found in waiting.looks(call.sessions(), agent_ids, first=first, timeout=timeout):
+        for found in waiting.looks(watched, first=first, timeout=timeout):
             if new := found.keys() - known:
                 if progress:
                     progress.clear()
@@ -101,12 +139,12 @@ def _wait(call: Call, agent_ids: Callable[[], list[str]], *, first: bool, timeou
     return found
 
 
-def _progress(call: Call) -> Progress | None:
+def _progress(roots: Sequence[Place]) -> Progress | None:
     if not output.is_stderr_terminal():
         return None
     from gaia_sessions.cli.progress import Progress
 
-    return Progress(call.sessions())
+    return Progress(roots)
 
 
 def _say_at_once(call: Call, reports: Iterable[Report | NoReport]) -> None:
