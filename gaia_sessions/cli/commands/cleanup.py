@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gaia_sessions.cli import output
 from gaia_sessions.cli.call import declare
+from gaia_sessions.cli.each_root import do_in_each
 from gaia_sessions.cli.option_values import APP, HOURS
 from gaia_sessions.cli.render import reports
 from gaia_sessions.config import DEFAULT_HOURS
@@ -36,9 +36,14 @@ def command(
     Sessions that can be resumed, or perhaps still run, are not removed. An open session stays for 7 days after its last
     activity (the setting keep_days; on a server: `store init --keep-days`) if it has turns, or if it asked for an
     approval and was not denied. The output of a `run` is a turn, so a session with a `run` stays even if it was denied.
+
+    If GAIA_SESSIONS_ROOT is the URL of a server, the project's own root is cleaned up, too. In --json, the lists then
+    have the sessions of both, and keep_days is the server's.
     """
     call.says_there_is_no_root()
     with call.noticing_warnings():
-        report = call.sessions().cleanup(hours, dry_run=dry_run, corrupt=corrupt, app=app)
-    call.print_result(report, lambda: () if quiet else reports.cleanup_lines(report, is_verbose=verbose))
-    return output.print_failures([failed["reason"] for failed in report["failed"]], as_json=call.as_json)
+        return do_in_each(
+            call,
+            lambda root: root.cleanup(hours, dry_run=dry_run, corrupt=corrupt, app=app),
+            lambda report: () if quiet else reports.cleanup_lines(report, is_verbose=verbose),
+        )

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gaia_sessions.cli import output
 from gaia_sessions.cli.call import declare
+from gaia_sessions.cli.each_root import do_in_each
 from gaia_sessions.cli.render import reports
 
 if TYPE_CHECKING:
@@ -21,7 +21,8 @@ def command(call: Call, *, dry_run: bool) -> int:
 
     A run is one execution of an agent. Each verdict comes with its reason. A run that is perhaps still working is
     listed as unsure, and stays open.
+
+    If GAIA_SESSIONS_ROOT is the URL of a server, this also looks at the project's own root. In --json, the lists then
+    have the runs of both.
     """
-    report = call.sessions().reconcile(dry_run=dry_run)
-    call.print_result(report, lambda: reports.reconcile_lines(report))
-    return output.print_failures([failed["reason"] for failed in report["failed"]], as_json=call.as_json)
+    return do_in_each(call, lambda root: root.reconcile(dry_run=dry_run), reports.reconcile_lines)
