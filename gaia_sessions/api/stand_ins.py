@@ -5,13 +5,12 @@ Hooks in that command store the agents of its client in files. The stand-ins put
 
 from __future__ import annotations
 
-from collections import deque
-
-from gaia_sessions.errors import SessionExists
+from gaia_sessions.errors import SessionExists, SessionNotFound, SessionsError
 from gaia_sessions.session.record import is_stand_in, stand_in_of
 from gaia_sessions.session.runs import started_or_claimed_at
 from gaia_sessions.store.above import Above, all_below, all_that_limit
 
+from .cancelling import hand_on
 from .listing import lines_of
 from .sums import sums_of, total_of
 
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from gaia_sessions.session.schema import Below, Record
+    from gaia_sessions.store.port import RecordOrError
 
     from .at import Reading, Writing
 
@@ -53,10 +53,22 @@ def _is_put(at: Writing, stand_in: Record) -> bool:
             return False
         # The session may have been removed and made anew. If it were cancelled, no run would have begun.
         if found["created_at"] != stand_in["created_at"] or at.store.marks([agent_id]):
-            deque(at.store.delete_each([agent_id], lambda *_: True, timeout=None), maxlen=0)
-            at.store.create(stand_in)
+            _remove(at, agent_id)
+            return _is_put(at, stand_in)
         at.change(agent_id, lambda record, _: {**record, "last_updated": stand_in["last_updated"]})
     return True
+
+
+def _remove(at: Writing, agent_id: str) -> None:
+    """Removes a stand-in; if it is cancelled, the agents that are below it now stay cancelled."""
+
+    def may_go(_: str, found: RecordOrError) -> bool:
+        hand_on(at.store, agent_id, [child["agent_id"] for child in at.store.children([agent_id])], None)
+        return not isinstance(found, SessionsError) and is_stand_in(found)
+
+    for _, outcome in at.store.delete_each([agent_id], may_go, timeout=None):
+        if isinstance(outcome, SessionsError) and not isinstance(outcome, SessionNotFound):
+            raise outcome
 
 
 def below(at: Reading, agent_id: str, since: datetime) -> Below:

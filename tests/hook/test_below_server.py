@@ -174,18 +174,18 @@ def test_a_second_run_uses_the_stand_in_of_the_first(host: Host, url: str) -> No
     assert record_of(url, "outer")["runs"][-1]["below"]["agents"] == 1
 
 
-def test_a_session_that_was_made_anew_gets_a_new_stand_in(host: Host, url: str) -> None:
+def test_a_session_made_anew_gets_a_new_stand_in_and_earlier_agents_stay_cancelled(host: Host, url: str) -> None:
     with outer(host, url, "--id", "outer") as run:
-        run.agent()
-        Sessions(url).cancel("outer")
+        first = run.agent()
+        Sessions(url).cancel("outer", "wrong branch")
         run.process.wait(LONGEST)
     Sessions(url).remove(["outer"], force=True)
     with outer(host, url, "--id", "outer") as run:
         second = run.agent(2)
-        cancelled = Sessions(str(host.root)).cancellation(second)
+        marks: Any = [Sessions(str(host.root)).cancellation(one) for one in (first, second)]
         run.end()
 
-    assert cancelled is None
+    assert [mark and mark["reason"] for mark in marks] == ["wrong branch", None]
 
 
 def test_an_ordinary_session_with_the_same_id_is_left_alone_and_the_user_is_told(host: Host, url: str) -> None:
