@@ -22,7 +22,7 @@ from gaia_sessions.session.own_runs import (
     with_run_ended,
 )
 from gaia_sessions.session.phases import is_new
-from gaia_sessions.session.record import parent_id_of
+from gaia_sessions.session.record import has_newer_schema, parent_id_of
 from gaia_sessions.session.retention import RESERVED_BYTES, ROOM_FOR_ENDS, check_room_for_run
 from gaia_sessions.session.runs import has_ended, is_send, process_of, updated_run
 from gaia_sessions.session.updates import Change
@@ -257,6 +257,8 @@ def end_runs_of_gone_hosts_below(at: Writing, agent_id: str, run: Run, pid_ns: s
     ended = (run["wrapper"].get("boot_id"), pid_ns) if pid_ns else None
     with suppress(SessionsError):  # ``reconcile`` finds what is missed here
         for record in all_below(at.store, agent_id):
+            if has_newer_schema(record):
+                continue
             with suppress(SessionsError):
                 changed += _ended_as_lost(at.store, record, ended, at.now)
                 for other in at.store.read(record["agent_id"]).get("runs", ()):

@@ -6,7 +6,7 @@ Hooks in that command store the agents of its client in files. The stand-ins put
 from __future__ import annotations
 
 from gaia_sessions.errors import SessionExists, SessionNotFound, SessionsError
-from gaia_sessions.session.record import is_stand_in, stand_in_of
+from gaia_sessions.session.record import has_newer_schema, is_stand_in, stand_in_of
 from gaia_sessions.session.runs import started_or_claimed_at
 from gaia_sessions.store.above import Above, all_below, all_that_limit
 
@@ -73,7 +73,8 @@ def _remove(at: Writing, agent_id: str) -> None:
 
 def below(at: Reading, agent_id: str, since: datetime) -> Below:
     """Returns what the agents below a stand-in did, those that began at ``since`` or later."""
-    records = [one for one in all_below(at.store, agent_id) if not is_stand_in(one) and _began(one, since)]
+    understood = (one for one in all_below(at.store, agent_id) if not is_stand_in(one) and not has_newer_schema(one))
+    records = [one for one in understood if _began(one, since)]
     lines = lines_of(((one["agent_id"], one) for one in records), Above(at.store), at.now, at.config.limits)
     sums = total_of(map(sums_of, lines))
     found: Below = {"agents": sums["sessions"], "states": sums["states"]}

@@ -137,6 +137,16 @@ def test_the_end_of_the_run_tells_the_server_what_was_below(host: Host, url: str
     assert record_of(host.root, agent_id)["phase"] == "completed"
 
 
+def test_a_run_ends_as_usual_if_a_later_version_wrote_a_record_below_it(host: Host, url: str) -> None:
+    with outer(host, url, "--id", "outer") as run:
+        host.edit(run.agent(), schema=2, runs=5)
+        run.agent(2)
+        code, _, err = run.end()
+    ended = record_of(url, "outer")["runs"][-1]
+
+    assert (code, err, ended["end"], ended["below"]["agents"]) == (0, "", "stopped", 1)
+
+
 def test_a_cancellation_on_the_server_reaches_the_agents_of_the_client(host: Host, url: str) -> None:
     with outer(host, url, "--id", "outer") as run:
         agent_id = run.agent()
