@@ -132,6 +132,7 @@ def _checked_words(sessions: Sessions, start: Start, command: Command) -> Sequen
         raise InvalidInput(problem, "--contain", "leave out --contain")
     if command.preset and start.is_new_work and not command.text(None):
         raise InvalidInput(f"{command.preset} needs a task", hint="give it with --task")
+    roots_for_command(sessions.root, os.environ, working_directory())  # no folder for the hooks: it raises
     at.read(sessions, permitting.check_task, command.task)
     return limited_words(sessions, start, command)
 

@@ -5,6 +5,7 @@ The command gets all earlier messages and the new ones as JSON on its stdin.
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from contextlib import suppress
@@ -18,6 +19,7 @@ from gaia_sessions.session.host_events import MAX_MESSAGE_LENGTH
 from gaia_sessions.session.own_runs import EXITED, SIGNALLED, RunEnd
 from gaia_sessions.session.requests import Start
 from gaia_sessions.session.transcript import COMMIT_LIMIT, spoken
+from gaia_sessions.system.project_root import roots_for_command, working_directory
 
 from . import process_tree
 from .client_of_run import client_of_run, limited_words
@@ -71,6 +73,7 @@ def send(  # noqa: PLR0913  # its options
 ) -> SendOutcome:
     """Runs ``command`` as the agent of a session, sends it what is ``said``, and returns when it has ended."""
     words = limited_words(sessions, Start(agent_id), command)
+    roots_for_command(sessions.root, os.environ, working_directory())  # no folder for the hooks: it raises
     process_tree.become_subreaper()
     limits: Run = {"timeout_secs": command.timeout, "hard_timeout_secs": command.hard_timeout}
     with Signals() as signals, Send(sessions, agent_id, said, fields=limits) as sending:

@@ -97,6 +97,21 @@ def test_the_command_gets_the_server_and_the_files_for_its_hooks(host: Host, url
     assert settings == {"GAIA_SESSIONS_ROOT": url, "GAIA_SESSIONS_FILES": str(host.root)}
 
 
+def test_a_command_without_a_valid_folder_for_its_hooks_is_refused_before_anything_begins(host: Host, url: str) -> None:
+    Sessions(url).create("planner", agent_id="old")
+    before = record_of(url, "old")
+    for words in (["run"], ["send", "old", "hello"]):
+        refused = gaia(host, "--root", url, *words, "--", "true", GAIA_SESSIONS_FILES="files")
+        assert (refused.returncode, refused.stdout, refused.stderr) == (
+            2,
+            "",
+            "Error: GAIA_SESSIONS_FILES: 'files' is not absolute\nHint: set it to a path that begins with /\n",
+        )
+
+    assert [line["agent_id"] for line in Sessions(url).list()] == ["old"]
+    assert record_of(url, "old") == before
+
+
 def test_an_agent_of_the_client_is_below_the_session_and_its_trace_is_that_of_the_tree(host: Host, url: str) -> None:
     Sessions(url).create("planner", agent_id="top", max_depth=3)
     with outer(host, url, "--id", "outer", "--parent", "top") as run:
