@@ -33,7 +33,7 @@ def family_of(at: Reading, record: Record) -> Sequence[Record]:
 def put(at: Writing, family: Sequence[Record]) -> None:
     """Stores a stand-in for each record of ``family``; a stand-in that is there counts as used now.
 
-    Raises ``SessionExists`` if an ordinary session has the ID of the last record.
+    Raises ``SessionExists`` if another session has the ID of the last record.
     """
     *above, own = (stand_in_of(record, at.now) for record in family)
     for stand_in in above:
@@ -43,14 +43,14 @@ def put(at: Writing, family: Sequence[Record]) -> None:
 
 
 def _is_put(at: Writing, stand_in: Record) -> bool:
-    """Stores ``stand_in``; returns False if an ordinary session has its ID."""
+    """Stores ``stand_in``; returns False if another session has its ID."""
     agent_id = stand_in["agent_id"]
     try:
         at.store.create(stand_in)
     except SessionExists:
         found = at.store.read(agent_id)
-        if not is_stand_in(found):
-            return False
+        if not is_stand_in(found):  # if it was imported from here, it is the same session
+            return found.get("created_at") == stand_in["created_at"]
         # The session may have been removed and made anew. If it were cancelled, no run would have begun.
         if found["created_at"] != stand_in["created_at"] or at.store.marks([agent_id]):
             _remove(at, agent_id)

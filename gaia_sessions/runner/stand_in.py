@@ -7,7 +7,7 @@ from contextlib import suppress
 
 from gaia_sessions.api import at, own_runs, stand_ins
 from gaia_sessions.api.sessions import Sessions
-from gaia_sessions.errors import SessionsError
+from gaia_sessions.errors import SessionExists, SessionsError
 from gaia_sessions.session.clock import parse_time
 from gaia_sessions.system.project_root import FILES_VARIABLE, roots_for_command, working_directory
 
@@ -38,6 +38,8 @@ class StandIn:
             if self._has_client or files.is_there:
                 at.write(files, stand_ins.put, at.read(self._sessions, stand_ins.family_of, self._record))
                 self._files = files
+        except SessionExists:
+            self.problem = f"they will be below another session with this ID, in {files.root}"
         except SessionsError as error:
             self.problem = str(error)
 

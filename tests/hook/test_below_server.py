@@ -222,7 +222,26 @@ def test_an_ordinary_session_with_the_same_id_is_left_alone_and_the_user_is_told
         code, _, err = run.end()
 
     assert (code, files.get("outer")) == (0, before)
-    assert "if its command starts agents of a client, they will not be below this session" in err
+    assert json.loads(err)["notice"]["message"] == (
+        "outer: if its command starts agents of a client, they will not be below this session, and `cancel` will not "
+        f"reach them: they will be below another session with this ID, in {host.root}"
+    )
+
+
+def test_agents_are_below_the_session_in_files_from_which_their_session_was_imported(host: Host, url: str) -> None:
+    host.root.mkdir()
+    files = Sessions(str(host.root))
+    files.create("planner", agent_id="outer")
+    before = files.get("outer")
+    Sessions(url).import_from(host.root)
+    with outer(host, url, "outer") as run:
+        agent_id = run.agent()
+        Sessions(url).cancel("outer", "wrong branch")
+        _, err = run.process.communicate(timeout=LONGEST)
+
+    assert (err, files.get("outer")) == ("", before)
+    below: Any = files.cancellation(agent_id)
+    assert (below["by"], below["reason"]) == ("outer", "wrong branch")
 
 
 def test_a_send_has_a_stand_in_as_a_run_has(host: Host, url: str) -> None:
