@@ -206,7 +206,7 @@ def _look_through(judge: Judge, app: str | None, leaving: Leaving, report: Clean
             if by_work is None:
                 leaving.note(found, judge.above)
         elif reason == _YOUNG:
-            report["recent"] += 1
+            report["recent"] += not is_stand_in(found)  # type: ignore[arg-type]  # an error is never young
         else:
             _report_kept(report, agent_id, error, reason)
     if left_out:

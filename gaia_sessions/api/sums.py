@@ -58,8 +58,8 @@ def _most_first(agent: AgentUsage) -> tuple[int, int, str]:
 
 
 def sums_of(line: Line) -> Sums:
-    """Returns the sums of one session; the line of a parent that was not selected counts as none."""
-    if not line.get("selected", True):
+    """Returns the sums of one session; a parent that was not selected, or a stand-in, counts as none."""
+    if not line.get("selected", True) or "stand_in" in line:
         return total_of(())
     if "problem" in line:
         return {"sessions": 1, "states": {line["status"]: 1}, "unreported": 1}

@@ -131,10 +131,13 @@ def test_only_the_tree_shows_a_stand_in(host: Host, url: str) -> None:
         found = [one["agent_id"] for one in files.list()], files.stats()["total"]["sessions"], files.pending()
         used = [agent["agent_name"] for agent in files.usage_by_agent()["agents"]]
         tree = gaia(host, "--root", str(host.root), "tree").stdout
+        tree_of_one = gaia(host, "--root", str(host.root), "tree", "outer").stdout
+        sums = files.subtree("outer")[0][1]["sums"]
         run.end()
 
     assert (found, used) == (([agent_id], 1, []), ["Explore"])
     assert tree == f"reviewer: auth  on the server  -  outer\n└─ Explore: Count quokkas  working  -  {agent_id}\n"
+    assert (tree_of_one, sums) == (tree, {"sessions": 1, "states": {"working": 1}, "unreported": 1})
 
 
 def test_the_end_of_the_run_tells_the_server_what_was_below(host: Host, url: str) -> None:
@@ -307,7 +310,7 @@ def test_cleanup_keeps_a_stand_in_as_long_as_a_command_may_run_and_counts_it_nev
     kept = files.cleanup(0)
     forgotten = Sessions(str(host.root), {"keep_days": 0}).cleanup(0)
 
-    assert (kept["removed"], forgotten["removed"]) == ([], ["outer"])
+    assert (kept["recent"], kept["removed"], forgotten["removed"]) == (0, [], ["outer"])
     assert files.stats()["total"]["sessions"] == 0
 
 
