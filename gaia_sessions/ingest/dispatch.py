@@ -155,6 +155,7 @@ def finalize(store: Store, event: Event, terms: Terms) -> EventResult:
 def _finalize_with_texts(store: Store, event: Event, terms: Terms, max_length: int | None) -> EventResult:
     from gaia_sessions.session import stated_ends
     from gaia_sessions.session.phases import is_final, waits_for_approval
+    from gaia_sessions.session.record import is_stand_in
 
     texts = (event.get("summary"), event.get("error"))
     summary, error = (None if text is None or max_length == 0 else text[:max_length] for text in texts)
@@ -162,6 +163,8 @@ def _finalize_with_texts(store: Store, event: Event, terms: Terms, max_length: i
     stated_ends.check_ending(outcome, summary, error)
 
     def rule(record: Record) -> Record:
+        if is_stand_in(record):  # nobody here can end its session
+            raise errors.SessionNotFound(record["agent_id"])
         if is_assumed and waits_for_approval(record["phase"]):  # nobody stated the outcome, so it still waits
             return record
         return stated_ends.with_ending(record, outcome, terms.now, summary, error)

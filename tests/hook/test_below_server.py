@@ -15,7 +15,7 @@ import pytest
 
 from gaia_sessions import Sessions
 from gaia_sessions.session.trace import trace_of
-from tests.hook.conftest import LONGEST
+from tests.hook.conftest import LONGEST, refused
 from tests.hook.test_enforcement import asked
 from tests.servers import empty_url
 
@@ -301,6 +301,16 @@ def test_a_resume_line_with_the_id_of_a_stand_in_begins_new_work(host: Host, url
 
     [new] = set(host.records()) - before
     assert "continues" not in host.records()[new]
+
+
+def test_the_direct_form_of_a_hook_ends_no_session_by_its_stand_in(host: Host, url: str) -> None:
+    with outer(host, url, "--id", "outer"):
+        before = record_of(host.root, "outer")
+        told = {"agent_id": "outer", "outcome": "failed"}
+        answer = host.ask("subagent_stop", told)
+
+    assert answer == refused("subagent_stop", told, "not_found")
+    assert record_of(host.root, "outer") == before
 
 
 def test_cleanup_keeps_a_stand_in_as_long_as_a_command_may_run_and_counts_it_never(host: Host, url: str) -> None:
