@@ -17,7 +17,7 @@ from .host_events import MAX_MESSAGE_LENGTH
 from .ids import run_command, send_command
 from .phases import COMMAND_STARTED, TURN_TAKEN, is_final, is_new, is_resumable, waits_for_approval
 from .policy import claimed_runs, is_running
-from .record import NOT_APPROVED_REASON, UPDATE, is_asking
+from .record import NOT_APPROVED_REASON, UPDATE, is_asking, is_stand_in
 from .run_ends import marker_fields, with_end_by_wrapper
 from .runs import has_agent, has_ended, is_conversation, is_send, untold_answers, with_new_run
 from .schema import CONNECTION_LOST, KILLED, LOST, RUN_FAILED, RUN_RETURNED, STOPPED, STOPPED_BY_USER
@@ -154,6 +154,7 @@ _REFUSED_TO_SENDERS = ("phase_not_resumable", NOT_APPROVED_REASON, "not_ready")
 
 def check_may_begin(record: Record, decision: Decision, *, sends: bool = False) -> None:
     """Raises ``RunNotAllowed`` unless a command, or a send, may resume ``record`` or begin its work."""
+    _refuse_stand_in(record)
     phase, reason = record["phase"], decision["reason"]
     if is_final(phase):
         continued = (send_command if sends else run_command)("{id}", ended=True)
@@ -181,11 +182,17 @@ def at_work(agent_id: str, problem: str = "its agent is at work", *, sends: bool
 
 def check_may_be_continued(record: Record, now: datetime) -> None:
     """Raises ``RunNotAllowed`` unless ``record`` has ended, so that another session may continue it."""
+    _refuse_stand_in(record)
     if has_agent(record, now, ()):  # the caller has ended the runs whose process is gone
         raise at_work(record["agent_id"])
     if not is_final(record["phase"]):
         going_on = (send_command if is_conversation(record) else run_command)("{id}")
         raise _refusal(record, "it has not ended", f"to resume it instead, type {going_on}")
+
+
+def _refuse_stand_in(record: Record) -> None:
+    if is_stand_in(record):
+        raise _refusal(record, "it is on a server", "give the URL of the server with --root")
 
 
 def _refusal(record: Record, problem: str, hint: str) -> RunNotAllowed:

@@ -247,6 +247,19 @@ def test_agents_are_below_the_session_in_files_from_which_their_session_was_impo
     assert (below["by"], below["reason"]) == ("outer", "wrong branch")
 
 
+def test_no_command_goes_on_with_a_stand_in_and_show_says_what_it_is(host: Host, url: str) -> None:
+    with outer(host, url, "--id", "outer") as run:
+        run.end()
+    files = ("--root", str(host.root))
+    for words in (["run", "outer"], ["run", "--continues", "outer"], ["send", "outer", "hello"]):
+        tried = gaia(host, *files, *words, "--", "true")
+        assert (tried.returncode, tried.stdout) == (4, "")
+        assert "session 'outer' cannot be used for this: it is on a server\n" in tried.stderr
+
+    assert "\nstate      on the server\n" in gaia(host, *files, "show", "outer").stdout
+    assert [*host.records()] == ["outer"]
+
+
 def test_a_send_has_a_stand_in_as_a_run_has(host: Host, url: str) -> None:
     Sessions(url).create("planner", agent_id="outer")
     with outer(host, url, "send", "outer", "hello") as run:

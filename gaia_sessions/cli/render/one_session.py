@@ -12,7 +12,7 @@ from gaia_sessions.session.clock import format_time, parse_time, seconds_between
 from gaia_sessions.session.held_stops import open_text
 from gaia_sessions.session.phases import is_final
 from gaia_sessions.session.policy import claimed_runs, is_only_expired, is_running, live_runs
-from gaia_sessions.session.record import given_answers, is_asking
+from gaia_sessions.session.record import given_answers, is_asking, is_stand_in
 from gaia_sessions.session.runs import (
     crash_text,
     has_ended,
@@ -190,6 +190,8 @@ def _state(view: View, now: datetime) -> str:
     stands, phase = view.standing, view.record["phase"]
     if "state" not in stands.state:
         return f"{phase}, written by a later version"
+    if is_stand_in(view.record):
+        return "on the server"
     word = state_text(stands.state["state"], phase, stands.alive, cancelled="cancellation" in stands.decision)
     since = stands.state.get("state_since")
     return f"{word}, since {_minute(since, now)}" if since else word
