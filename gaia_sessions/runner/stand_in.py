@@ -39,7 +39,7 @@ class StandIn:
                 at.write(files, stand_ins.put, at.read(self._sessions, stand_ins.family_of, self._record))
                 self._files = files
         except SessionExists:
-            self.problem = f"they will be below another session with this ID, in {files.root}"
+            self.problem = f"another session has this ID in {files.root}, and they will be below that one"
         except SessionsError as error:
             self.problem = str(error)
 

@@ -46,8 +46,8 @@ _WITH_FACT: dict[str, Callable[[str], tuple[str, str]]] = {
     ),
     supervise.NO_STAND_IN: lambda why: (
         (
-            "if its command starts agents of a client, they will not be below this session, and `cancel` will not "
-            f"reach them: {safe(why)}"
+            "if its command starts agents of a client, they will not be below this session: neither `cancel` nor its "
+            f"limits will reach them: {safe(why)}"
         ),
         "",
     ),
