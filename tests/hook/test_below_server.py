@@ -187,6 +187,18 @@ def test_cancel_reaches_the_agents_of_a_client_whose_run_was_killed(host: Host, 
     assert (below["by"], below["reason"]) == ("outer", "wrong branch")
 
 
+def test_cancel_says_what_it_has_cancelled_if_it_cannot_cancel_the_stand_in(host: Host, url: str) -> None:
+    with outer(host, url, "--id", "outer") as run:
+        run.end()
+    (host.root / ".locks" / "outer.lock").unlink()
+    (host.root / ".locks" / "outer.lock").mkdir()
+    tried = gaia(host, "cancel", "outer", GAIA_SESSIONS_ROOT=url)
+
+    assert tried.stdout.startswith("outer: already completed; from now on, no new session can continue it")
+    assert f"Error: {host.root}/.locks/outer.lock: cannot lock: " in tried.stderr
+    assert (tried.returncode, bool(Sessions(url).cancellation("outer"))) == (8, True)
+
+
 def test_a_second_run_uses_the_stand_in_of_the_first(host: Host, url: str) -> None:
     with outer(host, url, "--id", "outer") as run:
         first = run.agent()

@@ -60,7 +60,10 @@ def command(call: Call, *, agent_id: str | None, reason: str | None, only: bool,
         session_id = call.session_id(str(agent_id), writes=True)
         done = [(call.sessions(), [call.sessions().cancel(session_id, reason, only=only)])]
         if files := call.root_of_stand_in(session_id):  # its wrapper, which would do that, may be gone
-            files.cancel(session_id, reason, only=only)
+            try:
+                files.cancel(session_id, reason, only=only)
+            except SessionsError as error:
+                failed = error
     cancelled = [one for _, some in done for one in some]
     call.print_result({"cancelled": cancelled}, lambda: cancellation.cancelled_lines(cancelled, *_stand_in_each(done)))
     if failed:
