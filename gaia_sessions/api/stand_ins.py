@@ -16,7 +16,7 @@ from .sums import sums_of, total_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from datetime import datetime
 
     from gaia_sessions.session.schema import Below, Record
@@ -62,11 +62,25 @@ def _is_put(at: Writing, stand_in: Record) -> bool:
 def _remove(at: Writing, agent_id: str) -> None:
     """Removes a stand-in; if it is cancelled, the agents that are below it now stay cancelled."""
 
-    def may_go(_: str, found: RecordOrError) -> bool:
-        hand_on(at.store, agent_id, [child["agent_id"] for child in at.store.children([agent_id])], None)
-        return not isinstance(found, SessionsError) and is_stand_in(found)
+    def may_go(children: Sequence[str]) -> bool:
+        hand_on(at.store, agent_id, children, None)
+        return True
 
-    for _, outcome in at.store.delete_each([agent_id], may_go, timeout=None):
+    _remove_if(at, agent_id, may_go)
+
+
+def remove_if_alone(at: Writing, agent_id: str) -> None:
+    """Removes a stand-in, unless something is below it."""
+    _remove_if(at, agent_id, lambda children: not children)
+
+
+def _remove_if(at: Writing, agent_id: str, may_go: Callable[[Sequence[str]], bool]) -> None:
+    def judge(_: str, found: RecordOrError) -> bool:
+        if isinstance(found, SessionsError) or not is_stand_in(found):
+            return False
+        return may_go([child["agent_id"] for child in at.store.children([agent_id])])
+
+    for _, outcome in at.store.delete_each([agent_id], judge, timeout=None):
         if isinstance(outcome, SessionsError) and not isinstance(outcome, SessionNotFound):
             raise outcome
 

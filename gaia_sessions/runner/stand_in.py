@@ -9,6 +9,7 @@ from gaia_sessions.api import at, own_runs, stand_ins
 from gaia_sessions.api.sessions import Sessions
 from gaia_sessions.errors import SessionExists, SessionsError
 from gaia_sessions.session.clock import parse_time
+from gaia_sessions.store.above import Above
 from gaia_sessions.system.project_root import FILES_VARIABLE, roots_for_command, working_directory
 
 TYPE_CHECKING = False
@@ -46,17 +47,22 @@ class StandIn:
     def cancel(self, cancellation: Cancellation) -> None:
         """Cancels the stand-in for a proved ``cancellation``: this reaches the agents of the client."""
         if self._files is not None and not self._is_cancelled and "at" in cancellation:
+            agent_id = self._record["agent_id"]
             with suppress(SessionsError):  # it is tried again
-                self._files.cancel(self._record["agent_id"], cancellation.get("reason"))
+                with self._sessions.store as store:
+                    is_handed_down = Above(store).handed_down(agent_id) is not None
+                self._files.cancel(agent_id, cancellation.get("reason"), only=not is_handed_down)
                 self._is_cancelled = True
 
     def end(self, pid_ns: str | None) -> Below | None:
-        """Ends the runs of clients that are gone, and returns what was below this run."""
+        """Ends the runs of clients that are gone, and returns what was below this run; None if nothing was."""
         if self._files is None:
             return None
         agent_id = self._record["agent_id"]
         with suppress(SessionsError):  # ``reconcile`` finds what is missed here
             at.write(self._files, own_runs.end_runs_of_gone_hosts_below, agent_id, self._run, pid_ns)
             found = at.read(self._files, stand_ins.below, agent_id, parse_time(self._run["started_at"]))
-            return found if found["agents"] else None
+            if found["agents"]:
+                return found
+            at.write(self._files, stand_ins.remove_if_alone, agent_id)
         return None

@@ -189,6 +189,7 @@ def test_cancel_reaches_the_agents_of_a_client_whose_run_was_killed(host: Host, 
 
 def test_cancel_says_what_it_has_cancelled_if_it_cannot_cancel_the_stand_in(host: Host, url: str) -> None:
     with outer(host, url, "--id", "outer") as run:
+        run.agent()
         run.end()
     (host.root / ".locks" / "outer.lock").unlink()
     (host.root / ".locks" / "outer.lock").mkdir()
@@ -261,6 +262,7 @@ def test_agents_are_below_the_session_in_files_from_which_their_session_was_impo
 
 def test_no_command_goes_on_with_a_stand_in_and_show_says_what_it_is(host: Host, url: str) -> None:
     with outer(host, url, "--id", "outer") as run:
+        agent_id = run.agent()
         run.end()
     files = ("--root", str(host.root))
     for words in (["run", "outer"], ["run", "--continues", "outer"], ["send", "outer", "hello"]):
@@ -269,7 +271,7 @@ def test_no_command_goes_on_with_a_stand_in_and_show_says_what_it_is(host: Host,
         assert "session 'outer' cannot be used for this: it is on a server\n" in tried.stderr
 
     assert "\nstate      on the server\n" in gaia(host, *files, "show", "outer").stdout
-    assert [*host.records()] == ["outer"]
+    assert {*host.records()} == {"outer", agent_id}
 
 
 def test_a_send_has_a_stand_in_as_a_run_has(host: Host, url: str) -> None:
@@ -311,20 +313,37 @@ def test_an_import_takes_the_agents_below_a_stand_in_and_not_the_stand_in(host: 
     assert Sessions(url).import_from(host.root)["imported"] == [agent_id]
 
 
-def test_a_root_with_stand_ins_alone_has_no_sessions(host: Host, url: str) -> None:
+def test_a_stand_in_with_nothing_below_goes_with_its_run(host: Host, url: str) -> None:
     with outer(host, url, "--id", "outer") as run:
+        during = [*host.records()]
         run.end()
 
-    assert gaia(host, "--root", str(host.root), "list").stdout == f"No sessions found in {host.root}\n"
+    assert (during, [*host.records()]) == (["outer"], [])
+
+
+def test_a_cancellation_of_the_session_alone_does_not_cancel_its_agents(host: Host, url: str) -> None:
+    with outer(host, url, "--id", "outer") as run:
+        agent_id = run.agent()
+        Sessions(url).cancel("outer", only=True)
+        run.process.wait(LONGEST)
+        files = Sessions(str(host.root))
+        found = files.cancellation("outer"), files.cancellation(agent_id)
+
+    assert (run.process.returncode, found[0] is None, found[1]) == (10, False, None)
+
+
+def test_a_root_with_stand_ins_alone_has_no_sessions(host: Host, url: str) -> None:
+    with outer(host, url, "--id", "outer"):
+        listed = gaia(host, "--root", str(host.root), "list").stdout
+
+    assert listed == f"No sessions found in {host.root}\n"
 
 
 def test_a_resume_line_with_the_id_of_a_stand_in_begins_new_work(host: Host, url: str) -> None:
-    with outer(host, url, "--id", "outer") as run:
-        run.end()
-    before = set(host.records())
-    host.hear(host.resuming("outer"))
+    with outer(host, url, "--id", "outer"):
+        host.hear(host.resuming("outer"))
+        [new] = set(host.records()) - {"outer"}
 
-    [new] = set(host.records()) - before
     assert "continues" not in host.records()[new]
 
 
@@ -339,11 +358,10 @@ def test_the_direct_form_of_a_hook_ends_no_session_by_its_stand_in(host: Host, u
 
 
 def test_cleanup_keeps_a_stand_in_as_long_as_a_command_may_run_and_counts_it_never(host: Host, url: str) -> None:
-    with outer(host, url, "--id", "outer") as run:
-        run.end()
-    files = Sessions(str(host.root), {"keep_days": 7})
-    kept = files.cleanup(0)
-    forgotten = Sessions(str(host.root), {"keep_days": 0}).cleanup(0)
+    with outer(host, url, "--id", "outer"):
+        files = Sessions(str(host.root), {"keep_days": 7})
+        kept = files.cleanup(0)
+        forgotten = Sessions(str(host.root), {"keep_days": 0}).cleanup(0)
 
     assert (kept["recent"], kept["removed"], forgotten["removed"]) == (0, [], ["outer"])
     assert files.stats()["total"]["sessions"] == 0
