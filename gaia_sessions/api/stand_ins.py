@@ -37,12 +37,12 @@ def put(at: Writing, family: Sequence[Record]) -> None:
     """
     *above, own = (stand_in_of(record, at.now) for record in family)
     for stand_in in above:
-        _is_put(at, stand_in)
-    if not _is_put(at, own):
+        _put(at, stand_in)
+    if not _put(at, own):
         raise SessionExists(own["agent_id"])
 
 
-def _is_put(at: Writing, stand_in: Record) -> bool:
+def _put(at: Writing, stand_in: Record) -> bool:
     """Stores ``stand_in``; returns False if another session has its ID."""
     agent_id = stand_in["agent_id"]
     try:
@@ -54,7 +54,7 @@ def _is_put(at: Writing, stand_in: Record) -> bool:
         # The session may have been removed and made anew. If it were cancelled, no run would have begun.
         if found["created_at"] != stand_in["created_at"] or at.store.marks([agent_id]):
             _remove(at, agent_id)
-            return _is_put(at, stand_in)
+            return _put(at, stand_in)
         at.change(agent_id, lambda record, _: {**record, "last_updated": stand_in["last_updated"]})
     return True
 

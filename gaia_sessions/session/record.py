@@ -100,14 +100,14 @@ def check_readable(record: Record) -> None:
 
 
 def is_stand_in(record: Record) -> bool:
-    """Whether the session is on a server, and this record only stands in for it: no command works on it."""
+    """Whether the session is on a server, and this record only stands in for it in files."""
     return record.get("stand_in") is True
 
 
 def stand_in_of(record: Record, now: datetime) -> Record:
     """Returns the record that stands in for ``record``: it has what matters to agents below, and is never resumed."""
-    names, times = ("agent_id", "agent_name", "purpose", "parent_id", "max_depth", "allowed_tools"), ("created_at",)
-    copied: Record = {key: record[key] for key in (*names, *times) if key in record}  # type: ignore[literal-required, assignment]  # some keys of a record
+    keys = ("created_at", "parent_id", "max_depth", "allowed_tools")
+    copied: Record = {key: record[key] for key in keys if key in record}  # type: ignore[literal-required, assignment]  # some keys of a record
     new = new_record(record["agent_id"], record["agent_name"], record["purpose"], {}, now)
     return {**new, "phase": COMPLETED, "stand_in": True, **copied}
 
