@@ -155,6 +155,7 @@ class _Import:
 
     def _take(self, agent_id: str) -> bool:
         """Imports the session; returns False if a session with its ID is already here, readable or not."""
+        self._refuse_stand_in(agent_id)
         stranger = self._path_of(agent_id)  # looked at first: another import may create the session meanwhile
         if self._is_here(agent_id):
             return False
@@ -166,8 +167,6 @@ class _Import:
                 "move it away, then import again",
             )
         record = self._source.read(agent_id)
-        if is_stand_in(record):  # its session is on a server
-            raise SessionNotFound(agent_id)
         check_writable(record)
         self._refuse_if_awaited(record)
         taken = _as_imported(record, self._above.proved_cancellation(record), self._source.root, self._now)
@@ -185,6 +184,15 @@ class _Import:
         except SessionExists:  # another process has just created it
             return False
         return True
+
+    def _refuse_stand_in(self, agent_id: str) -> None:
+        """Raises ``SessionNotFound`` for a record that stands in for a session on a server."""
+        try:
+            record = self._source.read(agent_id)
+        except SessionsError:  # the import of the session says what is wrong
+            return
+        if is_stand_in(record):
+            raise SessionNotFound(agent_id)
 
     def _path_of(self, agent_id: str) -> str | None:
         """Returns the path of what has the name of the session here; None if there is nothing, or no folder."""

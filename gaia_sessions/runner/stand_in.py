@@ -31,12 +31,12 @@ class StandIn:
         self.problem = ""  # why there is no stand-in although the command may need it
 
     def put(self) -> None:
-        """Stores the stand-in if a client is the command, or if hooks have stored something before."""
+        """Stores the stand-in if a client is the command, or if the project may have hooks."""
         if self._sessions.folder is not None:
             return
         try:
             files = Sessions(roots_for_command(self._sessions.root, os.environ, working_directory())[FILES_VARIABLE])
-            if self._has_client or files.is_there:
+            if self._has_client or os.path.isdir(os.path.dirname(files.root)):
                 at.write(files, stand_ins.put, at.read(self._sessions, stand_ins.family_of, self._record))
                 self._files = files
         except SessionExists:

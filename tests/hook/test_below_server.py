@@ -34,7 +34,6 @@ class Outer:
         self.host = host
         self.url = url
         self.sessions = Sessions(url)
-        host.root.mkdir(exist_ok=True)  # as if a hook had stored a session before
         started = words if words[0] == "send" else ("run", *words)
         words = (sys.executable, "-m", "gaia_sessions", *started, "--json", "--", "sh", "-c", COMMAND)
         environment = host.environment({"GAIA_SESSIONS_ROOT": url})
@@ -368,7 +367,9 @@ def test_cleanup_keeps_a_stand_in_as_long_as_a_command_may_run_and_counts_it_nev
 
 
 def test_a_run_in_a_folder_without_hooks_makes_no_files(host: Host, url: str) -> None:
+    folder = host.folder / "plain"
+    folder.mkdir()
     words = [sys.executable, "-m", "gaia_sessions", "--root", url, "run", "--", "true"]
-    subprocess.run(words, check=True, cwd=host.project, env={**os.environ, "CLAUDE_PROJECT_DIR": str(host.project)})
+    subprocess.run(words, check=True, cwd=folder, env={**os.environ, "CLAUDE_PROJECT_DIR": str(folder)})
 
-    assert not host.root.exists()
+    assert [*folder.iterdir()] == []
