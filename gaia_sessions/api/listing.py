@@ -383,7 +383,7 @@ def describe(
 ) -> Line:
     """Returns the line of a session: its summary, or why there is none."""
     if isinstance(record, SessionNotFound):
-        return {"agent_id": agent_id, "status": "gone", "problem": "there is no such session"}
+        return {"agent_id": agent_id, "status": "gone", "problem": "no such session in this root"}
     if isinstance(record, SessionsError):
         status = "corrupt" if isinstance(record, CorruptSession) else "unreadable"
         return {"agent_id": agent_id, "status": status, "problem": str(record)}

@@ -640,7 +640,7 @@ def test_the_tree_shows_each_session_on_a_branch_of_its_parent(gaia: Gaia) -> No
             "├─ tester: test  waiting  20 tokens  flow-2\n"
             "│  └─ tester: test  waiting  10 tokens  nested\n"
             "└─ tester: test  completed  -  flow-1\n"
-            "there is no such session  gone  -  gone-1\n"
+            "no such session in this root  gone  -  gone-1\n"
             "└─ tester: test  waiting  1 token  orphan\n"
             "tester: test  waiting  -  single\n"
         ),
@@ -657,7 +657,7 @@ def test_a_parent_that_the_options_exclude_is_shown_for_its_children(gaia: Gaia)
         "(parent only) workflow: Review  completed  -  flow",
         "└─ tester: test  waiting  20 tokens  flow-2",
         "   └─ tester: test  waiting  10 tokens  nested",
-        "there is no such session  gone  -  gone-1",
+        "no such session in this root  gone  -  gone-1",
         "└─ tester: test  waiting  1 token  orphan",
     ]
 
@@ -707,7 +707,7 @@ def test_on_a_terminal_a_tree_is_a_table_with_branches(terminal: Gaia) -> None:
         "(parent only) workflow: Review                       completed       -  flow",
         "└─ tester: test                                      waiting        20  flow-2",
         "   └─ tester: test                                   waiting        10  nested",
-        "there is no such session                             gone            -  gone-1",
+        "no such session in this root                         gone            -  gone-1",
         "└─ tester: test                                      waiting         1  orphan",
         "tester: test                                         waiting         -  single",
         "line 1 column 1: not JSON: this brace is not closed  corrupt         -  torn",
