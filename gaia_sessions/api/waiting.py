@@ -18,6 +18,7 @@ from .reporting import reporter
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from threading import Thread
     from typing import Literal, TypeAlias
 
     from gaia_sessions.session.report import Report
@@ -35,6 +36,9 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 0.7
 _GRACE = 0.2
 """How many seconds the last look may take beyond the limit."""
 
+
+_PATIENCE = 1.0
+"""How many seconds one look waits for a server: meanwhile nobody looks at another place."""
 
 _LONGEST_OUTAGE = 90.0
 """How many seconds a server may be away while somebody waits: as long as a run goes on then."""
@@ -90,19 +94,12 @@ def looks(
     asked: by place, what names the sessions there at each look. If two places have an ID, the first one counts.
     """
     deadline = float("inf") if timeout is None else time.monotonic() + timeout
-    found_by_place: dict[Place, dict[str, Found]] = {place: {} for place in asked}
-    found = ChainMap(*found_by_place.values())
+    watched = [_Watched(place, ids) for place, ids in asked.items()]
     pause, latest = _FIRST_PAUSE, float("inf")  # the first look checks every session
-    looked = dict.fromkeys(asked, float("-inf"))
     while True:
-        for place, own in found_by_place.items():
-            # ``asked`` may name new sessions at each look. A session that it drops may be gone, so we check it, too.
-            try:
-                at.read(place, _look, dict.fromkeys([*asked[place](), *own]), own, latest)
-                looked[place] = time.monotonic()
-            except StoreFailure:
-                if place.folder is not None or time.monotonic() - looked[place] > _LONGEST_OUTAGE:
-                    raise
+        for each in watched:
+            each.look(latest)
+        found = ChainMap(*(each.found for each in watched))
         yield found
         at_work = sum(map(is_at_work, found.values()))
         left = deadline - time.monotonic()
@@ -115,6 +112,53 @@ def looks(
 def is_at_work(found: Found) -> bool:
     """Returns whether the work of the session has not ended."""
     return found[0]["status"] == RUNNING
+
+
+class _Watched:
+    """What was found in one place. After the first look a thread asks a server, because it may take long to answer."""
+
+    def __init__(self, place: Place, ids: Callable[[], Iterable[str]]) -> None:
+        self.found: dict[str, Found] = {}
+        self._place = place
+        self._ids = ids
+        self._answered: float | None = None
+        self._asking: Thread | None = None
+        self._answers: list[dict[str, Found] | Exception] = []
+
+    def look(self, latest: float) -> None:
+        """Looks again, and leaves ``found`` as it is if a server does not answer now; raises if it is away for long."""
+        if self._place.folder is not None or self._answered is None:
+            self.found, self._answered = self._found_now(latest), time.monotonic()
+            return
+        self._ask(latest)
+        if not self._answers:
+            return
+        answer, self._asking = self._answers.pop(), None
+        if not isinstance(answer, Exception):
+            self.found, self._answered = answer, time.monotonic()
+        elif not isinstance(answer, StoreFailure) or time.monotonic() - self._answered > _LONGEST_OUTAGE:
+            raise answer
+
+    def _found_now(self, latest: float) -> dict[str, Found]:
+        # ``ids`` may name new sessions at each look. A session that it drops may be gone, so we check it, too.
+        found = {**self.found}
+        at.read(self._place, _look, dict.fromkeys([*self._ids(), *found]), found, latest)
+        return found
+
+    def _ask(self, latest: float) -> None:
+        """Lets a thread look, and waits for it a moment; a thread that is still at work is not started again."""
+        from threading import Thread  # files need none
+
+        if self._asking is None:
+            self._asking = Thread(target=self._answer, args=[latest], daemon=True)
+            self._asking.start()
+        self._asking.join(min(_PATIENCE, max(0, latest - time.monotonic())))
+
+    def _answer(self, latest: float) -> None:
+        try:
+            self._answers.append(self._found_now(latest))
+        except Exception as error:  # noqa: BLE001  # the thread that waits raises it
+            self._answers.append(error)
 
 
 def _look(at: Reading, agent_ids: Iterable[str], found: dict[str, Found], latest: float) -> None:

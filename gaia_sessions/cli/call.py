@@ -111,10 +111,11 @@ class Call:
     def both(self) -> list[Sessions]:
         """Returns the roots on which a command without ``--root`` works.
 
-        These are the server in the variable and the project's own root, if that exists; else the one root.
+        These are the server in the variable and the project's own root, if that exists; else the one root. A server
+        that has not answered this command is left out.
         """
         one = self.sessions()
-        return [one] if self._pair is None else [self._pair.server, self._pair.own]
+        return [one] if self._pair is None else self._pair.roots()
 
     def other(self) -> Sessions | None:
         """Returns the root of the pair that this command does not use, for a hint; None if there is no pair."""
@@ -155,14 +156,14 @@ class Call:
 
         needs_server: for a new session on the server, an ID in the own root is of no use if the server does not answer.
         """
-        sessions = self.both()[0]
+        sessions = self.sessions()
         if self._pair is None:
             found = self._found_in_one(typed_id, stand_ins=stand_ins)
         else:
             in_either = self._pair.find(typed_id, needs_server=needs_server)
             if in_either is None:
                 self._sought_in_both.add(typed_id)
-            sessions, found = in_either or (sessions, typed_id)
+            sessions, found = in_either or (self._pair.server, typed_id)
         # If ``typed_id`` is the end of a generated ID, nothing is printed: ``list`` shows that end.
         is_as_listed = is_generated_id(found) and found.endswith(f"-{typed_id}")
         if writes and found != typed_id and not is_as_listed:

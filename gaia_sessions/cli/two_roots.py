@@ -44,6 +44,10 @@ class Pair:
         self._unasked: StoreFailure | None = None
         self._has_said = False
 
+    def roots(self) -> list[Sessions]:
+        """Returns both roots, or only the own root if the server did not answer."""
+        return [self.own] if self._unasked else [self.server, self.own]
+
     def find(self, typed_id: str, *, needs_server: bool = False) -> tuple[Sessions, str] | None:
         """Returns the root with the session that ``typed_id`` means, and its ID; None if neither root has it.
 

@@ -393,6 +393,21 @@ def test_beside_a_server_that_does_not_answer_an_id_of_the_own_root_still_works(
         assert (ended.code, ended.err.decode()) == (0, only_own(own, SILENT)), line
 
 
+def test_beside_a_server_that_does_not_answer_a_wait_for_an_id_of_the_own_root_reports_it(
+    silent: str, own: str
+) -> None:
+    assert silent
+    Sessions(own).finalize("below", "completed")
+    ended = Sessions(own).create("child", "ended", agent_id="ended", parent_id="asks")
+    Sessions(own).finalize(ended, "failed")
+    found = at_once("wait below", "wait --children asks")
+    assert [(one.code, one.out.decode()) for one in found.values()] == [
+        (0, "below: completed\n"),
+        (11, "below: completed\nended: failed\n  failed\n"),
+    ]
+    assert {one.err.decode() for one in found.values()} == {only_own(own, SILENT)}
+
+
 def test_beside_a_server_that_does_not_answer_other_commands_fail_soon(silent: str, own: str) -> None:
     missing = "get nobody", "get twin-1", "get twin", "get latest", "resume no1 no2"
     lines = *missing, "create", "run -- true", "create --parent asks", "ensure"

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from gaia_sessions.session.report import Report
 
 _SEVERITY = [*CODES_OF_REPORTS]
-_PATIENCE = 1
-"""Seconds that a look tries to reach a server while there are sessions in another root to look at."""
 
 
 @declare(
@@ -63,7 +61,7 @@ def command(call: Call, agent_ids: tuple[str, ...], *, children: bool, first: bo
     asked = [agent_id for _, agent_id in found_in]
     roots = call.both() if children else [*dict(found_in)]
     ids = _ids_below if children else _ids_there
-    watched = {root: partial(ids, root, found_in) for root in _impatient(roots)}
+    watched: dict[Place, Callable[[], list[str]]] = {root: partial(ids, root, found_in) for root in roots}
     found = _wait(call, watched, first=first, timeout=timeout)
     reports = [found[agent_id][0] for agent_id in (found if children else asked)]
     unread = _unread(roots) if children else {}
@@ -78,19 +76,9 @@ def command(call: Call, agent_ids: tuple[str, ...], *, children: bool, first: bo
     return failed or (CODES_OF_REPORTS[_worst(reports, first=first)] if reports else EXIT_DONE)
 
 
-def _impatient(roots: Sequence[Place]) -> Sequence[Place]:
-    """Returns the same roots; if there are two, a server that is away holds up the looks at the other only shortly."""
-    if len(roots) == 1:
-        return roots
-    watched = [at.Place(root.root, {"lock_timeout": _PATIENCE}) if root.folder is None else root for root in roots]
-    for root in watched:
-        root.seconds_at_first = _PATIENCE  # files need no answer
-    return watched
-
-
 def _ids_there(root: Place, found_in: Iterable[tuple[Place, str]]) -> list[str]:
     """Returns the IDs that were found in ``root``."""
-    return [agent_id for its_root, agent_id in found_in if its_root.root == root.root]
+    return [agent_id for its_root, agent_id in found_in if its_root is root]
 
 
 def _ids_below(root: Place, found_in: Iterable[tuple[Place, str]]) -> list[str]:
@@ -102,7 +90,7 @@ def _ids_below(root: Place, found_in: Iterable[tuple[Place, str]]) -> list[str]:
         try:
             below += at.read(root, ids_below, agent_id)
         except SessionNotFound:
-            if its_root.root == root.root:
+            if its_root is root:
                 raise
     return below
 
