@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from datetime import datetime
 
+    from gaia_sessions.config import Config
     from gaia_sessions.session.ids import RandomBytes
     from gaia_sessions.session.schema import Record
     from gaia_sessions.session.shared_keys import Delta, Document, Scope
@@ -36,7 +37,6 @@ def create(  # noqa: PLR0913  # what can be said of a session
     *,
     agent_id: str | None = None,
     parent_id: str | None = None,
-    parent_elsewhere: str | None = None,
     max_depth: int | None = None,
     max_tokens: int | None = None,
     tools: Iterable[str] | None = None,
@@ -51,8 +51,6 @@ def create(  # noqa: PLR0913  # what can be said of a session
     Args:
         agent_id: an ID of your choice; without it, an ID is generated.
         parent_id: the session above the new session.
-        parent_elsewhere: instead of ``parent_id``, a session above that is in another root. It is named in the record,
-            but never looked up: its limits and its cancellation do not reach the new session.
         max_depth: limits the depth of all sessions below, counted from the topmost session. The parent's limit is the
             maximum and the default; without a parent the default is 8.
         max_tokens: [the budget](limits.md#budgets).
@@ -90,7 +88,6 @@ def create(  # noqa: PLR0913  # what can be said of a session
         metadata,
         agent_id,
         parent_id=parent_id,
-        parent_elsewhere=parent_elsewhere,
         max_depth=max_depth,
         max_tokens=max_tokens,
         allowed_tools=allowed_tools,
@@ -98,8 +95,13 @@ def create(  # noqa: PLR0913  # what can be said of a session
         continues=continues,
         app=app,
         user=user,
-        delta=_first_delta(at, state),
+        delta=first_delta(at.config, state),
     )
+    return create_new(at, new)
+
+
+def create_new(at: Writing, new: NewSession) -> str:
+    """Creates the session that ``new`` describes, and returns its ID."""
     return store_new(at.store, at.now, os.urandom, new)["agent_id"]
 
 
@@ -125,9 +127,9 @@ def ensure(
     """
     if agent_id is not None and not is_agent_id(agent_id):
         raise SessionNotFound(agent_id)
-    new = NewSession(agent_name, purpose, continues=agent_id, app=app, user=user, delta=_first_delta(at, state))
+    new = NewSession(agent_name, purpose, continues=agent_id, app=app, user=user, delta=first_delta(at.config, state))
     if agent_id is None:
-        return store_new(at.store, at.now, os.urandom, new)["agent_id"]
+        return create_new(at, new)
     record = at.store.read(agent_id)
     if new.app is not None and (new.app, new.user) != (record.get("app"), record.get("user")):
         raise InvalidInput(
@@ -143,12 +145,13 @@ def ensure(
     return store_new(at.store, at.now, os.urandom, new, even_cancelled=True)["agent_id"]
 
 
-def _first_delta(at: Writing, values: Mapping[str, object] | None) -> Delta | None:
+def first_delta(config: Config, values: Mapping[str, object] | None) -> Delta | None:
+    """Returns the change that sets the first ``values`` of the state; None if there are none."""
     if values is None:
         return None
-    from gaia_sessions.session.shared_keys import first_delta
+    from gaia_sessions.session import shared_keys
 
-    return first_delta(values, at.config.state_keys)
+    return shared_keys.first_delta(values, config.state_keys)
 
 
 def store_new(
@@ -172,8 +175,8 @@ def store_new(
             from gaia_sessions.errors import SessionExists
 
             raise SessionExists(new.agent_id)
-    if new.parent_id is not None and not store.has(new.parent_id):  # nothing is locked for a missing parent
-        raise SessionNotFound(new.parent_id)
+    if new.parent_here is not None and not store.has(new.parent_here):  # nothing is locked for a missing parent
+        raise SessionNotFound(new.parent_here)
     return _stored_with_state(store, now, random_bytes, new, new.record(now, random_bytes))
 
 
@@ -187,10 +190,10 @@ def _stored_with_state(
         prompt = system_prompt_message(new.system_prompt, now)
 
     def stored(record: Record, documents: Mapping[Scope, Document] | None = None) -> Record:
-        if new.parent_id is None:
+        if new.parent_here is None:
             return stored_below(record, documents)
-        with store.open(new.parent_id):  # locked after the documents and before the child
-            return stored_below(below_parent(store, record, new.parent_id, now), documents)
+        with store.open(new.parent_here):  # locked after the documents and before the child
+            return stored_below(below_parent(store, record, new.parent_here, now), documents)
 
     def stored_below(record: Record, documents: Mapping[Scope, Document] | None) -> Record:
         if new.agent_id is None:

@@ -146,8 +146,8 @@ def _begin_new(at: Writing, start: Start, fields: Run) -> Begun:
 
     def created() -> Begun:
         record = new.record(now, os.urandom)
-        if new.parent_id is not None:
-            record = below_parent(store, record, new.parent_id, now)
+        if new.parent_here is not None:
+            record = below_parent(store, record, new.parent_here, now)
         begun = _with_run(store, with_run_begun(record, fields, now))
         try:
             noted = subagent_events.started(store, {**record, "revision": record["revision"] - 1}, begun)
@@ -158,10 +158,10 @@ def _begin_new(at: Writing, start: Start, fields: Run) -> Begun:
             return created()  # another id is generated
         return Begun(begun, earlier, noted)
 
-    if new.parent_id is None:
+    if new.parent_here is None:
         return created()
-    with store.open(new.parent_id):
-        refuse_if_cancelled(store, store.read(new.parent_id))
+    with store.open(new.parent_here):
+        refuse_if_cancelled(store, store.read(new.parent_here))
         return created()
 
 

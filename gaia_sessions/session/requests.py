@@ -35,7 +35,7 @@ if TYPE_CHECKING:
         agent_name: str | None
         purpose: str | None
         parent_id: str | None
-        parent_elsewhere: str | None
+        is_parent_elsewhere: bool
         max_tokens: int | None
         allowed_tools: Sequence[str] | None
 
@@ -61,10 +61,10 @@ class NewSession:
         "app_id",
         "continues",
         "delta",
+        "is_parent_elsewhere",
         "max_depth",
         "max_tokens",
         "metadata",
-        "parent_elsewhere",
         "parent_id",
         "purpose",
         "system_prompt",
@@ -79,7 +79,7 @@ class NewSession:
         agent_id: str | None = None,
         *,
         parent_id: str | None = None,
-        parent_elsewhere: str | None = None,
+        is_parent_elsewhere: bool = False,
         max_depth: int | None = None,
         max_tokens: int | None = None,
         allowed_tools: Sequence[str] | None = None,
@@ -101,16 +101,14 @@ class NewSession:
         self.metadata = {} if metadata is None else check_metadata(metadata)
         self.agent_id = None if agent_id is None else check_agent_id(agent_id)
         self.parent_id = None if parent_id is None else check_agent_id(parent_id)
-        # It is named, but no store looks it up.
-        self.parent_elsewhere = None if parent_elsewhere is None else check_agent_id(parent_elsewhere)
+        self.is_parent_elsewhere = is_parent_elsewhere  # in another root: the record names the parent
         self.continues = None if continues is None else check_agent_id(continues)
         self.max_depth = _checked_number(max_depth, "max_depth", least=0)
         self.max_tokens = _checked_number(max_tokens, "max_tokens", least=1)
         self.allowed_tools = allowed_tools
         self.system_prompt = _checked_text(system_prompt, "system_prompt")
-        self.app: str | None
-        self.user: str | None
-        self.app, self.user = None, None
+        self.app: str | None = None
+        self.user: str | None = None
         if app is not None or user is not None:
             from .shared_keys import checked_owner  # few sessions belong to an app
 
@@ -118,12 +116,17 @@ class NewSession:
         self.app_id = app_id  # the app's ID of the session, if it is not ``agent_id``
         self.delta = delta  # the first change of the shared state
 
+    @property
+    def parent_here(self) -> str | None:
+        """The session above, if it is in the same root: only there it is looked up."""
+        return None if self.is_parent_elsewhere else self.parent_id
+
     def record(self, now: datetime, random_bytes: RandomBytes) -> Record:
         """Returns the record of the session; a generated ID is made from ``now`` and ``random_bytes``."""
         agent_id = self.agent_id or new_agent_id(now, random_bytes)
         record = new_record(agent_id, self.agent_name, self.purpose, self.metadata, now)
-        if self.parent_elsewhere not in (None, agent_id):
-            record["parent_id"] = self.parent_elsewhere
+        if self.is_parent_elsewhere and self.parent_id not in (None, agent_id):
+            record["parent_id"] = self.parent_id
         if self.max_depth is not None:
             record["max_depth"] = self.max_depth
         if self.max_tokens is not None:
@@ -146,7 +149,7 @@ class NewSession:
             self.metadata,
             self.agent_id,
             parent_id=self.parent_id,
-            parent_elsewhere=self.parent_elsewhere,
+            is_parent_elsewhere=self.is_parent_elsewhere,
             max_depth=self.max_depth,
             max_tokens=self.max_tokens,
             allowed_tools=earlier.get("allowed_tools") if self.allowed_tools is None else self.allowed_tools,

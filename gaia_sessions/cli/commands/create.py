@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from shlex import quote
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING
 
 import click
 
+from gaia_sessions.api import at, creating
 from gaia_sessions.cli import output
 from gaia_sessions.cli.call import declare
 from gaia_sessions.cli.option_values import (
@@ -24,6 +25,7 @@ from gaia_sessions.cli.option_values import (
 from gaia_sessions.cli.render import cancellation, plain
 from gaia_sessions.cli.typed_ids import LATEST
 from gaia_sessions.errors import UsageError
+from gaia_sessions.session.requests import NewSession
 from gaia_sessions.session.transcript import SYSTEM_PROMPT_LIMIT
 from gaia_sessions.system.mounts import network_kind
 
@@ -92,49 +94,44 @@ def command(
     if system_prompt is not None:
         system_prompt = text_or_stdin(system_prompt, "--system-prompt", SYSTEM_PROMPT_LIMIT, "the system prompt")
     sessions = call.sessions()
-    above = parent_of(call, parent)
-    parent_id = above.get("parent_id")
+    parent_id, is_elsewhere = parent_of(call, parent)
+    here = None if is_elsewhere else parent_id
     is_new_root = sessions.folder is not None and not os.path.lexists(sessions.folder)
-    new_id = sessions.create(
+    new = NewSession(
         agent,
         purpose,
         values,
         agent_id=agent_id,
-        **above,
+        parent_id=parent_id,
+        is_parent_elsewhere=is_elsewhere,
         max_depth=max_depth,
         max_tokens=max_tokens,
-        tools=allowed_tools(call, tools, available, agent, parent_id),
+        allowed_tools=allowed_tools(call, tools, available, agent, here),
         system_prompt=system_prompt,
         continues=continued(call, continues),
         app=app,
         user=user,
-        state=keys_of(state),
+        delta=creating.first_delta(sessions.config, keys_of(state)),
     )
+    new_id = at.write(sessions, creating.create_new, new)
     warn_if_network(sessions)
-    _warn_if_cancelled(call, parent_id, new_id)
+    _warn_if_cancelled(call, here, new_id)
     if is_new_root:
         _print_new_root(call, sessions.root)
     call.print_result({"agent_id": new_id}, lambda: [new_id])
 
 
-class Above(TypedDict, total=False):
-    """The session above a new one: in the root of the new session, or in another root."""
-
-    parent_id: str
-    parent_elsewhere: str
-
-
-def parent_of(call: Call, typed: str | None) -> Above:
-    """Returns the session above; prints a notice if it is in the other root, where nobody looks it up."""
+def parent_of(call: Call, typed: str | None) -> tuple[str | None, bool]:
+    """Returns the session above, and whether it is in the other root; then nobody looks it up, as a notice says."""
     if typed is None:
-        return {}
+        return None, False
     sessions, found = call.find(typed, writes=True, needs_server=True)
     if sessions is call.sessions():
-        return {"parent_id": found}
+        return found, False
     message = f"{found} is in {sessions.root}: its limits and its cancellation do not reach the new session"
     hint = f"for a session that they reach, add --root {quote(sessions.root)}"
     output.print_notice("parent_elsewhere", message, hint, as_json=call.as_json)
-    return {"parent_elsewhere": found}
+    return found, True
 
 
 def continued(call: Call, typed: str | None) -> str | None:

@@ -177,19 +177,22 @@ def _start(call: Call, agent_id: str | None, name: str, new: _New) -> Start:
     if agent_id is not None:
         return Start(call.session_id(agent_id, writes=True))
     refuse_reserved_id(new["new_id"])
-    continues, above = continued(call, new["continues"]), parent_of(call, new["parent"])
+    continues = continued(call, new["continues"])
+    parent_id, is_elsewhere = parent_of(call, new["parent"])
     by_default = os.environ.get(SESSION_VARIABLE, "")
-    if not above and is_agent_id(by_default) and call.has(by_default):
-        above = {"parent_id": by_default}
+    if parent_id is None and is_agent_id(by_default) and call.has(by_default):
+        parent_id = by_default
+    here = None if is_elsewhere else parent_id
     return Start(
         continues=continues,
         new_id=new["new_id"],
         program=name,
         agent_name=new["agent"],
         purpose=new["purpose"],
-        **above,
+        parent_id=parent_id,
+        is_parent_elsewhere=is_elsewhere,
         max_tokens=new["max_tokens"],
-        allowed_tools=allowed_tools(call, new["tools"], new["available"], new["agent"] or name, above.get("parent_id")),
+        allowed_tools=allowed_tools(call, new["tools"], new["available"], new["agent"] or name, here),
     )
 
 
