@@ -70,7 +70,7 @@ IF_REVISION = click.option("--if-revision", metavar="N", type=int, help="Write o
 class Call:
     """One call of a command: its sessions, and whether the result is for a person or a program."""
 
-    __slots__ = ("_flags", "_pair", "_sessions", "_sought_in_both", "as_json", "root")
+    __slots__ = ("_flags", "_pair", "_sessions", "as_json", "root")
 
     def __init__(self, root: str | None, lock_timeout: str | None, *, as_json: bool) -> None:
         self.root = root
@@ -78,7 +78,6 @@ class Call:
         self.as_json = as_json
         self._sessions: Sessions | None = None
         self._pair: Pair | None = None
-        self._sought_in_both: set[str] = set()
 
     def session_root(self, *, only_files: bool = False) -> str:
         """Returns the root; prints a notice if the search for the root skipped another user's project.
@@ -160,10 +159,7 @@ class Call:
         if self._pair is None:
             found = self._found_in_one(typed_id, stand_ins=stand_ins)
         else:
-            in_either = self._pair.find(typed_id, needs_server=needs_server)
-            if in_either is None:
-                self._sought_in_both.add(typed_id)
-            sessions, found = in_either or (self._pair.server, typed_id)
+            sessions, found = self._pair.find(typed_id, needs_server=needs_server)
         # If ``typed_id`` is the end of a generated ID, nothing is printed: ``list`` shows that end.
         is_as_listed = is_generated_id(found) and found.endswith(f"-{typed_id}")
         if writes and found != typed_id and not is_as_listed:
@@ -187,10 +183,6 @@ class Call:
         """Returns the own root if it has the stand-in of a session on the server."""
         return self._pair.own if self._pair and self._pair.has_stand_in(agent_id) else None
 
-    def searched(self, agent_id: str) -> list[Sessions]:
-        """Returns the roots in which a missing ``agent_id`` was sought."""
-        return self.both() if agent_id in self._sought_in_both else [self.sessions()]
-
     def chosen_session(self, agent_id: str | None, host_agent: tuple[str, str] | None, *, writes: bool = True) -> str:
         """Returns the ID of the session that ID or --host-agent selects; raises ``UsageError`` if both are given."""
         if agent_id is None and host_agent is not None:
@@ -205,7 +197,6 @@ class Call:
         sessions = self.sessions()
         if self._pair is None:
             return at.write(sessions, records.id_of_host_agent, conversation, agent)
-        self._sought_in_both.add("")  # what a missing agent has in place of an ID
         self._sessions, found = self._pair.find_host_agent(conversation, agent)
         return found
 
@@ -237,11 +228,11 @@ class Call:
                 output.print_notice(message.code, str(message), message.hint, as_json=self.as_json)
 
     def explain_missing(self, missing: SessionNotFound) -> None:
-        """Adds to ``missing`` where was searched, and a hint at the ID that the user perhaps meant."""
+        """Adds to ``missing`` the roots that were searched, and a hint at the ID that the user perhaps meant."""
         if self._sessions is not None:
             from .typed_ids import explain
 
-            explain(missing, self.searched(missing.agent_id))
+            explain(missing, self.both())
 
     def print_result(self, result: object, lines: Callable[[], Iterable[str]]) -> None:
         """Prints ``result`` as JSON for a program, or the ``lines`` for a person."""

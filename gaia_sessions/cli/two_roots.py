@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import shlex
+from contextlib import suppress
 
 import click
 
@@ -48,42 +49,38 @@ class Pair:
         """Returns both roots, or only the own root if the server did not answer."""
         return [self.own] if self._unasked else [self.server, self.own]
 
-    def find(self, typed_id: str, *, needs_server: bool = False) -> tuple[Sessions, str] | None:
-        """Returns the root with the session that ``typed_id`` means, and its ID; None if neither root has it.
+    def find(self, typed_id: str, *, needs_server: bool = False) -> tuple[Sessions, str]:
+        """Returns the root with the session that ``typed_id`` means, and its ID; if neither has it, both are returned.
 
         If the server does not answer, only the own root is searched, unless the caller ``needs_server``.
         """
-        try:
-            on_server = self._ask(lambda: self._on_server(typed_id))
-        except StoreFailure as unasked:
-            if needs_server:
-                raise
-            return self.own, self._id_without_server(typed_id, unasked)
+        on_server = self._ask(lambda: self._on_server(typed_id))
         if on_server is not None:
             return self.server, on_server
+        if self._unasked is not None and needs_server:
+            raise self._unasked
         found = dict.fromkeys(self._own_ids(typed_id), self.own)
         if typed_id not in found and not is_generated_id(typed_id):
-            found |= dict.fromkeys(ids_with_part(self.server, typed_id), self.server)
+            found |= dict.fromkeys(self._ask(lambda: ids_with_part(self.server, typed_id)) or (), self.server)
+        if self._unasked is not None:
+            return self.own, self._id_without_server(typed_id, found, self._unasked)
         if not found or (typed_id not in found and other_root_hint(typed_id, [self.own])):
-            return None
+            return self.server, typed_id
         agent_id = _only_one(typed_id, found)
         return found[agent_id], agent_id
 
     def find_host_agent(self, conversation: str, agent: str) -> tuple[Sessions, str]:
         """Returns the root with the session of an agent of a host, and its ID; hooks store in the own root."""
-        unasked = None
-        try:
-            return self.server, self._ask(lambda: _id_of_host_agent(self.server, conversation, agent))
-        except SessionNotFound:
-            pass
-        except StoreFailure as error:
-            unasked = error
+        with suppress(SessionNotFound):
+            on_server = self._ask(lambda: _id_of_host_agent(self.server, conversation, agent))
+            if on_server is not None:
+                return self.server, on_server
         try:
             found = _id_of_host_agent(self.own, conversation, agent)
-        except SessionNotFound:
-            if unasked is not None:
-                raise self._missing_too(unasked) from None
-            raise
+        except SessionNotFound as missing:
+            if self._unasked is None:
+                raise
+            raise self._missing_here(missing, self._unasked) from None
         self._say_what_was_searched()
         return self.own, found
 
@@ -97,14 +94,14 @@ class Pair:
             return typed_id
         return (latest(self.server) or typed_id) if typed_id == LATEST else None
 
-    def _ask(self, ask: Callable[[], _Answer]) -> _Answer:
-        if self._unasked is not None:
-            raise self._unasked
-        try:
-            return ask()
-        except StoreFailure as error:
-            self._unasked = error
-            raise
+    def _ask(self, ask: Callable[[], _Answer]) -> _Answer | None:
+        """Returns what the server answers; None if it does not answer, now or before."""
+        if self._unasked is None:
+            try:
+                return ask()
+            except StoreFailure as error:
+                self._unasked = error
+        return None
 
     def _own_ids(self, typed_id: str) -> list[str]:
         """Returns the whole ID if the own root has it, else all its IDs with this part; without stand-ins."""
@@ -114,20 +111,21 @@ class Pair:
             found = [] if is_generated_id(typed_id) else ids_with_part(self.own, typed_id)
         return [agent_id for agent_id in found if not _is_stand_in(self.own, agent_id)]
 
-    def _id_without_server(self, typed_id: str, unasked: StoreFailure) -> str:
+    def _id_without_server(self, typed_id: str, found: Collection[str], unasked: StoreFailure) -> str:
         if typed_id == LATEST:
             unasked.hint = f"{unasked.hint}; {LATEST} means the latest session on the server"
             raise unasked
-        found = self._own_ids(typed_id)
         if not found:
-            raise self._missing_too(unasked)
+            raise self._missing_here(SessionNotFound(typed_id), unasked)
         agent_id = _only_one(typed_id, found)
         self._say_what_was_searched()
         return agent_id
 
-    def _missing_too(self, unasked: StoreFailure) -> StoreFailure:
-        unasked.hint = f"{unasked.hint}; {self.own.root} has no such session"
-        return unasked
+    def _missing_here(self, missing: SessionNotFound, unasked: StoreFailure) -> StoreFailure:
+        """Returns the error for a session that the own root lacks, and that the server perhaps has."""
+        failure = StoreFailure(unasked.action, unasked.path, unasked.reason, unasked.hint)
+        failure.args = (f"{missing} in {self.own.root}, and {unasked}",)
+        return failure
 
     def _say_what_was_searched(self) -> None:
         """Prints one notice if only the own root was searched."""

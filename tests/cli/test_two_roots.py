@@ -230,6 +230,9 @@ def test_sessions_of_two_roots_are_not_removed_together(gaia: Gaia, both: tuple[
     hint = "nothing was removed; remove the sessions of each root with a command of its own"
     assert gaia("rm", "--force", "there", "work").refusal == (2, said, hint)
     assert (server.get("there") is None, own.get("work") is None) == (False, False)
+    missing = f"no session 'nobody' in {server.root} or in {own.root}"
+    for ids in (["work", "nobody"], ["nobody", "work"]):
+        assert gaia("rm", "--force", *ids).refusal[:2] == (3, missing)
 
 
 # Stand-ins
@@ -408,14 +411,25 @@ def test_beside_a_server_that_does_not_answer_a_wait_for_an_id_of_the_own_root_r
     assert {one.err.decode() for one in found.values()} == {only_own(own, SILENT)}
 
 
-def test_beside_a_server_that_does_not_answer_other_commands_fail_soon(silent: str, own: str) -> None:
-    missing = "get nobody", "get twin-1", "get twin", "get latest", "resume no1 no2"
-    lines = *missing, "create", "run -- true", "create --parent asks", "ensure"
-    found = at_once(*lines)
-    for ended in found.values():
+@pytest.mark.usefixtures("own")
+def test_beside_a_server_that_does_not_answer_other_commands_fail_soon(silent: str) -> None:
+    lines = "get latest", "create", "run -- true", "create --parent asks", "ensure"
+    for ended in at_once(*lines).values():
         assert ended.code == 8, ended
         assert ended.err.decode().startswith(f"Error: {silent}: cannot connect: {SILENT}\n")
-    assert f"; {own} has no such session\n" in found["get nobody"].err.decode()
+
+
+def test_beside_a_server_that_does_not_answer_an_unknown_id_is_named_in_the_error(silent: str, own: str) -> None:
+    unknown = {
+        "get nobody": "no session 'nobody'",
+        "get twin-1": "no session 'twin-1'",
+        "resume no1 no2": "no session 'no1'",
+        "rm work zz": "no session 'zz'",
+        "update --host-agent talk a9": "no session of agent 'a9' in conversation 'talk'",
+    }
+    for line, ended in at_once(*unknown).items():
+        said = f"Error: {unknown[line]} in {own}, and {silent}: cannot connect: {SILENT}\n"
+        assert (ended.code, said in ended.err.decode()) == (8, True), ended
 
 
 @pytest.mark.usefixtures("own")

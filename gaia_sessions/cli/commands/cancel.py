@@ -80,7 +80,6 @@ def _cancel_conversation(
         try:
             done.append((sessions, sessions.cancel_conversation(conversation, reason, only=only)))
         except SessionNotFound as missing:
-            missing.set_root(" or in ".join(one.root for one in call.both()), missing.hint)
             failed = failed or missing
         except SessionsError as error:
             failed = error

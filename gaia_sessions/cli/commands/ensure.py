@@ -9,6 +9,8 @@ import click
 from gaia_sessions.cli import output
 from gaia_sessions.cli.call import declare
 from gaia_sessions.cli.option_values import keys_of, with_owner
+from gaia_sessions.cli.typed_ids import explain
+from gaia_sessions.errors import SessionNotFound
 
 from .create import AGENT, PURPOSE
 
@@ -32,14 +34,18 @@ def command(
     Exit codes: 0 the ID is printed, 3 there is no such session.
     """
     sessions = call.sessions()
-    found = sessions.ensure(
-        agent_id,  # the ID as typed: a part of an ID can mean another session
-        agent_name=agent,
-        purpose=purpose,
-        app=app,
-        user=user,
-        state=keys_of(state),
-    )
+    try:
+        found = sessions.ensure(
+            agent_id,  # the ID as typed: a part of an ID can mean another session
+            agent_name=agent,
+            purpose=purpose,
+            app=app,
+            user=user,
+            state=keys_of(state),
+        )
+    except SessionNotFound as missing:
+        explain(missing, [sessions])  # no other root is searched
+        raise
     is_begun = found != agent_id
     if agent_id is not None and is_begun:
         message = f"{agent_id} has ended: {found} continues it"

@@ -83,5 +83,5 @@ def _answer(call: Call, sessions: Sessions, agent_id: str) -> Resumption | Decis
     if "means" not in answer and answer["reason"] == "not_found":
         from gaia_sessions.cli.typed_ids import advice
 
-        answer["advice"] = advice(agent_id, call.searched(agent_id), answer["advice"])
+        answer["advice"] = advice(agent_id, call.both(), answer["advice"])
     return answer

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gaia_sessions.api import at, removal
+from gaia_sessions.api import at, records, removal
 from gaia_sessions.cli import output
 from gaia_sessions.cli.call import declare
 from gaia_sessions.cli.render import plain
@@ -28,7 +28,7 @@ def command(call: Call, agent_ids: tuple[str, ...], *, force: bool) -> int:
     """
     found = [call.find(agent_id, writes=True) for agent_id in agent_ids]
     try:
-        sessions = _only_root(call, found)
+        sessions = _only_root(found)
         with call.noticing_warnings():
             removed, failed = at.write(sessions, removal.remove_named, [agent_id for _, agent_id in found], force=force)
     except SessionNotFound as missing:
@@ -40,13 +40,19 @@ def command(call: Call, agent_ids: tuple[str, ...], *, force: bool) -> int:
     return output.print_failures(reasons, *[type(error) for error in failed[:1]], as_json=call.as_json)
 
 
-def _only_root(call: Call, found: list[tuple[Sessions, str]]) -> Sessions:
+def _only_root(found: list[tuple[Sessions, str]]) -> Sessions:
     """Returns the root that has all sessions; raises ``UsageError`` if they are in two: they are removed together."""
     first, first_id = found[0]
     for sessions, agent_id in found:
-        if len(call.searched(agent_id)) > 1:
-            raise SessionNotFound(agent_id)
         if sessions is not first:
+            _check_all_there(found)
             message = f"{first_id} is in {first.root}, but {agent_id} is in {sessions.root}"
             raise UsageError(message, "nothing was removed; remove the sessions of each root with a command of its own")
     return first
+
+
+def _check_all_there(found: list[tuple[Sessions, str]]) -> None:
+    """Raises ``SessionNotFound`` for an ID that no root has."""
+    for sessions, agent_id in found:
+        if not records.has(sessions, agent_id):
+            raise SessionNotFound(agent_id)

@@ -44,7 +44,7 @@ def decision_for(call: Call, typed_id: str) -> Decision:
     if decision["reason"] == "not_found":
         from gaia_sessions.cli.typed_ids import advice
 
-        decision["advice"] = advice(agent_id, call.searched(agent_id), decision["advice"])
+        decision["advice"] = advice(agent_id, call.both(), decision["advice"])
     return decision
 
 
