@@ -102,9 +102,9 @@ class Call:
 
             self._sessions = Sessions(self.session_root(), self._flags)
             if self.root is None and self._sessions.folder is None:
-                from .two_roots import pair
+                from .two_roots import pair_of
 
-                self._pair = pair(self._sessions, self._flags, as_json=self.as_json)
+                self._pair = pair_of(self._sessions, self._flags, as_json=self.as_json)
         return self._sessions
 
     def both(self) -> list[Sessions]:
@@ -118,11 +118,14 @@ class Call:
 
     def other(self) -> Sessions | None:
         """Returns the root of the pair that this command does not use, for a hint; None if there is no pair."""
-        if not is_on_server(os.environ.get(ROOT_VARIABLE, "")):
+        used = self.sessions()
+        if self._pair is not None:
+            return self._pair.own if used is self._pair.server else self._pair.server
+        if self.root is None or not is_on_server(os.environ.get(ROOT_VARIABLE, "")):
             return None
-        from .two_roots import other
+        from .two_roots import other_root
 
-        return other(self.sessions(), self._flags)
+        return other_root(used, self._flags)
 
     def says_there_is_no_root(self) -> bool:
         """Returns whether this printed on stderr that the root does not exist; prints nothing for a program."""

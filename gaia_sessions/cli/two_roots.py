@@ -135,7 +135,7 @@ class Pair:
             output.print_notice("server_unasked", message, self._unasked.hint, as_json=self._as_json)
 
 
-def pair(server: Sessions, flags: Mapping[str, object], *, as_json: bool) -> Pair | None:
+def pair_of(server: Sessions, flags: Mapping[str, object], *, as_json: bool) -> Pair | None:
     """Returns the ``server`` and the project's own root; then the server must answer soon. None if that is missing."""
     own = Sessions(find_root(None, os.environ, working_directory() or os.sep, only_files=True), flags)
     if not own.is_there:
@@ -145,14 +145,14 @@ def pair(server: Sessions, flags: Mapping[str, object], *, as_json: bool) -> Pai
     return Pair(server, own, as_json=as_json)
 
 
-def other(used: Sessions, flags: Mapping[str, object]) -> Sessions | None:
-    """Returns the root of the pair that is not ``used``; None if ``used`` is not of the pair, or there is no pair."""
+def other_root(typed: Sessions, flags: Mapping[str, object]) -> Sessions | None:
+    """Returns the root of the pair that is not the ``typed`` one; None if that is not of the pair, or there is none."""
     try:
-        found = pair(Sessions(None, flags), flags, as_json=False)
+        found = pair_of(Sessions(None, flags), flags, as_json=False)
     except SessionsError:  # the variable is wrong, and the typed root does not need it
         return None
     others = {} if found is None else {found.server.root: found.own, found.own.root: found.server}
-    return others.get(used.root)
+    return others.get(typed.root)
 
 
 def _id_of_host_agent(sessions: Sessions, conversation: str, agent: str) -> str:
@@ -182,8 +182,6 @@ def refuse_stand_in(own: Sessions, agent_id: str) -> None:
 
 def say_what_else_is_open(other: Sessions, *, as_json: bool) -> None:
     """Says on stderr how many sessions are open and wait in the ``other`` root, and which command shows them."""
-    if other.folder is None:
-        other.seconds_at_first = _SECONDS_AT_FIRST
     place = "on the server" if other.folder is None else "in the project's own files"
     try:
         number, waiting = at.read(other, pending_work.open_and_waiting)

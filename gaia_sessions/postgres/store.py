@@ -51,9 +51,10 @@ def open_store(
 ) -> PostgresStore:
     """Returns the store at ``url`` with the settings of ``config``, for one call and one thread.
 
-    seconds_at_first: how long the server may take to answer this process for the first time; None: as long as later.
+    seconds_at_first: how long the server may take to answer this process for the first time; None: as said before.
     """
-    server_of(url).seconds_at_first = seconds_at_first
+    if seconds_at_first is not None:
+        server_of(url).seconds_at_first = seconds_at_first
     return PostgresStore(
         url,
         durable=config.durability == "full",
