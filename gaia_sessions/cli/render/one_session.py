@@ -45,7 +45,6 @@ from .decisions import (
     needs_new_session,
 )
 from .plain import agent_and_purpose, state_cell
-from .trees import agents_line
 from .words import (
     WHY_STOPPED,
     Hint,
@@ -331,6 +330,8 @@ def _tokens_and_tools(view: View) -> Iterator[Fact]:
     if view.usage["tokens"]:
         yield "tokens", _tokens(view)
     if below := next((run["below"] for run in reversed(record.get("runs", [])) if "below" in run), None):
+        from .trees import agents_line  # few sessions are on a server
+
         yield "below it", agents_line(below)
     if skills := record.get("skills"):
         yield "skills", ", ".join(f"{safe(name)} ({tokens:,})" for name, tokens in skills.items())
