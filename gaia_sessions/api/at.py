@@ -22,12 +22,23 @@ if TYPE_CHECKING:
     from typing import Concatenate, ParamSpec, TypeVar
 
     from gaia_sessions.config import Config
+    from gaia_sessions.session.policy import Limits
     from gaia_sessions.session.schema import Record
     from gaia_sessions.store.planned import Plan
     from gaia_sessions.store.port import Store, StoreReader
 
     Arguments = ParamSpec("Arguments")
     Result = TypeVar("Result")
+
+
+class _ServerConfig(config.Config):
+    """The settings for a server."""
+
+    @property
+    def limits(self) -> Limits:
+        limits = super().limits
+        limits.has_hooks = False  # no hook looks into a server
+        return limits
 
 
 class Place:
@@ -42,7 +53,8 @@ class Place:
         own = self.folder or find_root(None, os.environ, working_directory() or os.sep, only_files=True)
         check_owner(own)
         check_links(own)
-        self.config = config.load(own, os.environ, flags, has_hooks=self.folder is not None)
+        settings = config.load(own, os.environ, flags)
+        self.config = settings if self.folder else _ServerConfig(vars(settings))
         self.seconds_at_first: float | None = None  # how long a server may take to answer for the first time
 
     @property

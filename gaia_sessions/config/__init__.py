@@ -119,9 +119,6 @@ class Config(HookConfig, LimitsConfig, GuardConfig, StateConfig):
     durability: Literal["full", "fast"] = "full"
     """`"full"` syncs each write; `"fast"` leaves syncing to the system: see [Durability](record.md#durability)"""
 
-    has_hooks = True
-    """whether hooks look into the root: they do not on a server; no setting"""
-
     def __init__(self, values: Mapping[str, object]) -> None:
         self.__dict__.update(values)
 
@@ -135,7 +132,7 @@ class Config(HookConfig, LimitsConfig, GuardConfig, StateConfig):
 
         idle, quiet = timedelta(minutes=self.idle_minutes), timedelta(minutes=self.quiet_minutes)
         is_explicit = self.approvals == "explicit"
-        return Limits(idle, self.max_errors, quiet, explicit_approvals=is_explicit, has_hooks=self.has_hooks)
+        return Limits(idle, self.max_errors, quiet, explicit_approvals=is_explicit)
 
     @property
     def budgets(self) -> DefaultBudgets:
@@ -185,15 +182,13 @@ DEFAULT_HOURS = 24.0
 """``cleanup`` removes sessions that were unused for this long, by default."""
 
 
-def load(
-    root: str, environ: Mapping[str, str], flags: Mapping[str, object] | None = None, *, has_hooks: bool = True
-) -> Config:
+def load(root: str, environ: Mapping[str, str], flags: Mapping[str, object] | None = None) -> Config:
     """Returns the settings for ``root``; raises ``BadSetting`` for the first fault that stops commands."""
     config, faults = load_with_faults(root, environ, flags)
     for fault in faults:
         if fault.stops_commands:
             raise fault.error()
-    return config if has_hooks else Config({**vars(config), "has_hooks": False})
+    return config
 
 
 def load_with_faults(
