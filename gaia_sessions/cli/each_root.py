@@ -5,7 +5,6 @@ If one root fails, the other is still done.
 
 from __future__ import annotations
 
-from collections import Counter
 from functools import reduce
 
 from gaia_sessions.errors import SessionsError
@@ -24,12 +23,13 @@ if TYPE_CHECKING:
 
     Report: TypeAlias = Mapping[str, Any]
     Lines = Callable[[Any], Iterable[str]]
+    Join = Callable[[Report, Report], Report]
 
 _LONGEST = 500
 
 
-def do_in_each(call: Call, act: Callable[[Sessions], Report], lines: Lines) -> int:
-    """Prints what ``act`` reports for each root, as one document or as ``lines``; raises the error of a root."""
+def do_in_each(call: Call, act: Callable[[Sessions], Report], lines: Lines, join: Join) -> int:
+    """Prints what ``act`` reports for each root, as ``lines``, or ``join``ed as JSON; raises the error of a root."""
     reports: dict[str, Report] = {}
     refused: list[SessionsError] = []
     for root in call.both():
@@ -40,7 +40,7 @@ def do_in_each(call: Call, act: Callable[[Sessions], Report], lines: Lines) -> i
     if not call.as_json:
         _print(reports, lines, is_named=len(call.both()) > 1)
     elif reports:
-        output.print_json(reduce(_joined, reports.values()))
+        output.print_json(reduce(join, reports.values()))
     reasons = [failed["reason"] for report in reports.values() for failed in report["failed"]]
     code = output.print_failures(reasons, as_json=call.as_json)
     for other in refused[1:]:
@@ -57,14 +57,6 @@ def _print(reports: Mapping[str, Report], lines: Lines, *, is_named: bool) -> No
         output.print_lines([f"in {safe(root, _LONGEST)}:", *told] if told and is_named else told)
 
 
-def _joined(first: Report, second: Report) -> Report:
-    """Returns one report: the lists of both joined, the numbers of sessions added, other values of ``first``."""
-    joined = {**first}
-    for key, value in second.items():
-        if isinstance(value, list):
-            joined[key] = [*first[key], *value]
-        elif key == "recent":
-            joined[key] = first[key] + value
-        elif key == "left_out":
-            joined[key] = {**(Counter(first.get(key, {})) + Counter(value))}
-    return joined
+def with_lists_joined(first: Report, second: Report) -> Report:
+    """Returns ``first``, its lists joined with those of ``second``."""
+    return {key: [*value, *second[key]] if isinstance(value, list) else value for key, value in first.items()}

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import click
 
 from gaia_sessions.cli.call import declare
-from gaia_sessions.cli.each_root import do_in_each
+from gaia_sessions.cli.each_root import do_in_each, with_lists_joined
 from gaia_sessions.cli.option_values import APP, HOURS
 from gaia_sessions.cli.render import reports
 from gaia_sessions.config import DEFAULT_HOURS
 
 if TYPE_CHECKING:
     from gaia_sessions.cli.call import Call
+    from gaia_sessions.cli.each_root import Report
 
 
 @declare("cleanup --hours 24 --dry-run", "cleanup --hours 24 --quiet", "cleanup --corrupt")
@@ -46,4 +48,12 @@ def command(
             call,
             lambda root: root.cleanup(hours, dry_run=dry_run, corrupt=corrupt, app=app),
             lambda report: () if quiet else reports.cleanup_lines(report, is_verbose=verbose),
+            _joined,
         )
+
+
+def _joined(first: Report, second: Report) -> Report:
+    """Returns one report on two roots; ``hours`` and ``keep_days`` are those of the ``first``."""
+    left_out: Counter[str] = Counter(first.get("left_out", {})) + Counter(second.get("left_out", {}))
+    numbers = {"recent": first["recent"] + second["recent"], **({"left_out": {**left_out}} if left_out else {})}
+    return {**with_lists_joined(first, second), **numbers}

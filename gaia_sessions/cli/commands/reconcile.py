@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from gaia_sessions.cli.call import declare
-from gaia_sessions.cli.each_root import do_in_each
+from gaia_sessions.cli.each_root import do_in_each, with_lists_joined
 from gaia_sessions.cli.render import reports
 
 if TYPE_CHECKING:
@@ -25,4 +25,4 @@ def command(call: Call, *, dry_run: bool) -> int:
     If GAIA_SESSIONS_ROOT is the URL of a server, this also looks at the project's own root. In --json, the lists then
     have the runs of both.
     """
-    return do_in_each(call, lambda root: root.reconcile(dry_run=dry_run), reports.reconcile_lines)
+    return do_in_each(call, lambda root: root.reconcile(dry_run=dry_run), reports.reconcile_lines, with_lists_joined)
