@@ -149,6 +149,8 @@ class Call:
         ``stand_ins``.
         """
         self._sessions, found = self.find(typed_id, writes=writes, stand_ins=stand_ins)
+        if self._pair is not None and self._sessions is self._pair.own:
+            output.repeat_root(self._pair.own_root_to_type, COMMANDS)  # an advised command is about this root
         return found
 
     def find(
@@ -185,6 +187,11 @@ class Call:
     def root_of_stand_in(self, agent_id: str) -> Sessions | None:
         """Returns the own root if it has the stand-in of a session on the server."""
         return self._pair.own if self._pair and self._pair.has_stand_in(agent_id) else None
+
+    def say_where_agents_are(self, agent_id: str) -> None:
+        """Says on stderr which command shows the agents of a session on the server, if they are in the own root."""
+        if self._pair and not self.as_json and self._pair.has_stand_in(agent_id):
+            self._pair.say_where_agents_are(agent_id)
 
     def chosen_session(self, agent_id: str | None, host_agent: tuple[str, str] | None, *, writes: bool = True) -> str:
         """Returns the ID of the session that ID or --host-agent selects; raises ``UsageError`` if both are given."""

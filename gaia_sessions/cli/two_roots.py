@@ -33,6 +33,9 @@ _SECONDS_AT_FIRST = 2.0
 """How long the server may take to answer for the first time if there is another root beside it."""
 
 
+_AGENTS_IN_FILES = "agents of its client are in the project's own files"
+
+
 class Pair:
     """The two roots of one call; a server that did not answer is not asked again."""
 
@@ -87,6 +90,17 @@ class Pair:
     def has_stand_in(self, agent_id: str) -> bool:
         """Whether the own root has the stand-in of this session."""
         return _is_stand_in(self.own, agent_id)
+
+    def say_where_agents_are(self, agent_id: str) -> None:
+        """Says on stderr which command shows what is below the stand-in of this session."""
+        command = ["gaia-sessions", "tree", agent_id, "--root", self.own_root_to_type]
+        hint = command_to_copy(shlex.join(command), "To see them, type: ")
+        output.flush_result()
+        output.print_aside("agents_in_files", _AGENTS_IN_FILES, hint, as_json=False)
+
+    @property
+    def own_root_to_type(self) -> str:
+        return _to_type(self.own)
 
     def _on_server(self, typed_id: str) -> str | None:
         """Returns the ID if the server has it whole, or if the server alone says what the text means."""
@@ -208,5 +222,10 @@ def _words_for(other: Sessions) -> list[str]:
             del typed[place]
     if other.folder is None:
         return typed
-    below = os.path.relpath(other.root, working_directory() or os.sep)
-    return [*typed, "--root", other.root if below.startswith(os.pardir) else below]
+    return [*typed, "--root", _to_type(other)]
+
+
+def _to_type(own: Sessions) -> str:
+    """Returns the folder of a root as a person types it here."""
+    below = os.path.relpath(own.root, working_directory() or os.sep)
+    return own.root if below.startswith(os.pardir) else below

@@ -217,6 +217,28 @@ def test_with_a_typed_root_only_that_root_is_searched(gaia: Gaia, both: tuple[Se
     assert gaia("get", "there", "--root", own.root).code == 3
 
 
+@pytest.mark.usefixtures("both")
+def test_commands_that_are_advised_for_a_session_of_the_own_root_name_that_root(gaia: Gaia) -> None:
+    continued = "gaia-sessions --root .claude/session run --continues work -- COMMAND"
+    assert continued in gaia("run", "work", "--", "true").refusal[2]
+    assert "`gaia-sessions --root .claude/session pending` shows" in gaia("report", "asks").err.decode()
+
+
+@pytest.mark.usefixtures("both")
+def test_pending_says_that_nobody_waits_on_the_server(gaia: Gaia) -> None:
+    assert gaia("pending").lines[0] == "Nobody waits for you on the server"
+
+
+def test_show_and_tree_of_a_session_say_where_the_agents_of_its_client_are(gaia: Gaia, url: str, own: str) -> None:
+    Sessions(url).create("real", agent_id="twin-1")
+    put_stand_in(own, "twin-1")
+    said = (
+        "agents of its client are in the project's own files\n"
+        "To see them, type: gaia-sessions tree twin-1 --root .claude/session\n"
+    )
+    assert [gaia(name, "twin-1").err.decode() for name in ("show", "tree")] == [said, said]
+
+
 def test_each_session_of_resume_and_repair_is_found_in_its_root(gaia: Gaia, both: tuple[Sessions, Sessions]) -> None:
     server, _ = both
     server.update("there", "approval")

@@ -32,3 +32,4 @@ def command(call: Call, agent_id: str, *, verbose: bool) -> None:
         output.print_lines(
             one_session.session_lines(at.read(sessions, showing.view, session_id), utc_now(), verbose=verbose)
         )
+        call.say_where_agents_are(session_id)

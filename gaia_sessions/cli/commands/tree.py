@@ -50,3 +50,5 @@ def command(call: Call, agent_id: str | None, **options: Any) -> None:  # noqa: 
         output.print_lines(trees.plain_tree(tree))
     if tree and not call.as_json:
         say_what_is_left_out(left_out)
+        if agent_id is not None:
+            call.say_where_agents_are(session_id)

@@ -72,10 +72,10 @@ def given_text(given: GivenAnswer, now: datetime) -> str:
     return ", ".join(filter(None, [ago(given["timestamp"], now), how])) + said
 
 
-def pending_lines(found: Sequence[Pending], now: datetime) -> Iterator[str]:
-    """Yields a block for each session in ``found``; a sentence if nobody waits."""
+def pending_lines(found: Sequence[Pending], now: datetime, where: str = "") -> Iterator[str]:
+    """Yields a block for each session in ``found``; a sentence if nobody waits ``where`` this looked."""
     if not found:
-        yield "Nobody waits for you"
+        yield f"Nobody waits for you{where}"
         yield Hint("  to see what can be resumed: gaia-sessions resume")
     for number, one in enumerate(found):
         if number:
