@@ -154,7 +154,7 @@ def pair_of(server: Sessions, flags: Mapping[str, object], *, as_json: bool) -> 
     own = Sessions(find_root(None, os.environ, working_directory() or os.sep, only_files=True), flags)
     if not own.is_there:
         return None
-    if "lock_timeout" not in flags:
+    if "lock_timeout" not in flags or server.config.lock_timeout < _SECONDS_AT_FIRST:
         server.seconds_at_first = _SECONDS_AT_FIRST
     return Pair(server, own, as_json=as_json)
 

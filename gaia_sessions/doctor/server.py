@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from .findings import Finding
 
 _ANY_ID = "agent"
+_SECONDS_AT_FIRST = 2.0
+"""How long the server may take to answer."""
+
 _COMMAND = "type: "
 """The beginning of a hint that is a command."""
 
@@ -21,7 +24,9 @@ def server(url: str, hooks_root: str) -> Finding:
     """Returns who uses the server at ``url`` and who uses ``hooks_root``, and whether the server can be used."""
     users = f"only commands use the server {url}; hooks started here keep their sessions in {hooks_root}"
     try:
-        records.has(Place(url, {"lock_timeout": 0}), _ANY_ID)  # one try: a command would wait for a server that starts
+        place = Place(url, {"lock_timeout": 0})  # a command would wait for a server that starts
+        place.seconds_at_first = _SECONDS_AT_FIRST
+        records.has(place, _ANY_ID)
     except Exception as error:  # noqa: BLE001  # it must hide no other check
         hint = error.hint if isinstance(error, SessionsError) else ""
         fix = hint.removeprefix(_COMMAND) if hint.startswith(_COMMAND) else None

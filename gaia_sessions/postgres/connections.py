@@ -18,7 +18,7 @@ import psycopg
 from psycopg import errors as sql_errors
 from psycopg.conninfo import conninfo_to_dict
 
-from gaia_sessions.errors import BadSetting, StoreFailure
+from gaia_sessions.errors import BadSetting, StoreFailure, plural
 from gaia_sessions.errors.others import NotWritten
 from gaia_sessions.system.server_url import SECRETS
 
@@ -89,6 +89,7 @@ _HINTS_OF_WORDS = {
     "pg_hba.conf": "an administrator must allow this connection in pg_hba.conf of the server",
     "certificate": "name the certificate of the server's issuer: add sslrootcert=FILE to the URL",
     "SSL": "the server has no TLS: its administrator must set it up",
+    "resolve host": "check the name of the host in the URL, and whether this machine can look up names",
     "service": "write the service in ~/.pg_service.conf, or correct the URL",
     "invalid": "correct the URL",
 }
@@ -209,7 +210,7 @@ class Server:
             if isinstance(answer, Connection):
                 return answer
             raise refusal("connect", self.url, answer) if isinstance(answer, psycopg.Error) else answer
-        raise StoreFailure("connect", self.url, f"no answer within {seconds:g} seconds", _TRY_AGAIN)
+        raise StoreFailure("connect", self.url, f"no answer within {plural(round(seconds), 'second')}", _TRY_AGAIN)
 
     def _new(self, until: float) -> Connection:
         options = _startup(self.url)

@@ -414,7 +414,7 @@ def only_own(own: str, reason: str) -> str:
 
 def test_beside_a_server_that_does_not_answer_an_id_of_the_own_root_still_works(silent: str, own: str) -> None:
     assert silent
-    for line, ended in at_once("get asks", "update below", "rm work").items():
+    for line, ended in at_once("get asks", "update below", "rm work", "get asks --lock-timeout 0").items():
         assert (ended.code, ended.err.decode()) == (0, only_own(own, SILENT)), line
 
 
@@ -452,6 +452,13 @@ def test_beside_a_server_that_does_not_answer_an_unknown_id_is_named_in_the_erro
     for line, ended in at_once(*unknown).items():
         said = f"Error: {unknown[line]} in {own}, and {silent}: cannot connect: {SILENT}\n"
         assert (ended.code, said in ended.err.decode()) == (8, True), ended
+
+
+def test_doctor_says_soon_that_the_server_does_not_answer(silent: str, own: str) -> None:
+    [ended] = at_once("doctor").values()
+    users = f"only commands use the server {silent}; hooks started here keep their sessions in {own}"
+    assert ended.code == 1
+    assert f"{users}; the server cannot be used: {SILENT} (" in " ".join(ended.out.decode().split())
 
 
 @pytest.mark.usefixtures("own")

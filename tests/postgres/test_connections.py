@@ -106,3 +106,9 @@ def test_a_connection_that_nobody_uses_is_closed_after_a_moment(server: Server) 
     while server_of(server.url)._idle:
         assert time.monotonic() < end
         time.sleep(0.05)
+
+
+def test_the_hint_for_a_host_that_is_not_found_is_about_the_host() -> None:
+    with pytest.raises(StoreFailure, match="failed to resolve host") as failed:
+        server_of("postgresql://nowhere.invalid/agents").take(time.monotonic())
+    assert failed.value.hint == "check the name of the host in the URL, and whether this machine can look up names"
