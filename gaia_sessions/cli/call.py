@@ -223,19 +223,22 @@ class Call:
 
     @contextmanager
     def noticing_warnings(self) -> Iterator[None]:
-        """Prints a notice for each of our warnings in the block: messages moved aside, figures or writes lost."""
+        """Prints a notice at each of our warnings in the block: messages moved aside, figures or writes lost."""
         import warnings
 
         from gaia_sessions.errors import FiguresLost, MessagesKeptAside, WritesLost
 
         noticed = FiguresLost, MessagesKeptAside, WritesLost
-        with warnings.catch_warnings(record=True) as caught:
-            for kind in noticed:
-                warnings.simplefilter("always", kind)
-            yield
-        for message in (each.message for each in caught):
+
+        def show(message: Warning | str, *_: object, **__: object) -> None:
             if isinstance(message, noticed):
                 output.print_notice(message.code, str(message), message.hint, as_json=self.as_json)
+
+        with warnings.catch_warnings():
+            for kind in noticed:
+                warnings.simplefilter("always", kind)
+            warnings.showwarning = show
+            yield
 
     def explain_missing(self, missing: SessionNotFound) -> None:
         """Adds to ``missing`` the roots that were searched, and a hint at the ID that the user perhaps meant."""

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shlex
+from contextlib import ExitStack
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -289,6 +290,38 @@ def test_commands_on_a_server_advise_no_resume_line_because_no_hook_reads_it_the
     for agent_id in ("asks", "hosted", "flow"):
         assert gaia("resume", agent_id).out.decode().count(f"\ngaia-sessions run {agent_id} -- COMMAND\n") == 1
         assert forked("run", agent_id, "--", "echo", "done").code == 0
+
+
+# Lost writes
+
+
+@table(
+    ("line", "reads"),
+    [
+        ("run run-1 -- sh -c 'touch ready; while [ ! -e go ]; do sleep 0.02; done'", "ready"),
+        ("wait wait-1", "no agent was started"),
+        ("events events-1 --follow", "no agent was started"),
+    ],
+)
+def test_a_command_that_goes_on_says_in_a_notice_that_the_server_has_lost_writes(
+    server: str, line: str, reads: str
+) -> None:
+    import psycopg
+
+    Path("ready").unlink(missing_ok=True)
+    agent_id = line.split()[1]
+    Sessions().create(agent_id=agent_id)
+    with psycopg.connect(server, autocommit=True) as connection, ExitStack() as stack:
+        stored = "SELECT record, revision, id FROM gaia_sessions.session WHERE id = %s"
+        older = connection.execute(stored, [agent_id]).fetchone()
+        Sessions().update(agent_id, "planning")
+        fork = stack.enter_context(Fork(*shlex.split(line)))
+        until(lambda: reads.encode() in fork.err or Path(reads).exists())
+        connection.execute("UPDATE gaia_sessions.session SET record = %s, revision = %s WHERE id = %s", older)
+        until(lambda: b"lost writes" in fork.err)
+        told = fork.err.decode()
+    assert f"\nNote: the server has lost writes: session {agent_id} had revision " in f"\n{told}"
+    assert "WritesLost" not in told
 
 
 # Cancellation

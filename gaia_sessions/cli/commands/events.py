@@ -37,7 +37,8 @@ def command(call: Call, agent_id: str, *, follow: bool, since: int) -> None:
     """
     found_id = call.session_id(agent_id)
     if follow:
-        _follow(call, found_id, since)
+        with call.noticing_warnings():
+            _follow(call, found_id, since)
         return
     found = call.sessions().events(found_id, since=since)
     if call.as_json:

@@ -144,7 +144,8 @@ def command(
     with open(os.devnull, "rb") as nothing:
         stdin = nothing.fileno() if sys.stdin is None or sys.stdin.isatty() else sys.stdin.fileno()
         live = {1: sys.stdout.fileno(), 2: sys.stderr.fileno()} if is_live else {}
-        outcome = run(sessions, start, what, stdin=stdin, live=live, tell=tell)
+        with call.noticing_warnings():
+            outcome = run(sessions, start, what, stdin=stdin, live=live, tell=tell)
     warn_if_network(sessions)
     _print(call, sessions, outcome, is_live=is_live, verbose=verbose)
     if outcome.problem:

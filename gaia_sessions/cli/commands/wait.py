@@ -62,7 +62,8 @@ def command(call: Call, agent_ids: tuple[str, ...], *, children: bool, first: bo
     roots = call.both() if children else [*dict(found_in)]
     ids = _ids_below if children else _ids_there
     watched: dict[Place, Callable[[], list[str]]] = {root: partial(ids, root, found_in) for root in roots}
-    found = _wait(call, watched, first=first, timeout=timeout)
+    with call.noticing_warnings():
+        found = _wait(call, watched, first=first, timeout=timeout)
     reports = [found[agent_id][0] for agent_id in (found if children else asked)]
     unread = _unread(roots) if children else {}
     if children and not reports and not unread:
