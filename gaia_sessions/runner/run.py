@@ -100,6 +100,7 @@ def run(
         try:
             client = client_of_run(sessions, begun.record, command, words)
             look = look_of(sessions, begun.record, client, lease, stand_in, asked)
+            env = environment(sessions, agent_id, begun.run["run"], command)
             with sessions.store as store:
                 log = store.open_output(begun.record, begun.run["run"])
             supervisor = Supervisor(command, look, lease, partial(tell, agent_id), log, live, signals)
@@ -109,7 +110,7 @@ def run(
         try:
             if stand_in.problem:
                 supervisor.tell(NO_STAND_IN, stand_in.problem)
-            ended = _supervised(supervisor, sessions, begun, command, stdin, client)
+            ended = _supervised(supervisor, sessions, begun, command, env, stdin, client)
             ended.told.below = stand_in.end(supervisor.namespace)
             if supervisor.left_open is not None:
                 _leave_background(supervisor, begun, log, supervisor.left_open)
@@ -142,12 +143,12 @@ def _supervised(
     sessions: Sessions,
     begun: Begun,
     command: Command,
+    env: dict[str, str],
     stdin: int,
     client: ClientOfRun | None,
 ) -> RunEnd:
     from gaia_sessions.api import own_runs
 
-    env = environment(sessions, begun.record["agent_id"], begun.run["run"], command)
     if client is None:
         words, told = command.told(at.read(sessions, own_runs.briefing_of, begun) or None)
         return supervisor.run(words, env, stdin if told is None else told)

@@ -12,14 +12,17 @@ import signal
 import subprocess
 import sys
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from gaia_sessions import Sessions
 from gaia_sessions.api import at, reporting
 from gaia_sessions.postgres.setup import init
+from gaia_sessions.runner import run
+from gaia_sessions.runner.run import environment
 from tests import servers
+from tests.cli.forks import forked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -47,6 +50,7 @@ class Losable:
     def __init__(self, folder: Path, how: str) -> None:
         self._folder = folder
         self._is_gone = how == "gone"
+        self._started: list[subprocess.Popen[bytes]] = []
         self.server = servers.Server()
         init(self.server.url)
         self.sessions = Sessions(self.server.url)
@@ -71,6 +75,7 @@ class Losable:
             self.process = subprocess.Popen(
                 command, cwd=self._folder, env=environment, stdin=subprocess.DEVNULL, stdout=out, stderr=err
             )
+        self._started.append(self.process)
         self.until((self._folder / "begun").exists)
 
     def let_end(self) -> None:
@@ -108,8 +113,9 @@ class Losable:
         return self.sessions.report("agent-1")["phase"], output.decode()
 
     def close(self) -> None:
-        self.process.kill()
-        self.process.wait()
+        for process in self._started:
+            process.kill()
+            process.wait()
         self.server.remove()
 
 
@@ -193,6 +199,27 @@ def test_a_command_whose_end_cannot_be_stored_is_reported_with_its_own_status(lo
             "hint": LOST.removeprefix("Hint: "),
         }
     }
+
+
+def test_run_says_that_nothing_was_started_if_the_server_is_lost_at_the_begin(
+    losable: Losable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    losable.server.set_lapse("16 seconds")
+    monkeypatch.chdir(tmp_path)
+
+    def lost_before(*arguments: Any) -> dict[str, str]:
+        losable.lose()
+        return environment(*arguments)
+
+    monkeypatch.setattr(run, "environment", lost_before)
+    url = losable.server.url
+    ended = forked("--lock-timeout", "1", "run", "--id", "agent-1", "--", "touch", "begun", GAIA_SESSIONS_ROOT=url)
+
+    told = [re.sub("started: .*", "started: REASON", losable.fixed(line)) for line in ended.err.decode().splitlines()]
+    nothing = "agent-1: nothing was started: REASON"
+    notice = [line.format("8s") for line in NOT_STORED]
+    assert (ended.code, told) == (8, [*notice, nothing, REFUSED.format("end of the run"), LOST])
+    assert not (tmp_path / "begun").exists()
 
 
 def test_a_command_whose_server_stays_away_is_ended_when_its_lease_is_over(losable: Losable) -> None:
