@@ -13,7 +13,15 @@ from gaia_sessions import config
 from gaia_sessions.errors import StoreFailure
 from gaia_sessions.store.file_store import open_store
 from gaia_sessions.system import utc_now
-from gaia_sessions.system.project_root import check_links, check_owner, find_root, is_on_server, working_directory
+from gaia_sessions.system.project_root import (
+    FILES_VARIABLE,
+    ROOT_VARIABLE,
+    check_links,
+    check_owner,
+    find_root,
+    is_on_server,
+    working_directory,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -51,8 +59,13 @@ class Place:
         self.folder = None if is_on_server(self.root) else self.root  # None: the sessions are in no folder
         # The settings for a server are those of the project of the working directory.
         own = self.folder or find_root(None, os.environ, working_directory() or os.sep, only_files=True)
-        check_owner(own)
-        check_links(own)
+        try:
+            check_owner(own)
+            check_links(own)
+        except StoreFailure as error:
+            if self.folder is None:  # the variable of the root holds the URL
+                error.hint = error.hint.replace(f" {ROOT_VARIABLE}=", f" {FILES_VARIABLE}=")
+            raise
         settings = config.load(own, os.environ, flags)
         self.config = settings if self.folder else _ServerConfig(vars(settings))
         self.seconds_at_first: float | None = None  # how long a server may take to answer for the first time

@@ -376,6 +376,15 @@ def test_a_typed_third_root_or_no_folder_gets_no_line(gaia: Gaia, url: str, own:
     assert gaia("list").err == b""
 
 
+def test_a_link_out_of_the_project_gets_advice_that_keeps_the_url(gaia: Gaia, url: str, own: str) -> None:
+    Path(own).rmdir()
+    Path(own).symlink_to("/etc")
+    ended = gaia("list")
+    hint = "Hint: remove the link; or, if you made the link, type export GAIA_SESSIONS_FILES=/etc\n"
+    assert (ended.code, ended.err.decode().endswith(hint)) == (8, True), ended
+    assert os.environ["GAIA_SESSIONS_ROOT"] == url
+
+
 # A server that does not answer
 
 SILENT = "no answer within 2 seconds"
