@@ -164,7 +164,7 @@ class Call:
         if self._pair is None:
             found = self._found_in_one(typed_id, stand_ins=stand_ins)
         else:
-            sessions, found = self._pair.find(typed_id, needs_server=needs_server)
+            sessions, found = self._pair.find(typed_id, needs_server=needs_server, writes=writes)
         # If ``typed_id`` is the end of a generated ID, nothing is printed: ``list`` shows that end.
         is_as_listed = is_generated_id(found) and found.endswith(f"-{typed_id}")
         if writes and found != typed_id and not is_as_listed:

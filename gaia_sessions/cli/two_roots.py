@@ -52,10 +52,11 @@ class Pair:
         """Returns both roots, or only the own root if the server did not answer."""
         return [self.own] if self._unasked else [self.server, self.own]
 
-    def find(self, typed_id: str, *, needs_server: bool = False) -> tuple[Sessions, str]:
+    def find(self, typed_id: str, *, needs_server: bool = False, writes: bool = False) -> tuple[Sessions, str]:
         """Returns the root with the session that ``typed_id`` means, and its ID; if neither has it, both are returned.
 
-        If the server does not answer, only the own root is searched, unless the caller ``needs_server``.
+        If the server does not answer, only the own root is searched, unless the caller ``needs_server``. If the caller
+        ``writes``, then a part of an ID is not enough: it may mean a session on the server.
         """
         on_server = self._ask(lambda: self._on_server(typed_id))
         if on_server is not None:
@@ -66,6 +67,9 @@ class Pair:
         if typed_id not in found and not is_generated_id(typed_id):
             found |= dict.fromkeys(self._ask(lambda: ids_with_part(self.server, typed_id)) or (), self.server)
         if self._unasked is not None:
+            if writes and found and typed_id not in found:
+                self._unasked.hint = f"{self._unasked.hint}; or type the whole ID: {', '.join(found)}"
+                raise self._unasked
             return self.own, self._id_without_server(typed_id, found, self._unasked)
         if not found or (typed_id not in found and other_root_hint(typed_id, [self.own])):
             return self.server, typed_id

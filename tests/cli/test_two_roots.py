@@ -427,6 +427,14 @@ def test_beside_a_server_that_does_not_answer_an_id_of_the_own_root_still_works(
         assert (ended.code, ended.err.decode()) == (0, only_own(own, SILENT)), line
 
 
+@pytest.mark.usefixtures("silent")
+def test_beside_a_server_that_does_not_answer_a_part_of_an_id_is_enough_only_to_look(own: str) -> None:
+    cancelled = forked("cancel", "belo")
+    assert (cancelled.code, "or type the whole ID: below" in cancelled.err.decode()) == (8, True), cancelled
+    assert forked("get", "belo").code == 0
+    assert Sessions(own).cancellation("below") is None
+
+
 def test_beside_a_server_that_does_not_answer_a_wait_for_an_id_of_the_own_root_reports_it(
     silent: str, own: str
 ) -> None:
