@@ -237,8 +237,15 @@ class Send:
         finally:
             self._release()
 
-    def answer(self, answered: object, given: Sequence[dict[str, str]] = (), told: Told | None = None) -> SentTurn:
-        """Completes the turn with what was ``answered``, without a repetition of ``given``."""
+    def answer(
+        self,
+        answered: object,
+        given: Sequence[dict[str, str]] = (),
+        told: Told | None = None,
+        *,
+        seconds: float = _SECONDS_TO_WRITE,
+    ) -> SentTurn:
+        """Completes the turn with what was ``answered``, without a repetition of ``given``; tries for ``seconds``."""
         from . import reporting
 
         self._check_holder()
@@ -247,7 +254,7 @@ class Send:
         messages = [fitted(message) for message in new]
         self.is_cut = self.is_cut or messages != new
         ended = RunEnd(EXITED, message=last_answer(messages), told=told, said=self.said, answered=messages)
-        record, stored = self._written(ended, _SECONDS_TO_WRITE)
+        record, stored = self._written(ended, seconds)
         turn = record["turns"]
         return {
             "agent_id": self._agent_id,

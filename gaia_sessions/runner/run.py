@@ -34,7 +34,7 @@ from .supervise import (
     WITHOUT_TASK,
     Supervisor,
 )
-from .tries import MAY_PASS, Tries
+from .tries import MAY_PASS, written
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -105,8 +105,8 @@ def run(
                 log = store.open_output(begun.record, begun.run["run"])
             supervisor = Supervisor(command, look, lease, partial(tell, agent_id), log, live, signals)
         except (SessionsError, RuntimeError) as error:  # RuntimeError: no more threads can be started
-            tries = Tries(lease, signals, partial(tell, agent_id), server)
-            return _ended(sessions, begun, RunEnd(NOT_STARTED, detail=f"nothing was started: {error}"), None, tries)
+            tried = partial(written, lease=lease, signals=signals, tell=partial(tell, agent_id), server=server)
+            return _ended(sessions, begun, RunEnd(NOT_STARTED, detail=f"nothing was started: {error}"), None, tried)
         try:
             if stand_in.problem:
                 supervisor.tell(NO_STAND_IN, stand_in.problem)
@@ -120,8 +120,8 @@ def run(
                 at.write(sessions, own_runs.end, agent_id, begun.run, failed)
             supervisor.close_log()
             raise
-        tries = Tries(lease, signals, supervisor.tell, server)
-        outcome = _ended(sessions, begun, ended, supervisor.namespace, tries, supervisor.close_log)
+        tried = partial(written, lease=lease, signals=signals, tell=supervisor.tell, server=server)
+        outcome = _ended(sessions, begun, ended, supervisor.namespace, tried, supervisor.close_log)
     if (refused := supervisor.finish()) and outcome.problem is None:
         outcome.problem = StoreFailure("write the output", "stdout", refused.strerror or str(refused), _NOT_SHOWN)
     return outcome
@@ -257,7 +257,7 @@ def _ended(
     begun: Begun,
     ended: RunEnd,
     pid_ns: str | None,
-    tries: Tries,
+    tried: Callable[[Callable[[], Outcome]], Outcome],
     close_log: Callable[[], None] = lambda: None,
 ) -> Outcome:
     """Writes the rest of the output, the end of the run, and the end of the runs of hosts that lived in it."""
@@ -272,7 +272,6 @@ def _ended(
     def write() -> Outcome:
         close_log()
         at.write(sessions, own_runs.end, agent_id, begun.run, ended)
-        close_log()  # the server may have come back after the first call
         try:
             at.write(sessions, own_runs.end_runs_of_gone_hosts_below, agent_id, begun.run, pid_ns)
             return Outcome(begun.run, ended, sessions.report(agent_id), None)
@@ -280,7 +279,7 @@ def _ended(
             return failed(error)
 
     try:
-        return tries.written(write)
+        outcome = tried(write)
     except StoreFailure as error:
         if sessions.folder is not None:
             return failed(error)
@@ -288,3 +287,5 @@ def _ended(
         return failed(StoreFailure("store the end of the run", error.path, error.reason, hint))
     except SessionsError as error:
         return failed(error)
+    close_log()  # the server may have come back after the first call
+    return outcome

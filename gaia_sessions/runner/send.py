@@ -28,7 +28,7 @@ from .run import environment, look_of
 from .signals import Signals
 from .stand_in import StandIn
 from .supervise import NO_STAND_IN, Supervisor
-from .tries import Tries
+from .tries import written
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -98,8 +98,8 @@ def send(  # noqa: PLR0913  # its options
             sent = "\n\n".join(message["content"] for message in sending.said)
             ended = client.supervised(supervisor, env, lambda: sent, lambda: _behind_context(sessions, agent_id, sent))
         ended.told.below = stand_in.end(supervisor.namespace)
-        tries = Tries(sending.lease, signals, supervisor.tell, sessions.root) if sessions.folder is None else None
-        outcome = _stored(sending, ended, given, whole, tries, is_client=client is not None)
+        server = sessions.root if sessions.folder is None else None
+        outcome = _stored(sending, ended, given, whole if client is None else None, signals, supervisor.tell, server)
         if client is not None and not sending.is_given_up:
             _end_runs_below(sessions, sending, supervisor.namespace)
     supervisor.finish()
@@ -115,18 +115,24 @@ def _end_runs_below(sessions: Sessions, sending: Send, pid_ns: str | None) -> No
 
 
 def _stored(
-    sending: Send, ended: RunEnd, given: list[dict[str, str]], whole: Whole, tries: Tries | None, *, is_client: bool
+    sending: Send,
+    ended: RunEnd,
+    given: list[dict[str, str]],
+    whole: Whole | None,
+    signals: Signals,
+    tell: Callable[[str, str], None],
+    server: str | None,
 ) -> SendOutcome:
-    """Stores the turn if the send was answered; returns the outcome."""
+    """Stores the turn if the send was answered; returns the outcome. ``whole`` is the output, if no client wrote it."""
     outcome = SendOutcome(ended)
-    answer = ended.message if is_client or not ended.is_success else _answer_in(ended.message)
+    answer = ended.message if whole is None or not ended.is_success else _answer_in(ended.message)
     if ended.is_success:
         outcome.answer = ended.message
 
     def write() -> SentTurn | None:
         try:
             if ended.is_success:
-                return sending.answer(answer, given, ended.told)
+                return sending.answer(answer, given, ended.told, seconds=0)
             sending.end(ended)
         except SessionsError as error:
             if not sending.is_over:
@@ -135,11 +141,11 @@ def _stored(
         return None
 
     try:
-        outcome.turn = tries.written(write) if tries else write()
-        outcome.is_cut = outcome.turn is not None and (sending.is_cut or (not is_client and whole.is_cut))
+        outcome.turn = written(write, sending.lease, signals, tell, server)
+        outcome.is_cut = outcome.turn is not None and (sending.is_cut or (whole is not None and whole.is_cut))
     except SessionsError as error:
         outcome.problem = error
-        if tries and isinstance(error, StoreFailure):
+        if server and isinstance(error, StoreFailure):
             outcome.problem = StoreFailure("store the answer", error.path, error.reason, _NOT_STORED)
             sending.give_up()
         else:

@@ -8,8 +8,11 @@ from __future__ import annotations
 import select
 import threading
 import time
+from datetime import timedelta
 
 from gaia_sessions.errors import DurabilityUnknown, LockTimeout, StoreFailure
+from gaia_sessions.session.clock import format_time
+from gaia_sessions.system import utc_now
 
 from .supervise import END_NOT_STORED, END_STORED
 
@@ -18,7 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import TypeVar
 
-    from gaia_sessions.errors import SessionsError
     from gaia_sessions.store.port import Lease
 
     from .signals import Signals
@@ -37,63 +39,60 @@ _SECONDS_TO_ANSWER = 1.0
 """How long a server may take to answer before a signal ends the tries."""
 
 
-class Tries:
-    """Tries to write an end for as long as ``lease`` has patience; a signal ends that too."""
+def written(
+    write: Callable[[], Written], lease: Lease, signals: Signals, tell: Callable[[str, str], None], server: str | None
+) -> Written:
+    """Returns what ``write`` returns; tries for as long as ``lease`` has patience, or until a signal comes.
 
-    def __init__(self, lease: Lease, signals: Signals, tell: Callable[[str, str], None], server: str | None) -> None:
-        """``server``: its URL; None if the sessions are in files."""
-        self._lease = lease
-        self._signals = signals
-        self._tell = tell
-        self._server = server
-        self._has_told = False
+    ``server``: its URL; None if the sessions are in files. Raises the last error; if the server does not answer now,
+    a ``StoreFailure`` that says so.
+    """
+    signals.noted.clear()
+    began = time.monotonic()
+    has_told = False
 
-    def written(self, write: Callable[[], Written]) -> Written:
-        """Returns what ``write`` returns; raises its last error."""
-        self._signals.noted.clear()
-        self._began = time.monotonic()
-        self._error: SessionsError | None = None
-        while True:
-            try:
-                found = write() if self._server is None else self._in_thread(write, self._server)
-            except MAY_PASS as error:
-                self._error = error
-                if self._is_given_up():
-                    raise
-                self._tell_if_late()
-                time.sleep(_SECONDS_BETWEEN_TRIES)
-                continue
-            if self._has_told:
-                self._tell(END_STORED, "")
-            return found
+    def is_given_up(least: float = 0.0) -> bool:
+        """Whether the time is over, or a signal came and ``least`` seconds have passed; if not, tells people."""
+        nonlocal has_told
+        passed = time.monotonic() - began
+        if passed >= lease.patience or (signals.is_ended_by_somebody() and passed >= least):
+            return True
+        if not has_told and passed >= _SECONDS_TO_TELL:
+            has_told = True
+            tell(END_NOT_STORED, format_time(utc_now() + timedelta(seconds=lease.patience - passed)))
+        return False
 
-    def _in_thread(self, write: Callable[[], Written], server: str) -> Written:
-        found: list[Written] = []
-        failed: list[BaseException] = []
+    while True:
+        try:
+            found = write() if server is None else _in_thread(write, server, signals, is_given_up)
+        except MAY_PASS:
+            if is_given_up():
+                raise
+            time.sleep(_SECONDS_BETWEEN_TRIES)
+            continue
+        if has_told:
+            tell(END_STORED, "")
+        return found
 
-        def act() -> None:
-            try:
-                found.append(write())
-            except BaseException as error:  # noqa: BLE001  # the main thread raises it
-                failed.append(error)
-            self._signals.wake()
 
-        threading.Thread(target=act, name="gaia-sessions end", daemon=True).start()
-        while not (found or failed):
-            if self._is_given_up(_SECONDS_TO_ANSWER):
-                raise self._error or StoreFailure("write", server, "the server did not answer")
-            select.select([self._signals.fd], [], [], _SECONDS_BETWEEN_LOOKS)
-            self._tell_if_late()
-        if failed:
-            raise failed[0]
-        return found[0]
+def _in_thread(
+    write: Callable[[], Written], server: str, signals: Signals, is_given_up: Callable[[float], bool]
+) -> Written:
+    found: list[Written] = []
+    failed: list[BaseException] = []
 
-    def _is_given_up(self, seconds: float = 0.0) -> bool:
-        """Whether the time is over, or a signal came and ``seconds`` have passed."""
-        passed = time.monotonic() - self._began
-        return passed >= self._lease.patience or (self._signals.is_ended_by_somebody() and passed >= seconds)
+    def act() -> None:
+        try:
+            found.append(write())
+        except BaseException as error:  # noqa: BLE001  # the main thread raises it
+            failed.append(error)
+        signals.wake()
 
-    def _tell_if_late(self) -> None:
-        if not self._has_told and time.monotonic() - self._began >= _SECONDS_TO_TELL:
-            self._has_told = True
-            self._tell(END_NOT_STORED, f"{self._lease.patience:.0f}")
+    threading.Thread(target=act, name="gaia-sessions end", daemon=True).start()
+    while not (found or failed):
+        if is_given_up(_SECONDS_TO_ANSWER):
+            raise StoreFailure("write", server, "the server did not answer")
+        select.select([signals.fd], [], [], _SECONDS_BETWEEN_LOOKS)
+    if failed:
+        raise failed[0]
+    return found[0]

@@ -32,7 +32,7 @@ PATIENCE = 50  # seconds, less than the minute for which an end is tried
 SCRIPT = "cat; echo begun; touch begun; while [ ! -e go ]; do sleep 0.1; done; echo over; exit {}"
 SILENT = "agent-1: the server does not answer; without it, the command goes on until TIME"
 NOT_STORED = [
-    "agent-1: it has ended, but its end is not stored yet; this is tried for {}",
+    "agent-1: it has ended, but its end is not stored yet; this is tried until TIME",
     "  to end the tries, press Ctrl-C",
 ]
 LOST = (
@@ -104,7 +104,7 @@ class Losable:
 
     def fixed(self, line: str) -> str:
         """The line with words for the URL, a time, and what the driver says."""
-        line = re.sub(r"until \d\d:\d\d:\d\d$", "until TIME", line.replace(self.server.url, "URL"))
+        line = re.sub(r"until \d\d:\d\d:\d\d(?=$|\")", "until TIME", line.replace(self.server.url, "URL"))
         return re.sub(r"^((Error: )?URL: cannot store the [a-z ]+): .*", r"\1: REASON", line)
 
     def stored(self) -> tuple[str, str]:
@@ -160,8 +160,7 @@ def test_the_end_of_a_command_is_stored_when_its_server_is_back(losable: Losable
     losable.until(lambda: losable.err)
     losable.come_back()
 
-    told = [line.format("1m") for line in NOT_STORED]
-    assert losable.ended() == (0, "begun\nover\n", [*told, "agent-1: its end is stored now"])
+    assert losable.ended() == (0, "begun\nover\n", [*NOT_STORED, "agent-1: its end is stored now"])
     assert losable.stored() == ("completed", "begun\nover\n")
 
 
@@ -189,9 +188,7 @@ def test_a_command_whose_end_cannot_be_stored_is_reported_with_its_own_status(lo
     )
     notice, error = json.loads("[" + "\n".join(err).replace("\n}\n{", "\n},{") + "]")
     error["error"]["message"] = losable.fixed(error["error"]["message"])
-    assert notice == {
-        "notice": {"code": "end_not_stored", "message": NOT_STORED[0].format("8s"), "hint": NOT_STORED[1]}
-    }
+    assert notice == {"notice": {"code": "end_not_stored", "message": NOT_STORED[0], "hint": NOT_STORED[1]}}
     assert error == {
         "error": {
             "code": "io_error",
@@ -228,9 +225,8 @@ def test_a_command_whose_server_stays_away_is_ended_when_its_lease_is_over(losab
 
     losable.lose()
 
-    told = [line.format("8s") for line in NOT_STORED]
     why = "agent-1: its lease on the server lapsed, so the command was ended"
-    assert losable.ended() == (8, "begun\n", [SILENT, *told, why, REFUSED.format("end of the run"), LOST])
+    assert losable.ended() == (8, "begun\n", [SILENT, *NOT_STORED, why, REFUSED.format("end of the run"), LOST])
 
 
 def test_ctrl_c_ends_the_tries_to_store_the_end_of_a_command(losable: Losable) -> None:
@@ -241,11 +237,10 @@ def test_ctrl_c_ends_the_tries_to_store_the_end_of_a_command(losable: Losable) -
     losable.until(lambda: losable.err)
     losable.process.send_signal(signal.SIGINT)
 
-    told = [line.format("1m") for line in NOT_STORED]
     assert losable.ended() == (
         8,
         "exit code 3\n\nits output ended with:\n\nbegun\nover\n",
-        [*told, REFUSED.format("end of the run"), LOST],
+        [*NOT_STORED, REFUSED.format("end of the run"), LOST],
     )
 
 
@@ -258,6 +253,5 @@ def test_the_answer_of_a_send_that_cannot_be_stored_is_printed(losable: Losable)
     losable.let_end()
     code, out, err = losable.ended()
 
-    told = [line.format("8s") for line in NOT_STORED]
     hint = "Hint: unless it arrived, send the message again when the server is back"
-    assert (code, out.splitlines()[1:], err) == (8, ["begun", "over"], [*told, REFUSED.format("answer"), hint])
+    assert (code, out.splitlines()[1:], err) == (8, ["begun", "over"], [*NOT_STORED, REFUSED.format("answer"), hint])

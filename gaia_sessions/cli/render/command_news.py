@@ -8,7 +8,7 @@ from shlex import quote
 from gaia_sessions.runner import supervise
 
 from .session_reports import output_line
-from .words import Copyable, exactly, local_time, safe, time_limit_text
+from .words import Copyable, clock_time, exactly, safe, time_limit_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -52,11 +52,11 @@ _WITH_FACT: dict[str, Callable[[str], tuple[str, str]]] = {
         "",
     ),
     supervise.SERVER_SILENT: lambda time: (
-        f"the server does not answer; without it, the command goes on until {local_time(time)[11:19]}",
+        f"the server does not answer; without it, the command goes on until {clock_time(time)}",
         "",
     ),
-    supervise.END_NOT_STORED: lambda seconds: (
-        f"it has ended, but its end is not stored yet; this is tried for {exactly(float(seconds))}",
+    supervise.END_NOT_STORED: lambda time: (
+        f"it has ended, but its end is not stored yet; this is tried until {clock_time(time)}",
         "  to end the tries, press Ctrl-C",
     ),
 }

@@ -250,6 +250,11 @@ def seen_text(text: str, now: datetime) -> str:
     return f"{'in ' if seconds < 0 else ''}{short_duration(abs(seconds))}"
 
 
+def clock_time(text: str) -> str:
+    """Returns ``19:05:30``, the local time of day of a valid time."""
+    return f"{parse_time(text).astimezone():%H:%M:%S}"
+
+
 def local_time(text: str) -> str:
     """Returns ``2026-01-08 19:05:30+01:00``, which ``--since`` accepts; ``text`` itself if it is not a valid time."""
     try:
