@@ -192,7 +192,7 @@ class Server:
 
     def _first(self, seconds: float) -> Connection:
         """Returns a connection on which the server has answered within ``seconds``, whatever it is that takes long."""
-        answers: list[Connection | Exception] = []
+        answers: list[Connection | Exception] = []  # the first one counts
 
         def ask() -> None:
             try:
@@ -202,15 +202,18 @@ class Server:
                 answers.append(error)
             else:
                 answers.append(connection)
+                if answers[0] is not connection:  # nobody waits for it any more
+                    connection.close()
 
-        asking = threading.Thread(target=ask, daemon=True)
+        asking = threading.Thread(target=ask, name="gaia-sessions first answer", daemon=True)
         asking.start()
         asking.join(seconds)
-        for answer in answers:
-            if isinstance(answer, Connection):
-                return answer
-            raise refusal("connect", self.url, answer) if isinstance(answer, psycopg.Error) else answer
-        raise StoreFailure("connect", self.url, f"no answer within {plural(round(seconds), 'second')}", _TRY_AGAIN)
+        late = f"no answer within {plural(round(seconds), 'second')}"
+        answers.append(StoreFailure("connect", self.url, late, _TRY_AGAIN))
+        answer = answers[0]
+        if isinstance(answer, Connection):
+            return answer
+        raise refusal("connect", self.url, answer) if isinstance(answer, psycopg.Error) else answer
 
     def _new(self, until: float) -> Connection:
         options = _startup(self.url)

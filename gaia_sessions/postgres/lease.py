@@ -71,6 +71,7 @@ class Lease:
         self._renewed = 0.0
         self._unanswered: float | None = None  # since when the server does not answer
         self._seconds = 0.0  # after which the lease lapses
+        self._has_row = True
         self._ends = threading.Event()
         self._renewing = threading.Thread()
 
@@ -118,6 +119,8 @@ class Lease:
         if not self.is_held or self._pid != os.getpid():
             return
         self.is_held = False
+        # In a transaction, nothing is written yet, and the lease may be entered again: a late end would cut it short.
+        self._has_row = self._url not in of_thread.open
         self._ends.set()
         if self._unanswered is None:
             self._renewing.join(_SECONDS_FOR_SERVER)
@@ -127,7 +130,8 @@ class Lease:
         usual = pause = self._seconds / _RENEWALS
         while not ends.wait(pause) and not self.is_over:
             pause = usual if self._is_renewed() else usual / 5
-        if not self.is_held:  # else it is over, or was entered again
+        ends.wait()  # others may go on with the work as soon as this process has left it
+        if not self.is_held and self._has_row:  # else it was entered again
             with suppress(SessionsError):  # it lapses, and a sweep removes it
                 self._asked("end the run", _END, _SECONDS_FOR_SERVER)
 

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -18,7 +19,7 @@ import pytest
 
 from gaia_sessions import Sessions, SubAgentSession
 from gaia_sessions.errors import NotWritten, OutcomeUnknown, SessionsError, StoreFailure
-from gaia_sessions.postgres import connections, setup, transaction
+from gaia_sessions.postgres import connections, lease, setup, transaction
 from gaia_sessions.postgres.store import PostgresStore
 from gaia_sessions.session.record import new_record
 from gaia_sessions.session.updates import Change
@@ -341,13 +342,25 @@ def test_more_senders_than_connections_can_begin_at_once() -> None:
     assert free_of(url) == connections._MOST_CONNECTIONS
 
 
+def lasting() -> list[bool]:
+    """For each lease, whether it is valid for more than a minute."""
+    sql = "SELECT until > clock_timestamp() + interval '1 minute' FROM gaia_sessions.lease"
+    with psycopg.connect(shared_server().url) as connection:
+        return [is_lasting for (is_lasting,) in connection.execute(sql)]
+
+
+def test_a_lease_that_was_over_ends_when_it_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lease, "_RENEWALS", 1200)
+    with PostgresStore(shared_server().url).lease("one") as held:
+        held._renewed = float("-inf")  # it could not be renewed for long
+        assert held.is_over
+        time.sleep(0.5)  # until nothing renews it any more
+        assert lasting() == [True]
+    assert lasting() == [False]
+
+
 def test_a_send_whose_beginning_was_cut_begins_again_with_a_lease_that_ends_with_it(proxy: Proxy) -> None:
     during: list[list[bool]] = []
-
-    def lasting() -> list[bool]:
-        sql = "SELECT until > clock_timestamp() + interval '1 minute' FROM gaia_sessions.lease"
-        with psycopg.connect(shared_server().url) as connection:
-            return [is_lasting for (is_lasting,) in connection.execute(sql)]
 
     def answer(_: object) -> str:
         during.append(lasting())

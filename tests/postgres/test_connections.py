@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import socket
 import subprocess
+import threading
 import time
 from typing import TYPE_CHECKING
 
+import psycopg
 import pytest
 
 from gaia_sessions.errors import BadSetting, StoreFailure
@@ -96,6 +98,27 @@ def test_a_connection_that_is_refused_for_good_is_a_clear_error_without_a_secret
 def test_a_url_that_the_driver_refuses_is_a_bad_setting(url: str) -> None:
     with pytest.raises(BadSetting, match="root: is no valid URL"):
         PostgresStore(url).ids()
+
+
+def test_a_connection_on_which_the_first_answer_comes_too_late_is_closed() -> None:
+    slow = Server()
+    asked = server_of(slow.url)
+    asked.seconds_at_first = 1
+    slow.hang()
+    with pytest.raises(StoreFailure, match=r"no answer within 1 second\b"):
+        asked.take(time.monotonic())
+    slow.go_on()
+
+    for thread in threading.enumerate():
+        if thread.name == "gaia-sessions first answer":
+            thread.join()
+    sql = "SELECT 1 FROM pg_stat_activity WHERE application_name = 'gaia-sessions'"
+    with psycopg.connect(slow.url, autocommit=True) as connection:
+        end = time.monotonic() + 60
+        while connection.execute(sql).fetchall():
+            assert time.monotonic() < end
+            time.sleep(0.05)
+    slow.remove()
 
 
 def test_a_connection_that_nobody_uses_is_closed_after_a_moment(server: Server) -> None:
