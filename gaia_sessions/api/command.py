@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from gaia_sessions.session.cancellation import Cancellation
     from gaia_sessions.session.report import Report
+    from gaia_sessions.session.schema import Run
 
     from .at import Place
 
@@ -193,6 +194,11 @@ class Command:
     def hard_timeout(self) -> float:
         """Seconds until everything that the command started is dead."""
         return self.timeout + self.grace
+
+    @property
+    def limits(self) -> Run:
+        """The limits as a record of a run stores them."""
+        return {"timeout_secs": self.timeout, "hard_timeout_secs": self.hard_timeout}
 
     def told(self, briefing: str | None) -> tuple[list[str], str | None]:
         """Returns the words to run, and the text for stdin; None if there is nothing to tell."""

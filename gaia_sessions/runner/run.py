@@ -6,7 +6,7 @@ import os
 from contextlib import suppress
 from functools import partial
 
-from gaia_sessions.api import at, permitting, records
+from gaia_sessions.api import at, own_runs, permitting, records
 from gaia_sessions.api.briefing import GO_ON, answer_for_agent
 from gaia_sessions.api.cancellation_token import CancellationToken
 from gaia_sessions.errors import InvalidInput, SessionNotFound, SessionsError, StoreFailure
@@ -29,16 +29,16 @@ from .supervise import (
     BACKGROUND_NOT_KEPT,
     BACKGROUND_STORED,
     BACKGROUND_UNREAD,
-    NO_STAND_IN,
     SESSION_GONE,
     WITHOUT_TASK,
     Supervisor,
+    Teller,
 )
 from .tries import MAY_PASS, written
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from gaia_sessions.api.command import Command
     from gaia_sessions.api.own_runs import Begun
@@ -84,44 +84,36 @@ def run(
     asked: Callable[[], tuple[str | None] | None] = lambda: None,
 ) -> Outcome:
     """Runs ``command``, and returns when it and all that it started have ended."""
-    from gaia_sessions.api import own_runs  # a send does not need it
-
     words = _checked_words(sessions, start, command)
+    roots = roots_for_command(sessions.root, os.environ, working_directory())  # no folder for the hooks: it raises
     process_tree.become_subreaper()
     with sessions.store as store:
         lease = store.lease()
-    server = sessions.root if sessions.folder is None else None
     with Signals() as signals, lease:
-        limits: Run = {"timeout_secs": command.timeout, "hard_timeout_secs": command.hard_timeout}
-        begun = at.write(sessions, own_runs.begin, start, {"wrapper": lease.holder(), **limits})
+        begun = at.write(sessions, own_runs.begin, start, {"wrapper": lease.holder(), **command.limits})
         agent_id = begun.record["agent_id"]
-        stand_in = StandIn(sessions, begun.record, has_client=command.preset is not None)
-        stand_in.put()
+        stand_in = StandIn(sessions, begun.record, roots, has_client=command.preset is not None)
+        tried = partial(written, lease=lease, signals=signals, server=None if sessions.folder else sessions.root)
         try:
+            told = Teller(partial(tell, agent_id))
+            stand_in.put(told)
             client = client_of_run(sessions, begun.record, command, words)
-            look = look_of(sessions, begun.record, client, lease, stand_in, asked)
-            env = environment(sessions, agent_id, begun.run["run"], command)
+            look = look_of(sessions, begun.record, client, lease, stand_in, told, asked)
+            env = environment(sessions, agent_id, begun.run["run"], command, roots)
             with sessions.store as store:
                 log = store.open_output(begun.record, begun.run["run"])
-            supervisor = Supervisor(command, look, lease, partial(tell, agent_id), log, live, signals)
+            supervisor = Supervisor(command, look, told, log, live, signals)
         except (SessionsError, RuntimeError) as error:  # RuntimeError: no more threads can be started
-            tried = partial(written, lease=lease, signals=signals, tell=partial(tell, agent_id), server=server)
-            return _ended(sessions, begun, RunEnd(NOT_STARTED, detail=f"nothing was started: {error}"), None, tried)
+            ended = RunEnd(NOT_STARTED, detail=f"nothing was started: {error}")
+            return _ended(sessions, begun, ended, None, partial(tried, tell=partial(tell, agent_id)))
         try:
-            if stand_in.problem:
-                supervisor.tell(NO_STAND_IN, stand_in.problem)
             ended = _supervised(supervisor, sessions, begun, command, env, stdin, client)
             ended.told.below = stand_in.end(supervisor.namespace)
-            if supervisor.left_open is not None:
-                _leave_background(supervisor, begun, log, supervisor.left_open)
+            _leave_background(supervisor, begun, log)
         except BaseException:
-            with suppress(SessionsError):  # the first error counts
-                failed = RunEnd(NOT_STARTED, detail="gaia-sessions run failed")
-                at.write(sessions, own_runs.end, agent_id, begun.run, failed)
-            supervisor.close_log()
+            _end_as_failed(sessions, begun, supervisor)
             raise
-        tried = partial(written, lease=lease, signals=signals, tell=supervisor.tell, server=server)
-        outcome = _ended(sessions, begun, ended, supervisor.namespace, tried, supervisor.close_log)
+        outcome = _ended(sessions, begun, ended, supervisor.namespace, partial(tried, tell=told), supervisor.close_log)
     if (refused := supervisor.finish()) and outcome.problem is None:
         outcome.problem = StoreFailure("write the output", "stdout", refused.strerror or str(refused), _NOT_SHOWN)
     return outcome
@@ -133,7 +125,6 @@ def _checked_words(sessions: Sessions, start: Start, command: Command) -> Sequen
         raise InvalidInput(problem, "--contain", "leave out --contain")
     if command.preset and start.is_new_work and not command.text(None):
         raise InvalidInput(f"{command.preset} needs a task", hint="give it with --task")
-    roots_for_command(sessions.root, os.environ, working_directory())  # no folder for the hooks: it raises
     at.read(sessions, permitting.check_task, command.task)
     return limited_words(sessions, start, command)
 
@@ -147,8 +138,6 @@ def _supervised(
     stdin: int,
     client: ClientOfRun | None,
 ) -> RunEnd:
-    from gaia_sessions.api import own_runs
-
     if client is None:
         words, told = command.told(at.read(sessions, own_runs.briefing_of, begun) or None)
         return supervisor.run(words, env, stdin if told is None else told)
@@ -166,8 +155,18 @@ def _supervised(
     return client.supervised(supervisor, env, going_on, anew)
 
 
-def _leave_background(supervisor: Supervisor, begun: Begun, log: Output, pipes: list[int]) -> None:
-    """Starts the reader of ``pipes`` of the background, and says where the output goes."""
+def _end_as_failed(sessions: Sessions, begun: Begun, supervisor: Supervisor) -> None:
+    with suppress(SessionsError):  # an earlier error counts
+        failed = RunEnd(NOT_STARTED, detail="gaia-sessions run failed")
+        at.write(sessions, own_runs.end, begun.record["agent_id"], begun.run, failed)
+    supervisor.close_log()
+
+
+def _leave_background(supervisor: Supervisor, begun: Begun, log: Output) -> None:
+    """Starts a reader for the pipes of background processes, if there are any, and says where the output goes."""
+    pipes = supervisor.left_open
+    if pipes is None:
+        return
     from . import keeper  # most commands leave nothing
 
     if not pipes:
@@ -181,7 +180,9 @@ def _leave_background(supervisor: Supervisor, begun: Begun, log: Output, pipes: 
     supervisor.tell(*((BACKGROUND_STORED, begun.run.get("output_path", "")) if is_kept else (BACKGROUND_NOT_KEPT,)))
 
 
-def environment(sessions: Sessions, agent_id: str, run: int, command: Command) -> dict[str, str]:
+def environment(
+    sessions: Sessions, agent_id: str, run: int, command: Command, roots: Mapping[str, str]
+) -> dict[str, str]:
     """Returns the environment of ``command`` as this ``run``. The trace of another program stays."""
     with sessions.store as store:
         root_id = Above(store).root_id(store.read(agent_id))
@@ -193,7 +194,7 @@ def environment(sessions: Sessions, agent_id: str, run: int, command: Command) -
         "TRACEPARENT": found if is_of_others else own,
         "GAIA_SESSION_ID": agent_id,
         "GAIA_ROOT_SESSION_ID": root_id,
-        **roots_for_command(sessions.root, os.environ, working_directory()),
+        **roots,
         "GAIA_DEADLINE": str(int(utc_now().timestamp() + command.timeout)),
     }
 
@@ -204,6 +205,7 @@ def look_of(
     client: ClientOfRun | None,
     lease: Lease,
     stand_in: StandIn,
+    tell: Teller,
     asked: Callable[[], tuple[str | None] | None] = lambda: None,
 ) -> Callable[[], str | None]:
     """Returns the function that says why a run must end, one of its causes or ``SESSION_GONE``; or None."""
@@ -240,7 +242,7 @@ def look_of(
                 return OUT_OF_TOKENS
         return SESSION_GONE if is_gone else None
 
-    return look if sessions.folder is not None else ServerLook(look, lease, client.see if client else lambda: None)
+    return look if sessions.folder is not None else ServerLook(look, lease, tell, client)
 
 
 def _is_marked(sessions: Sessions, agent_id: str, reason: str | None) -> bool:
@@ -261,8 +263,6 @@ def _ended(
     close_log: Callable[[], None] = lambda: None,
 ) -> Outcome:
     """Writes the rest of the output, the end of the run, and the end of the runs of hosts that lived in it."""
-    from gaia_sessions.api import own_runs
-
     agent_id = begun.record["agent_id"]
 
     def failed(error: SessionsError) -> Outcome:

@@ -10,7 +10,7 @@ import sys
 import time
 from contextlib import suppress
 
-from gaia_sessions.api import at
+from gaia_sessions.api import at, own_runs
 from gaia_sessions.api.send import SECONDS_BETWEEN_TRIES, Said, Send
 from gaia_sessions.errors import InvalidInput, SessionsError, StoreFailure
 from gaia_sessions.jsonio.strict import dump_line, loads
@@ -27,7 +27,7 @@ from .command_output import NoLog, Whole
 from .run import environment, look_of
 from .signals import Signals
 from .stand_in import StandIn
-from .supervise import NO_STAND_IN, Supervisor
+from .supervise import Supervisor, Teller
 from .tries import written
 
 TYPE_CHECKING = False
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from gaia_sessions.api.send import SentTurn
     from gaia_sessions.api.sessions import Sessions
     from gaia_sessions.jsonio.strict import Json
-    from gaia_sessions.session.schema import Run
     from gaia_sessions.session.transcript import NewMessage
 
 
@@ -73,23 +72,21 @@ def send(  # noqa: PLR0913  # its options
 ) -> SendOutcome:
     """Runs ``command`` as the agent of a session, sends it what is ``said``, and returns when it has ended."""
     words = limited_words(sessions, Start(agent_id), command)
-    roots_for_command(sessions.root, os.environ, working_directory())  # no folder for the hooks: it raises
+    roots = roots_for_command(sessions.root, os.environ, working_directory())  # no folder for the hooks: it raises
     process_tree.become_subreaper()
-    limits: Run = {"timeout_secs": command.timeout, "hard_timeout_secs": command.hard_timeout}
-    with Signals() as signals, Send(sessions, agent_id, said, fields=limits) as sending:
+    with Signals() as signals, Send(sessions, agent_id, said, fields=command.limits) as sending:
         while not sending.began(until):
             time.sleep(SECONDS_BETWEEN_TRIES)
             if signals.is_ended_by_somebody():
                 return SendOutcome(RunEnd(SIGNALLED))
         client = client_of_run(sessions, sending.record, command, words)
-        stand_in = StandIn(sessions, sending.record, has_client=client is not None)
-        stand_in.put()
-        look = look_of(sessions, sending.record, client, sending.lease, stand_in)
-        env = environment(sessions, agent_id, sending.run["run"], command)
+        stand_in = StandIn(sessions, sending.record, roots, has_client=client is not None)
+        told = Teller(tell)
+        stand_in.put(told)
+        look = look_of(sessions, sending.record, client, sending.lease, stand_in, told)
+        env = environment(sessions, agent_id, sending.run["run"], command, roots)
         whole = Whole()
-        supervisor = Supervisor(command, look, sending.lease, tell, NoLog(), live, signals, said=whole)
-        if stand_in.problem:
-            supervisor.tell(NO_STAND_IN, stand_in.problem)
+        supervisor = Supervisor(command, look, told, NoLog(), live, signals, said=whole)
         given: list[dict[str, str]] = []
         if client is None:
             given = [*Said(sessions, agent_id).before(sending.record, pruned=is_pruned), *map(spoken, sending.said)]
@@ -98,8 +95,8 @@ def send(  # noqa: PLR0913  # its options
             sent = "\n\n".join(message["content"] for message in sending.said)
             ended = client.supervised(supervisor, env, lambda: sent, lambda: _behind_context(sessions, agent_id, sent))
         ended.told.below = stand_in.end(supervisor.namespace)
-        server = sessions.root if sessions.folder is None else None
-        outcome = _stored(sending, ended, given, whole if client is None else None, signals, supervisor.tell, server)
+        server = None if sessions.folder else sessions.root
+        outcome = _stored(sending, ended, given, whole if client is None else None, signals, told, server)
         if client is not None and not sending.is_given_up:
             _end_runs_below(sessions, sending, supervisor.namespace)
     supervisor.finish()
@@ -107,8 +104,6 @@ def send(  # noqa: PLR0913  # its options
 
 
 def _end_runs_below(sessions: Sessions, sending: Send, pid_ns: str | None) -> None:
-    from gaia_sessions.api import own_runs  # only the send of a client has agents below
-
     with suppress(SessionsError):  # the turn is stored; ``reconcile`` ends them
         agent_id = sending.record["agent_id"]
         at.write(sessions, own_runs.end_runs_of_gone_hosts_below, agent_id, sending.run, pid_ns)

@@ -16,7 +16,6 @@ import time
 from contextlib import suppress
 from errno import ENOENT
 
-from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.own_runs import (
     CANCELLED,
     EXITED,
@@ -40,7 +39,7 @@ if TYPE_CHECKING:
     from gaia_sessions.api.command import Command
     from gaia_sessions.hosts.clients import Client
     from gaia_sessions.session.schema import Run
-    from gaia_sessions.store.port import Lease, Output
+    from gaia_sessions.store.port import Output
 
     from .command_output import Whole
     from .signals import Signals
@@ -91,36 +90,52 @@ _MOST_CHUNKS_LEFT = 16
 """How many chunks are taken of a stream at the end: more than a pipe holds."""
 
 
+class Teller:
+    """Reports each event, and a fact that belongs to it, to ``tell`` in a thread: nobody waits for a reader."""
+
+    def __init__(self, tell: Callable[[str, str], None]) -> None:
+        self._tell = tell
+        self._events: queue.SimpleQueue[tuple[str, str]] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._tell_all, daemon=True)
+        self._thread.start()
+
+    def __call__(self, event: str, fact: str = "") -> None:
+        self._events.put((event, fact))
+
+    def _tell_all(self) -> None:
+        while (told := self._events.get())[0]:
+            self._tell(*told)
+
+    def finish(self) -> None:
+        """Waits until all is told."""
+        self("")
+        self._thread.join()
+
+
 class Supervisor:
     """One command: ``run`` it, then ``close_log``, then ``finish``."""
 
-    def __init__(  # noqa: PLR0913  # all that a command has
+    def __init__(
         self,
         command: Command,
         look: Callable[[], str | None],
-        lease: Lease,
-        tell: Callable[[str, str], None],
+        tell: Teller,
         log: Output,
         live: dict[int, int],
         signals: Signals,
         *,
         said: Tail | Whole | None = None,
     ) -> None:
-        """``look`` is called twice a second; ``tell`` is called with events, in its own thread."""
+        """``look`` is called twice a second."""
         self._command = command
         self._look = look
-        self._lease = lease
-        self._is_server_silent = False  # as it was told
-        self._tell_of = tell
+        self.tell = tell
         self._signals = signals
         self._outputs = Outputs(log, live, signals.wake, said)
         self._selector = selectors.DefaultSelector()
         self._selector.register(signals.fd, selectors.EVENT_READ)
         self._to_be_told = memoryview(b"")
         self._streams: dict[int, int] = {}  # the open streams: their descriptors and numbers
-        self._events: queue.SimpleQueue[tuple[str, str]] = queue.SimpleQueue()
-        self._teller = threading.Thread(target=self._tell_all, daemon=True)
-        self._teller.start()
         self._paused = 0.0
         self._client: Client | None = None
         self._stdin: int | None = None  # to tell the command something
@@ -179,18 +194,9 @@ class Supervisor:
 
     def finish(self) -> OSError | None:
         """Waits until the readers of our output have all of it, or are gone; returns why a write failed."""
-        self.tell("")
         refused = self._outputs.finish()
-        self._teller.join()
+        self.tell.finish()
         return refused
-
-    def tell(self, event: str, fact: str = "") -> None:
-        """Reports ``event``, and a path, a time or a number that belongs to it, in the thread for that."""
-        self._events.put((event, fact))
-
-    def _tell_all(self) -> None:
-        while (told := self._events.get())[0]:
-            self._tell_of(*told)
 
     def _start(self, argv: Sequence[bytes], env: Mapping[str, str], stdin: str | int) -> process_tree.Child:
         pipes = {number: os.pipe() for number in (1, 2)}
@@ -242,7 +248,6 @@ class Supervisor:
             if not child.has_ended() and (self._has_news or now >= next_look):
                 next_look = now + _SECONDS_BETWEEN_LOOKS
                 self._obey(self._look(), child)
-                self._tell_of_server()
             if not child.has_ended() and self._cause is None and now >= soft:
                 self._end_for(TIMED_OUT, child)
                 self.tell(SOFT_LIMIT)
@@ -255,15 +260,6 @@ class Supervisor:
         self._looks_without_session += 1
         if self._looks_without_session == _LOOKS_TO_TELL:
             self.tell(SESSION_GONE)
-
-    def _tell_of_server(self) -> None:
-        """Reports once that the server does not answer, and once that it is back."""
-        until = self._lease.silent_until
-        if until is not None and not self._is_server_silent:
-            self.tell(SERVER_SILENT, format_time(until))
-        elif until is None and self._is_server_silent:
-            self.tell(SERVER_BACK)
-        self._is_server_silent = until is not None
 
     def _end_for(self, cause: str | None, child: process_tree.Child) -> None:
         """Tells the command to end for ``cause``, unless it was told so before."""

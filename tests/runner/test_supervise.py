@@ -39,8 +39,7 @@ SUPERVISOR = """
 from gaia_sessions.api.command import Command
 from gaia_sessions.runner import supervise
 from gaia_sessions.runner.signals import Signals
-from gaia_sessions.runner.supervise import Supervisor
-from gaia_sessions.store.key_lock import Presence
+from gaia_sessions.runner.supervise import Supervisor, Teller
 from gaia_sessions.store.output_file import Kept
 
 class Clock:
@@ -81,7 +80,7 @@ with Signals() as signals:
     command = Command(sys.argv[3:], timeout=options.get("timeout", 600), grace=options.get("grace", 30),
                       keeps_background=options.get("keeps_background", False))
     live = {1: 1, 2: 2} if options.get("live", True) else {}
-    supervisor = Supervisor(command, look, Presence(), lambda event, _: events.append(event), log, live, signals)
+    supervisor = Supervisor(command, look, Teller(lambda event, _: events.append(event)), log, live, signals)
     stdin = options.get("stdin")
     ended = supervisor.run(argv, os.environ, 0 if stdin is None else "x" * stdin)
     supervisor.close_log()
