@@ -238,8 +238,8 @@ def test_an_ordinary_session_with_the_same_id_is_left_alone_and_the_user_is_told
 
     assert (code, files.get("outer")) == (0, before)
     assert json.loads(err)["notice"]["message"] == (
-        "outer: if its command starts agents of a client, they will not be below this session: neither `cancel` nor "
-        f"its limits will reach them: another session has this ID in {host.root}, and they will be below that one"
+        "outer: agents that its client starts will not be below this session, so `cancel` and limits miss them: "
+        f"another session has this ID in {host.root}, and they will be below that one"
     )
 
 

@@ -137,8 +137,8 @@ def command(
     sessions = call.sessions()
     is_live = not (quiet or call.as_json)
 
-    def tell(session: str, event: str, path: str) -> None:
-        if told := command_news.told_of(session, event, path, what, verbose=verbose):
+    def tell(session: str, event: str, fact: str) -> None:
+        if told := command_news.told_of(session, event, fact, what, verbose=verbose):
             output.print_aside(event, *told, as_json=call.as_json)
 
     with open(os.devnull, "rb") as nothing:

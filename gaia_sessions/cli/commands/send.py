@@ -84,8 +84,8 @@ def command(
     sessions = call.sessions()
     what = Command(command, cwd=cwd, timeout=timeout, grace=grace, preset=wanted_preset(preset, no_preset=no_preset))
 
-    def tell(event: str, path: str) -> None:
-        if told := command_news.told_of(session_id, event, path, what):
+    def tell(event: str, fact: str) -> None:
+        if told := command_news.told_of(session_id, event, fact, what):
             output.print_aside(event, *told, as_json=call.as_json)
 
     with call.noticing_warnings():
