@@ -10,6 +10,7 @@ from datetime import timedelta
 from uuid import uuid4
 
 from gaia_sessions.errors import SessionsError
+from gaia_sessions.store import SECONDS_TO_END
 from gaia_sessions.system import utc_now
 from gaia_sessions.system.processes import describe
 
@@ -33,9 +34,6 @@ _MOST_WITHOUT = 3 / 4
 
 _SILENCE = 1 / 24
 """After this part of that time without an answer, the server counts as silent."""
-
-_MOST_PATIENCE = 60.0
-"""Seconds for which the end of a run is tried; half of that time if this is less: then others go on with the work."""
 
 _SECONDS_FOR_SERVER = 2.0
 """How long to wait for the server at a renewal and at the end."""
@@ -92,7 +90,7 @@ class Lease:
 
     @property
     def patience(self) -> float:
-        return min(_MOST_PATIENCE, self._seconds / 2)
+        return min(SECONDS_TO_END, self._seconds / 2)  # then others go on with the work
 
     def holder(self) -> HostProcess:
         """Returns the description of this process with the lease."""

@@ -6,6 +6,7 @@ import threading
 import time
 
 from gaia_sessions.errors import SessionsError
+from gaia_sessions.store import SECONDS_TO_END
 from gaia_sessions.store.output_file import KEPT_BYTES, MOST_REST, omitted_at
 
 from .connections import Refused, execute, server_of, with_values
@@ -19,8 +20,8 @@ if TYPE_CHECKING:
 
 _SECONDS_BETWEEN = 1.0
 _HANDED_OVER = ("_url", "_incarnation", "_number", "_lease", "_size")
-_SECONDS_TO_END = 30.0
-"""How long a call of ``close`` tries to store the last part: half as long as the end of the run is tried."""
+_SECONDS_TO_CLOSE = SECONDS_TO_END / 2
+"""How long a call of ``close`` tries to store the last part: then there is time for the end of the run."""
 
 _SECONDS_TO_HAND_OVER = 10.0
 """The same for the output that another process goes on with; until then nobody reads from the command."""
@@ -92,7 +93,7 @@ class ServerOutput:
             return None
 
     def close(self) -> None:
-        self._end(_SECONDS_TO_END)
+        self._end(_SECONDS_TO_CLOSE)
 
     def _end(self, seconds: float) -> None:
         self._ends.set()

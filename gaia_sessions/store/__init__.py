@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 MOST_ABOVE = 100
 """A session with more sessions above it is refused. By default, at most 8 can be above a session."""
 
+SECONDS_TO_END = 60.0
+"""How long to try to write the end of a run."""
+
 
 def create_under_new_id(  # noqa: PLR0913  # all that is stored with a new record
     store: Store,

@@ -7,7 +7,7 @@ import os
 from gaia_sessions.errors import SessionsError
 from gaia_sessions.session.ids import encode_key
 
-from . import locks
+from . import SECONDS_TO_END, locks
 from .directory import translate_errors
 from .root import LOCKS
 
@@ -32,7 +32,7 @@ class _OnFiles:
 
     is_over = False
     silent_until = None
-    patience = 60.0
+    patience = SECONDS_TO_END
 
 
 class KeyLock(_OnFiles):
