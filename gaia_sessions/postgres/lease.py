@@ -128,7 +128,7 @@ class Lease:
         usual = pause = self._seconds / _RENEWALS
         while not ends.wait(pause) and not self.is_over:
             pause = usual if self._is_renewed() else usual / 5
-        ends.wait()  # others may go on with the work as soon as this process has left it
+        ends.wait()  # a lease that is over is ended, too, when its run has ended
         if not self.is_held and self._has_row:  # else it was entered again
             with suppress(SessionsError):  # it lapses, and a sweep removes it
                 self._asked("end the run", _END, _SECONDS_FOR_SERVER)
