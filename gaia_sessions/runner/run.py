@@ -104,6 +104,7 @@ def run(
                 log = store.open_output(begun.record, begun.run["run"])
             supervisor = Supervisor(command, look, told, log, live, signals)
         except (SessionsError, RuntimeError) as error:  # RuntimeError: no more threads can be started
+            stand_in.end(None)
             ended = RunEnd(NOT_STARTED, detail=f"nothing was started: {error}")
             return _ended(sessions, begun, ended, None, partial(tried, tell=partial(tell, agent_id)))
         try:

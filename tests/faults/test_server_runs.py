@@ -229,6 +229,19 @@ def test_a_command_whose_server_stays_away_is_ended_when_its_lease_is_over(losab
     assert losable.ended() == (8, "begun\n", [SILENT, *NOT_STORED, why, REFUSED.format("end of the run"), LOST])
 
 
+def test_run_says_how_a_command_ended_whose_end_cannot_be_stored(losable: Losable) -> None:
+    losable.server.set_lapse("16 seconds")
+    losable.start("run", "--id", "agent-1")
+
+    losable.lose()
+    losable.let_end()
+
+    code, out, err = losable.ended()
+    notice = [line.format("8s") for line in NOT_STORED]
+    assert (code, out, err[-2:]) == (8, "begun\nover\n", [REFUSED.format("end of the run"), LOST])
+    assert err[:-2] == [*notice, "agent-1: completed"]
+
+
 def test_ctrl_c_ends_the_tries_to_store_the_end_of_a_command(losable: Losable) -> None:
     losable.start("run", "--quiet", "--id", "agent-1", code=3)
 

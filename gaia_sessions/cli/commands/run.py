@@ -207,8 +207,9 @@ def _print(call: Call, sessions: Sessions, outcome: Outcome, *, is_live: bool, v
         output.print_lines(session_reports.result_lines(report))
         output.flush_result()
     if outcome.problem:  # the caller raises it
-        if is_live and report["error"]:
-            output.print_to_stderr(f"{report['agent_id']}: {safe(report['error'])}")
+        if is_live:
+            said = report["error"] or report.get("state", report["status"])
+            output.print_to_stderr(f"{report['agent_id']}: {safe(said)}")
         return
     from gaia_sessions.api import at, reporting
 
