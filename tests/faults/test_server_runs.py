@@ -242,6 +242,7 @@ def test_run_says_how_a_command_ended_whose_end_cannot_be_stored(losable: Losabl
     assert err[:-2] == [*notice, "agent-1: completed"]
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_ctrl_c_ends_the_tries_to_store_the_end_of_a_command(losable: Losable) -> None:
     losable.start("run", "--quiet", "--id", "agent-1", code=3)
 
