@@ -113,6 +113,8 @@ def import_from(place: Place, *directories: str | os.PathLike[str], dry_run: boo
     }
     now = utc_now()
     with place.store as store:
+        if place.folder is None:
+            store.keep_days()  # asks the server once: if it is away, each session would ask in vain
         for source in sources:
             with source:
                 _Import(store, source, now, report, place.folder).take_each()

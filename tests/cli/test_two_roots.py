@@ -427,6 +427,13 @@ def test_beside_a_server_that_does_not_answer_an_id_of_the_own_root_still_works(
         assert (ended.code, ended.err.decode()) == (0, only_own(own, SILENT)), line
 
 
+def test_beside_a_server_that_does_not_answer_an_import_and_the_store_ask_once(silent: str, own: str) -> None:
+    said = f"{silent}: cannot connect: no answer within 2 seconds"
+    for words in (["import", own], ["store", "info"]):
+        ended = forked(*words)
+        assert (ended.code, ended.out, ended.err.decode().splitlines()[0]) == (8, b"", f"Error: {said}"), ended
+
+
 @pytest.mark.usefixtures("silent")
 def test_beside_a_server_that_does_not_answer_a_part_of_an_id_is_enough_only_to_look(own: str) -> None:
     cancelled = forked("cancel", "belo")

@@ -76,7 +76,8 @@ def _server(call: Call) -> tuple[str, ModuleType]:
         raise UsageError(f"store is only for a server, and {root} is a folder", "add --root postgresql://HOST/DATABASE")
     with needing_driver(root):
         from gaia_sessions.postgres import setup
-    return root, setup
+    with call.sessions().store:  # it says how long the server may take for its first answer
+        return root, setup
 
 
 for _part in (init, migrate, info):
