@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gaia_sessions.api.at import needing_driver
+from gaia_sessions.api import at
 from gaia_sessions.cli.call import declare, declare_group
 from gaia_sessions.cli.option_values import DAYS
 from gaia_sessions.cli.render import store as lines
@@ -74,10 +74,10 @@ def _server(call: Call) -> tuple[str, ModuleType]:
     root = call.session_root()
     if not is_on_server(root):
         raise UsageError(f"store is only for a server, and {root} is a folder", "add --root postgresql://HOST/DATABASE")
-    with needing_driver(root):
+    with at.needing_driver(root):
         from gaia_sessions.postgres import setup
-    with call.sessions().store:  # it says how long the server may take for its first answer
-        return root, setup
+    at.read(call.sessions(), lambda _: None)  # this says how long the server may take for its first answer
+    return root, setup
 
 
 for _part in (init, migrate, info):
