@@ -42,6 +42,9 @@ class Signals:
         return self
 
     def __exit__(self, *_: object) -> None:
+        # Python prints an error if a child ends just while the default is set again. Our handler does nothing.
+        if self._before[signal.SIGCHLD] is signal.SIG_DFL:
+            del self._before[signal.SIGCHLD]
         for number, handler in self._before.items():
             signal.signal(number, handler)  # type: ignore[arg-type]  # what was there before
         signal.set_wakeup_fd(self._fd_before)
