@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from gaia_sessions.session.cancellation import Cancellation, Mark
     from gaia_sessions.session.host_events import Event
     from gaia_sessions.session.runs import Alias
-    from gaia_sessions.session.schema import HostProcess, Record
+    from gaia_sessions.session.schema import HostProcess, Moving, Record
     from gaia_sessions.session.shared_keys import Document, Scope
     from gaia_sessions.session.transcript import Message, NewMessage
     from gaia_sessions.store.inbox_keys import WaitingEvent
@@ -98,6 +98,18 @@ class MemoryStore:
 
     def take_in(self, record: Record, source: ImportSource, *, reserved: int = 0) -> None:
         raise NotImplementedError  # no test imports into memory
+
+    def put(self, agent_id: str, files: Mapping[str, bytes]) -> None:
+        raise NotImplementedError  # no test copies into memory
+
+    def files(self, agent_id: str) -> dict[str, bytes]:
+        raise NotImplementedError
+
+    def documents(self) -> Iterator[Document | errors.StoreFailure]:
+        raise NotImplementedError
+
+    def remove_document(self, scope: Scope) -> None:
+        raise NotImplementedError
 
     def repair(self, agent_id: str) -> None:
         self.read(agent_id)  # a readable record needs no repair
@@ -387,6 +399,9 @@ class MemorySession:
                 self.record, change, reserved, proved, messages, documents or {}
             )
         return self.record
+
+    def set_moving(self, moving: Moving | None) -> None:
+        raise NotImplementedError
 
 
 class MemoryKeyLock:

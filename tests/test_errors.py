@@ -50,6 +50,7 @@ from gaia_sessions.errors import (
     RunNotAllowed,
     SessionExists,
     SessionFinal,
+    SessionMoving,
     SessionNotFound,
     SessionsError,
     SettingsUnreadable,
@@ -347,6 +348,14 @@ EXAMPLES: list[tuple[SessionsError, str, int, str, str, dict[str, object]]] = [
         "session 'agent-1' was written by a newer version (schema 2, not 1) and can only be shown",
         "install a newer version of gaia-sessions",
         {"agent_id": "agent-1", "schema": 2, "known": 1},
+    ),
+    (
+        SessionMoving("agent-1", "/my sessions", "postgresql:///agents"),
+        "moving",
+        4,
+        "session 'agent-1' is being moved from /my sessions to postgresql:///agents, so it cannot be changed",
+        "to end the move, type: gaia-sessions store copy '/my sessions' postgresql:///agents",
+        {"agent_id": "agent-1", "source": "/my sessions", "target": "postgresql:///agents"},
     ),
     (
         Cancelled("agent-1", "2026-01-08T18:05:30.000000Z", "no longer needed", "agent-0"),

@@ -127,6 +127,7 @@ FULL: dict[str, Any] = {
     "imported_from": "/old/session",
     "parent_id": "agent-7",
     "stand_in": True,
+    "moving": {"source": "/old/session", "target": "postgresql:///agents", "token": "0123abcd"},
     "max_depth": 0,
     "max_tokens": 1,
     "allowed_tools": ["Read"],

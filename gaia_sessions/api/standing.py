@@ -5,7 +5,7 @@ from __future__ import annotations
 from gaia_sessions import errors
 from gaia_sessions.session import policy
 from gaia_sessions.session.ids import check_agent_id, is_agent_id
-from gaia_sessions.session.record import SCHEMA, has_newer_schema
+from gaia_sessions.session.record import has_newer_schema
 from gaia_sessions.session.runs import has_ended, latest_run_with_file, run_by_number
 
 TYPE_CHECKING = False
@@ -116,7 +116,9 @@ def decide(
     if isinstance(record, errors.SessionNotFound):
         return policy.decide_without_record(agent_id, None)
     if not isinstance(record, errors.SessionsError) and has_newer_schema(record):  # we could not resume its work
-        record = errors.NewerSchema(agent_id, record["schema"], SCHEMA)
+        from gaia_sessions.session.updates import why_not_writable
+
+        record = why_not_writable(record)
     if isinstance(record, errors.SessionsError):
         return policy.decide_without_record(agent_id, str(record))
     return decide_on_known(record, find_cancellation(record), now, limits)

@@ -161,14 +161,14 @@ def shared(inspection: Inspection) -> list[Finding]:
     with roots.open_root(inspection.root) as root:
         if not root.is_there:
             return [not_checked("shared", "the shared state, because there is no session yet")]
-        found = documents.unreadable(root)
+        found = [error for error in documents.each(root) if isinstance(error, StoreFailure)]
     return [
         problem(
             "shared",
-            f"{path}: {reason}; correct the file, or move the file away, which clears its keys:",
-            shell_command("mv", "--", path, f"{path}.away"),
+            f"{error.path}: {error.reason}; correct the file, or move the file away, which clears its keys:",
+            shell_command("mv", "--", error.path, f"{error.path}.away"),
         )
-        for path, reason in found.items()
+        for error in found
     ] or [ok("shared", "all can be read")]
 
 

@@ -31,6 +31,7 @@
     │   ├── RevisionChanged
     │   ├── StateChanged
     │   ├── NewerSchema
+    │   │   └── SessionMoving
     │   ├── TooDeep
     │   ├── TooManyChildren
     │   └── HooksElsewhere

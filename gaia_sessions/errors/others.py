@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from shlex import quote
+
 from .main_branches import InvalidInput, SessionsError, StoreFailure, plural, shorten, well_formed
 
 TYPE_CHECKING = False
@@ -417,6 +419,22 @@ class NewerSchema(Conflict):
         super().__init__(
             f"session {agent_id!r} was written by a newer version (schema {schema}, not {known}) and can only be shown",
             "install a newer version of gaia-sessions",
+        )
+
+
+class SessionMoving(NewerSchema):
+    """The session is being moved from the root ``source`` to the root ``target``, so nothing can change it now."""
+
+    code = "moving"
+
+    def __init__(self, agent_id: str, source: str, target: str) -> None:
+        self.agent_id = agent_id
+        self.source = source
+        self.target = target
+        Conflict.__init__(
+            self,
+            f"session {agent_id!r} is being moved from {source} to {target}, so it cannot be changed",
+            f"to end the move, type: gaia-sessions store copy {quote(source)} {quote(target)}",
         )
 
 

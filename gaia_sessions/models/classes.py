@@ -6,7 +6,7 @@ from pydantic import Field, JsonValue
 
 from .bases import Count, Number, RunModel, Seconds, SessionModel, StrictModel, Time
 
-__all__ = ["Answer", "AppSession", "Asked", "Below", "Compaction", "Conversation", "End", "GivenAnswer", "HostProcess", "Interruption", "LastError", "Move", "OwnWork", "Phase", "Run", "Session", "Todo", "TodoStatus", "Usage", "Waiting", "Workflow", "Worktree"]
+__all__ = ["Answer", "AppSession", "Asked", "Below", "Compaction", "Conversation", "End", "GivenAnswer", "HostProcess", "Interruption", "LastError", "Move", "Moving", "OwnWork", "Phase", "Run", "Session", "Todo", "TodoStatus", "Usage", "Waiting", "Workflow", "Worktree"]
 
 Phase = Literal["initializing", "investigating", "planning", "approval", "executing", "validating", "completed", "failed", "abandoned"]
 End = Literal["killed", "failed", "stopped", "returned", "ended_with_host", "lost", "denied"]
@@ -132,6 +132,14 @@ class Below(StrictModel, frozen=True):
     tokens: Count | None = Field(default=None, description="What they used together; absent if nobody reported any.")
 
 
+class Moving(StrictModel, frozen=True):
+    """A move of an open session from one root to another that has not ended. Both roots have the same."""
+
+    source: str = Field(description="The root from which it comes.")
+    target: str = Field(description="The root to which it goes.")
+    token: str = Field(description="Random text of this move.")
+
+
 class Run(RunModel, frozen=True):
     """One execution of a sub-agent, or of a command, for a session; a key whose value is unknown is absent."""
 
@@ -221,6 +229,7 @@ class Session(SessionModel, frozen=True):
     imported_from: str | None = Field(default=None, description="The root from which the session was imported.")
     parent_id: str | None = Field(default=None, description="ID of the session above: the parent given at creation, or the session whose agent or workflow started this session, if the host reports this. Once set, it never changes. A main agent has no session, unless its environment names a session.")
     stand_in: bool | None = Field(default=None, description="True if the session with this ID is on a server, and this record stands in for it. Then the phase says nothing.")
+    moving: Moving | None = Field(default=None, description="A move to another root that has not ended. Until it ends, nothing can change the session, and `schema` is 1000000.")
     max_depth: Count | None = Field(default=None, description="Greatest depth that a session below this one may have.")
     max_tokens: Count | None = Field(default=None, description="Budget that was set for the session, in tokens.")
     allowed_tools: list[str] | None = Field(default=None, description="Tools that the agent may use, if the tools are limited. Never changes.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gaia_sessions.errors import LockTimeout, SessionNotFound
 from gaia_sessions.session import index_keys
 from gaia_sessions.session.cancellation import cancellation_of
-from gaia_sessions.session.record import parent_id_of
+from gaia_sessions.session.record import encode, parent_id_of
 from gaia_sessions.session.retention import fit_record
 from gaia_sessions.session.runs import has_ended
 from gaia_sessions.session.schema import LOST
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from gaia_sessions.jsonio.strict import Json
     from gaia_sessions.session.cancellation import Cancellation, Mark
     from gaia_sessions.session.index_keys import IndexKey
-    from gaia_sessions.session.schema import Record
+    from gaia_sessions.session.schema import Moving, Record
     from gaia_sessions.session.shared_keys import Document, Scope
     from gaia_sessions.session.transcript import Message, NewMessage
 
@@ -163,8 +163,18 @@ class OpenSession:
             self._transaction.write(sql, (lost,))
         self._store.note_revision(self.incarnation, record)
 
+    def set_moving(self, moving: Moving | None) -> None:
+        """Fences the session, or with None takes the fence away; nothing else of the record changes."""
+        from gaia_sessions.jsonio.strict import load_object
+        from gaia_sessions.session.moving import with_moving
+
+        before: Record = load_object(self._data.encode())  # type: ignore[assignment]  # as it was stored
+        record = with_moving(before, moving)
+        self._write(before, record, encode(record))
+
     def append(self, journal: str, entries: Sequence[Json]) -> None:
         """Adds ``entries`` to the end of a ``journal``."""
+        check_writable(self.record)
         write_lines(self._transaction, self.incarnation, journal, texts_of(entry_lines(entries)))
 
     def set_mark(self, mark: Mark) -> None:

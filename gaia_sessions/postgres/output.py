@@ -146,7 +146,7 @@ def write_output(transaction: Transaction, incarnation: int, run: int, data: byt
     """Stores the content of an output file; the first MiB and the rest are different rows."""
     omitted, rest = omitted_at(data, KEPT_BYTES)
     for start, piece in ((0, data[:KEPT_BYTES]), (KEPT_BYTES + omitted, data[rest:])):
-        if piece:
+        if piece or not start:  # an output without a byte has a row, too
             transaction.write(_INSERT, (run, start, piece, incarnation))
 
 

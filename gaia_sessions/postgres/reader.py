@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from itertools import dropwhile, takewhile
+from itertools import chain, dropwhile, takewhile
 
 from gaia_sessions import errors
 from gaia_sessions.errors import CorruptSession, SessionNotFound, SessionsError, StoreFailure
@@ -23,7 +23,7 @@ from gaia_sessions.session.record import (
 )
 from gaia_sessions.session.runs import has_ended, newest_of, with_alias
 from gaia_sessions.session.transcript import decode_message, generation_of, last_seq
-from gaia_sessions.store import MOST_ABOVE, documents, marks
+from gaia_sessions.store import MOST_ABOVE, documents, marks, reading
 from gaia_sessions.store.output_file import KEPT_BYTES, note_of_omitted
 from gaia_sessions.system import leases
 
@@ -369,13 +369,32 @@ class Reader:
         check_agent_id(agent_id)
 
     def output(self, record: Record, number: int) -> bytes:
-        incarnation = self._incarnation_of(record)
+        return self._output(self._incarnation_of(record), number)
+
+    def _output(self, incarnation: int, number: int) -> bytes:
         last, pieces = -1, []
         source = "SELECT start, data FROM gaia_sessions.output WHERE incarnation = %s AND run = %s AND start > %s"
         while rows := self._page(source, "start", "data", (incarnation, number, last)):
             pieces += [(start, bytes(data)) for start, data, *_ in rows]
             last = rows[-1][0]
         return _joined(pieces)
+
+    def files(self, agent_id: str) -> dict[str, bytes]:
+        rows = self._rows("SELECT incarnation, record, mark FROM gaia_sessions.session WHERE id = %s", (agent_id,))
+        if not rows:
+            raise SessionNotFound(agent_id)
+        [(incarnation, record, mark)] = rows
+        found = {reading.RECORD: bytearray(record.encode())}
+        if mark is not None:
+            found[reading.CANCELLED] = bytearray(mark.encode())
+        sql = "SELECT generation, line FROM gaia_sessions.message WHERE incarnation = %s ORDER BY generation, seq"
+        lines = [(reading.transcript_name(generation), line) for generation, line in self._rows(sql, (incarnation,))]
+        sql = "SELECT name, line FROM gaia_sessions.journal WHERE incarnation = %s ORDER BY name, number"
+        for name, line in chain(lines, self._rows(sql, (incarnation,))):
+            found.setdefault(name, bytearray()).extend(line.encode() + b"\n")
+        runs = self._rows("SELECT DISTINCT run FROM gaia_sessions.output WHERE incarnation = %s", (incarnation,))
+        outputs = {reading.output_name(run): self._output(incarnation, run) for (run,) in runs}
+        return {name: bytes(data) for name, data in found.items()} | outputs
 
     def _incarnation_of(self, record: Record) -> int:
         """Returns the incarnation of the session of ``record``; another session may have its ID now."""
@@ -397,10 +416,19 @@ class Reader:
 
     def document(self, scope: Scope) -> Document | None:
         rows = self._rows("SELECT document FROM gaia_sessions.document WHERE key = %s", (digest_of(scope),))
+        found = self._document(rows[0][0]) if rows else None
+        if isinstance(found, StoreFailure):
+            raise found
+        return found
+
+    def documents(self) -> Iterator[Document | StoreFailure]:
+        return (self._document(data) for (data,) in self._rows("SELECT document FROM gaia_sessions.document"))
+
+    def _document(self, data: str) -> Document | StoreFailure:
         try:
-            return documents.decode(rows[0][0].encode()) if rows else None
+            return documents.decode(data.encode())
         except errors.InvalidInput as error:
-            raise StoreFailure("read", f"{self.root}/{'/'.join(scope)}", str(error)) from None
+            return StoreFailure("read", f"{self.root}, shared state", str(error))
 
 
 def too_many_above(record: Record, last: str) -> StoreFailure:

@@ -7,18 +7,18 @@ join. What they write is durable when the outermost block ends; until then nobod
 from __future__ import annotations
 
 from gaia_sessions import errors
-from gaia_sessions.errors import DurabilityUnknown, LockTimeout, SessionsError
+from gaia_sessions.errors import DurabilityUnknown, LockTimeout, SessionsError, StoreFailure
 from gaia_sessions.jsonio import strict
 from gaia_sessions.session import index_keys
 from gaia_sessions.session.ids import check_agent_id
-from gaia_sessions.session.record import parent_id_of
+from gaia_sessions.session.record import decode, parent_id_of
 from gaia_sessions.session.retention import fit_record
 from gaia_sessions.session.transcript import beginning_with
 from gaia_sessions.store import document_lock_key, marks, read_or_corrupt
 from gaia_sessions.store import documents as shared
 from gaia_sessions.store.inbox_keys import keys_of_event
 from gaia_sessions.store.journal import entry_lines
-from gaia_sessions.store.reading import EVENTS
+from gaia_sessions.store.reading import EVENTS, RECORD
 
 from .blocks import Blocks, repeatable
 from .connections import LockNotAvailable, server_of
@@ -111,13 +111,28 @@ class PostgresStore(Blocks):
 
     @repeatable
     def take_in(self, record: Record, source: ImportSource, *, reserved: int = 0) -> None:
-        from .taking_in import files_of, write_files  # few commands import
+        from gaia_sessions.store.settled import settled  # few commands import
+
+        from .taking_in import files_of
 
         kept, data = fit_record(record, reserved)
-        files = files_of(source, check_agent_id(record["agent_id"]))
+        files = settled(kept, files_of(source, check_agent_id(record["agent_id"])))
         with self.block() as transaction:
-            self.marks_above(kept)
-            write_files(transaction, self._insert(transaction, kept, data), kept, files)
+            self._put(transaction, kept, {**files, RECORD: data})
+
+    @repeatable
+    def put(self, agent_id: str, files: Mapping[str, bytes]) -> None:
+        with self.block() as transaction:
+            self._put(transaction, decode(files[RECORD], agent_id), files)
+            if self.files(agent_id) != files:
+                transaction.abandon()
+                raise StoreFailure("copy", f"{self.root}/{agent_id}", "the server has other bytes than were sent")
+
+    def _put(self, transaction: Transaction, record: Record, files: Mapping[str, bytes]) -> None:
+        from .taking_in import write_files
+
+        self.marks_above(record)
+        write_files(transaction, self._insert(transaction, record, files[RECORD]), files)
 
     def repair(self, agent_id: str) -> None:
         self.read(agent_id)  # no file here can be damaged
@@ -213,6 +228,11 @@ class PostgresStore(Blocks):
                 "INSERT INTO gaia_sessions.document (key, document) VALUES (%s, %s) ON CONFLICT DO NOTHING",
                 (digest_of(scope), shared.encode(document).decode()),
             )
+
+    @repeatable
+    def remove_document(self, scope: Scope) -> None:
+        with self.block() as transaction:
+            transaction.write("DELETE FROM gaia_sessions.document WHERE key = %s", (digest_of(scope),))
 
     @repeatable
     def append(self, agent_id: str, journal: str, entries: list[Json], *, timeout: float | None = None) -> None:

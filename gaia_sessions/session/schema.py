@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     AnswerKey = Literal["approval", "denial"]
     Answer = shapes.Answer
     Below = shapes.Below
+    Moving = shapes.Moving
     GivenAnswer = shapes.GivenAnswer
     Compaction = shapes.Compaction
     Conversation = shapes.Conversation
@@ -146,6 +147,7 @@ check_own_work = object_with(
     {"assumed": check_flag},
 )
 check_below = object_with({"agents": check_count, "states": map_of(check_count)}, {"tokens": check_count})
+check_moving = object_with({"source": check_string, "target": check_string, "token": check_string}, {})
 check_run = object_with(
     {"run": check_number},
     {
@@ -209,6 +211,7 @@ check_record_keys = object_with(
         "imported_from": check_string,
         "parent_id": check_string,
         "stand_in": check_flag,
+        "moving": check_moving,
         "max_depth": check_count,
         "max_tokens": check_count,
         "allowed_tools": array_of(check_string),

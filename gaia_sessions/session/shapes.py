@@ -174,6 +174,14 @@ class Below(TypedDict):
     tokens: NotRequired[Annotated[Count, "What they used together; absent if nobody reported any."]]
 
 
+class Moving(TypedDict):
+    """A move of an open session from one root to another that has not ended. Both roots have the same."""
+
+    source: Annotated[str, "The root from which it comes."]
+    target: Annotated[str, "The root to which it goes."]
+    token: Annotated[str, "Random text of this move."]
+
+
 class Run(TypedDict, total=False):
     """One execution of a sub-agent, or of a command, for a session; a key whose value is unknown is absent."""
 
@@ -335,6 +343,11 @@ class Record(_EveryRecord, total=False):
         bool,
         "True if the session with this ID is on a server, and this record [stands in for "
         "it](many-machines.md#a-client-below-a-session). Then the phase says nothing.",
+    ]
+    moving: Annotated[
+        Moving,
+        "[A move to another root](many-machines.md#move-a-project-to-the-server-and-back) that has not ended. Until "
+        "it ends, nothing can change the session, and `schema` is 1000000.",
     ]
     max_depth: Annotated[Count, "Greatest depth that a session below this one may have."]
     max_tokens: Annotated[

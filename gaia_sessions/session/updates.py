@@ -37,9 +37,19 @@ class Change:
 
 
 def check_writable(record: Record) -> None:
-    """Refuses a record that a later version wrote."""
+    """Refuses a record that a later version wrote, or whose session is being moved to another root."""
     if has_newer_schema(record):
-        raise errors.NewerSchema(record["agent_id"], record["schema"], SCHEMA)
+        raise why_not_writable(record)
+
+
+def why_not_writable(record: Record) -> errors.NewerSchema:
+    """Returns the error for a record with a newer schema."""
+    from .moving import moving_of
+
+    moving = moving_of(record)
+    if moving is not None:
+        return errors.SessionMoving(record["agent_id"], moving["source"], moving["target"])
+    return errors.NewerSchema(record["agent_id"], record["schema"], SCHEMA)
 
 
 def check_open(record: Record) -> None:

@@ -5,6 +5,8 @@ Each file is replaced whole, durably, under a lock of its own that the caller ho
 
 from __future__ import annotations
 
+import os
+
 from gaia_sessions.errors import DurabilityUnknown, InvalidInput, StoreFailure
 from gaia_sessions.jsonio import strict
 from gaia_sessions.session.ids import encode_key
@@ -16,7 +18,7 @@ from .directory import NotAFile, TooBig, translate_errors
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from gaia_sessions.session.shared_keys import Document, Scope
 
@@ -52,19 +54,29 @@ def read(root: Directory, scope: Scope) -> Document | None:
     return _read_named(root, name_of(scope))
 
 
-def unreadable(root: Directory) -> dict[str, str]:
-    """Returns the paths of unreadable documents, or of the folder if that is unreadable, each with the reason."""
-    found = {}
+def each(root: Directory) -> Iterator[Document | StoreFailure]:
+    """Yields every document, or the error of reading it or the folder."""
     try:
         names = root.names_below(roots.SHARED)
     except NotADirectoryError:
-        return {f"{root.path}/{roots.SHARED}": "it is not a folder"}
+        yield StoreFailure("read", f"{root.path}/{roots.SHARED}", "it is not a folder")
+        return
     for name in filter(_is_name, names):
         try:
-            _read_named(root, name)
+            document = _read_named(root, name)
         except StoreFailure as error:
-            found[error.path] = error.reason
-    return found
+            yield error
+        else:
+            if document is not None:
+                yield document
+
+
+def remove(root: Directory, scope: Scope, *, durable: bool) -> None:
+    """Removes the document of ``scope``, if there is one; the caller holds its lock."""
+    with translate_errors("change", f"{root.path}/{roots.SHARED}"), root.below(roots.SHARED) as folder:
+        os.unlink(name_of(scope), dir_fd=folder.fd)
+        if durable:
+            atomic.sync_folder(folder)
 
 
 def _read_named(root: Directory, name: str) -> Document | None:

@@ -7,6 +7,7 @@ API gets a new record each time.
 from __future__ import annotations
 
 import os
+import sys
 
 from gaia_sessions.errors import SessionNotFound, SessionsError, StoreFailure
 from gaia_sessions.session import index_keys
@@ -263,6 +264,10 @@ class FileReader:
         with output_file.open_session(self.folder, record, self.load) as session:
             return output_file.read(session, number)
 
+    def files(self, agent_id: str) -> dict[str, bytes]:
+        with self._open_session(agent_id) as session, translate_errors("read", session.path):
+            return {name: session.read(name, sys.maxsize) for name in filter(reading.is_file_name, session.names())}
+
     def figures(self) -> Iterator[dict[str, Json] | None]:
         from . import figures_file
 
@@ -292,3 +297,8 @@ class FileReader:
         from . import documents
 
         return documents.read(self.folder, scope)
+
+    def documents(self) -> Iterator[Document | StoreFailure]:
+        from . import documents
+
+        return documents.each(self.folder)

@@ -6,8 +6,10 @@ loads no module that writes sessions.
 
 from __future__ import annotations
 
+from gaia_sessions.errors import StoreFailure
 from gaia_sessions.jsonio.strict import dump_line
 from gaia_sessions.session.ids import check_agent_id
+from gaia_sessions.session.record import decode
 
 from . import atomic, document_lock_key, index, locks, reading, send_lock_key
 from . import journal as journals
@@ -119,14 +121,33 @@ class FileStore(FileReader):
     ) -> None:
         from gaia_sessions.session.retention import fit_record
 
-        from .open_session import OpenSession
-
         def write_files(directory: Directory) -> None:
             atomic.write_new(directory, reading.RECORD, data, durable=self.durable)
             write_others(directory)
 
-        agent_id = check_agent_id(record["agent_id"])
         data = fit_record(record, reserved)[1]
+        self._new(record, write_files, documents)
+
+    def put(self, agent_id: str, files: Mapping[str, bytes]) -> None:
+        def write_files(directory: Directory) -> None:
+            for name, data in files.items():
+                atomic.write_new(directory, name, data, durable=self.durable)
+                if directory.read(name, len(data)) != data:
+                    raise StoreFailure(
+                        "copy", f"{self.root}/{agent_id}/{name}", "the disk has other bytes than written"
+                    )
+
+        self._new(decode(files[reading.RECORD], agent_id), write_files)
+
+    def _new(
+        self,
+        record: Record,
+        write_files: Callable[[Directory], None],
+        documents: Mapping[Scope, Document] | None = None,
+    ) -> None:
+        from .open_session import OpenSession
+
+        agent_id = check_agent_id(record["agent_id"])
         new = OpenSession(self, agent_id, self.made_folder, self.lock_timeout, self.wait, durable=self.durable)
         with translate_errors("create", f"{self.root}/{agent_id}"), new:
             new.create(record, write_files, documents)
@@ -239,6 +260,11 @@ class FileStore(FileReader):
         with self.lock_key(document_lock_key(scope)):
             if self.document(scope) is None:
                 replace_around(self.made_folder(), {scope: document}, lambda: None, durable=self.durable)
+
+    def remove_document(self, scope: Scope) -> None:
+        from . import documents
+
+        documents.remove(self.folder, scope, durable=self.durable)
 
     def append(self, agent_id: str, journal: str, entries: list[Json], *, timeout: float | None = None) -> None:
         with self.open(agent_id, timeout=timeout) as session:

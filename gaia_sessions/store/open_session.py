@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 
 from gaia_sessions import errors
+from gaia_sessions.jsonio.strict import DOCUMENT_LIMIT, load_object
 from gaia_sessions.session import index_keys
-from gaia_sessions.session.record import SCHEMA
+from gaia_sessions.session.record import SCHEMA, encode
 from gaia_sessions.session.updates import Change, check_writable, with_next_revision
 
 from . import atomic, index, locks, reading
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
     from gaia_sessions.jsonio.strict import Json
     from gaia_sessions.session.cancellation import Cancellation
-    from gaia_sessions.session.schema import Record
+    from gaia_sessions.session.schema import Moving, Record
     from gaia_sessions.session.shared_keys import Document, Scope
     from gaia_sessions.session.transcript import Message, NewMessage
 
@@ -223,6 +224,15 @@ class OpenSession:
         except OSError as error:
             raise refusal("change", self.directory.path, error) from error
 
+    def set_moving(self, moving: Moving | None) -> None:
+        """Fences the session, or with None takes the fence away; nothing else of the record changes."""
+        from gaia_sessions.session.moving import with_moving
+
+        before: Record = load_object(self.directory.read(reading.RECORD, DOCUMENT_LIMIT))  # type: ignore[assignment]  # as it was stored
+        record = with_moving(before, moving)
+        self._write(before, record, encode(record), None)
+
     def append(self, journal: str, entries: list[Json]) -> None:
         """Adds ``entries`` to the end of a ``journal``."""
+        check_writable(self.record)
         atomic.append(self.directory, journal, journals.entry_lines(entries), durable=self.durable)

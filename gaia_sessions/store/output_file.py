@@ -85,6 +85,13 @@ def omitted_at(data: bytes, place: int) -> tuple[int, int]:
     return int(number), end + len(after)
 
 
+def as_ended(data: bytes) -> bytes:
+    """Returns the output ``data`` as ``Kept`` leaves it; a killed writer may have left more than is kept."""
+    omitted, place = omitted_at(data, KEPT_BYTES)
+    excess = max(0, len(data) - place - KEPT_BYTES)
+    return data[:KEPT_BYTES] + note_of_omitted(omitted + excess) + data[place + excess :]
+
+
 class OutputFile:
     """The output of one run; what cannot be written immediately is tried one more time at the end."""
 

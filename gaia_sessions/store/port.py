@@ -12,12 +12,12 @@ if TYPE_CHECKING:
     from datetime import datetime
     from typing import Self, TypeVar
 
-    from gaia_sessions.errors import SessionsError
+    from gaia_sessions.errors import SessionsError, StoreFailure
     from gaia_sessions.jsonio.strict import Json
     from gaia_sessions.session.cancellation import Cancellation, Mark
     from gaia_sessions.session.host_events import Event
     from gaia_sessions.session.runs import Alias
-    from gaia_sessions.session.schema import HostProcess, Record
+    from gaia_sessions.session.schema import HostProcess, Moving, Record
     from gaia_sessions.session.shared_keys import Document, Scope
     from gaia_sessions.session.transcript import Message, NewMessage
     from gaia_sessions.session.updates import Change
@@ -131,6 +131,9 @@ class OpenSession(Protocol):
         either). Raises ``TooLarge``, ``InvalidInput``, ``StoreFailure`` (also while a mark cannot be read),
         ``DurabilityUnknown``.
         """
+
+    def set_moving(self, moving: Moving | None) -> None:
+        """Fences the session, or with None takes the fence away, durably. Nothing else of the record changes."""
 
 
 class Output(Protocol):
@@ -335,6 +338,24 @@ class Store(StoreReader, Protocol):
 
     def take_in(self, record: Record, source: ImportSource, *, reserved: int = 0) -> None:
         """Creates a session like ``create``, with all its other files from ``source``. It raises the errors of both."""
+
+    def put(self, agent_id: str, files: Mapping[str, bytes]) -> None:
+        """Creates a session with exactly these ``settled`` files, after it has read back what was written.
+
+        Raises the errors of ``create``, and ``StoreFailure`` if something else was read back. Then there is no session.
+        """
+
+    def files(self, agent_id: str) -> dict[str, bytes]:
+        """Returns all that is stored of a session, as the files that a folder has of it, by their names.
+
+        The caller holds the session open if others may write it. Raises ``SessionNotFound``.
+        """
+
+    def documents(self) -> Iterator[Document | StoreFailure]:
+        """Yields every document in no order, with an error in the place of each that cannot be read. Takes no lock."""
+
+    def remove_document(self, scope: Scope) -> None:
+        """Removes the document of ``scope`` durably. The caller holds ``lock_key(document_lock_key(scope))``."""
 
     def repair(self, agent_id: str) -> str | None:
         """Stores the valid record at the beginning of a damaged file, and returns the file that has all the old bytes.

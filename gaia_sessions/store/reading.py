@@ -85,10 +85,15 @@ def damaged_name(names: Iterable[str]) -> str:
     return f"{max((_number_in(name, _DAMAGED) or 0 for name in names), default=0) + 1}".join(_DAMAGED)
 
 
+def is_damaged_name(name: str) -> bool:
+    """Returns whether a damaged record was moved aside to a file with this ``name``."""
+    return bool(_number_in(name, _DAMAGED))
+
+
 def is_file_name(name: str) -> bool:
     """Returns whether the store gives this ``name`` to a file in the directory of a session."""
     is_fixed = name in (RECORD, CANCELLED, EVENTS, ASIDE)
-    return is_fixed or generation_in(name) is not None or is_output_name(name) or bool(_number_in(name, _DAMAGED))
+    return is_fixed or generation_in(name) is not None or is_output_name(name) or is_damaged_name(name)
 
 
 def unfinished(names: Iterable[str]) -> list[str]:
