@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         charging,
         cleaning,
         command,
+        copying,
         creating,
         families,
         figures_of_all,
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
 else:
     answering, pending_work, briefing = Later("answering"), Later("pending_work"), Later("briefing")
     cancelling, charging, cleaning = Later("cancelling"), Later("charging"), Later("cleaning")
-    command, creating, families = Later("command"), Later("creating"), Later("families")
+    command, copying, creating, families = Later("command"), Later("copying"), Later("creating"), Later("families")
     figures_of_all, importing, keys = Later("figures_of_all"), Later("importing"), Later("keys")
     listing, permitting, reconciling = Later("listing"), Later("permitting"), Later("reconciling")
     records, remembering, removal = Later("records"), Later("remembering"), Later("removal")
@@ -158,3 +159,4 @@ class Sessions(Place):
     repair = Calls(records.repair)
     reconcile = Calls(reconciling.reconcile)
     import_from = Calls(importing.import_from)
+    copy_to = Calls(copying.copy_to)

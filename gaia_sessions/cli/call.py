@@ -107,6 +107,12 @@ class Call:
                 self._pair = pair_of(self._sessions, self._flags, as_json=self.as_json)
         return self._sessions
 
+    def sessions_in(self, root: str) -> Sessions:
+        """Returns the sessions in a root that the command names in its own way."""
+        from gaia_sessions.api.sessions import Sessions
+
+        return Sessions(root, self._flags)
+
     def both(self) -> list[Sessions]:
         """Returns the roots on which a command without ``--root`` works.
 

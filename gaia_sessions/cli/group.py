@@ -59,7 +59,7 @@ GROUPS = {
         "repair": "Remove text that follows the record in its file.",
         "import": "Import whole sessions from other folders.",
         "schema": "Print the JSON Schema of state.json.",
-        "store": "Set up the sessions on a server: init, migrate, info.",
+        "store": "Put sessions on a server: init, migrate, info, copy.",
     },
 }
 """The commands by reader. The first screen describes the commands of the first group, and only names the others."""

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from gaia_sessions.api.at import Place
     from gaia_sessions.api.waiting import Found
 
+_BAR = 30
+"""The cells of a bar."""
+
 _SHORTEST = 10
 """A name is not cut to fewer characters."""
 
@@ -54,6 +57,14 @@ class ReadingLine(_Drawn):
 
     def show(self, number: int) -> None:
         self._draw(f"{number:,} of {self._total:,} sessions read")
+
+
+class Bar(_Drawn):
+    """Shows how many sessions of all are done."""
+
+    def show(self, number: int, count: int) -> None:
+        done = _BAR * number // count
+        self._draw(f"{'━' * done}{'╌' * (_BAR - done)} {number:,} of {count:,} sessions")
 
 
 class Progress(_Drawn):

@@ -265,9 +265,15 @@ def test_every_example_in_the_help_works_as_typed(
     assert os.path.isdir(root) or any(word in example for word in ("schema", "cleanup"))
 
 
-def test_every_example_of_a_server_in_the_help_works_as_typed(gaia: Gaia, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("GAIA_SESSIONS_ROOT", empty_url())
-    lines = [example for example in examples() if example.startswith(OF_STORE)]
+def test_every_example_of_a_server_in_the_help_works_as_typed(
+    gaia: Gaia, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    url = empty_url()
+    monkeypatch.setenv("GAIA_SESSIONS_ROOT", url)
+    monkeypatch.chdir(tmp_path)
+    Path(".claude", "session").mkdir(parents=True)
+    named = [example for example in examples() if example.startswith(OF_STORE)]
+    lines = [example.replace("postgresql://db.example.com/agents", shlex.quote(url)) for example in named]
     ended = [typed(gaia, line) for line in lines]
     assert [(one.code, one.err) for one in ended] == [(0, b"")] * len(lines)
     assert lines

@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import click
 
 from gaia_sessions.api import at
+from gaia_sessions.cli import output
 from gaia_sessions.cli.call import declare, declare_group
 from gaia_sessions.cli.option_values import DAYS
 from gaia_sessions.cli.render import store as lines
-from gaia_sessions.errors import UsageError
-from gaia_sessions.system.project_root import is_on_server
+from gaia_sessions.errors import Conflict, CorruptSession, LockTimeout, SessionMoving, StoreFailure, UsageError
+from gaia_sessions.system.project_root import ROOT_VARIABLE, check_expanded, is_on_server
 
 if TYPE_CHECKING:
     from types import ModuleType
 
     from gaia_sessions.cli.call import Call
 
+_ERROR_TYPES = {kind.code: kind for kind in (Conflict, CorruptSession, LockTimeout, SessionMoving)}
 
-@declare_group("store init", "store info")
+
+@declare_group("store init", "store info", "store copy .claude/session postgresql://db.example.com/agents")
 def command(call: Call) -> None:
-    """Set up the sessions on a server: init, migrate, info.
+    """Put sessions on a server: init, migrate, info, copy.
 
     The root is the URL of a PostgreSQL database, for example postgresql://db.example.com/agents. To use it in every
     command, set GAIA_SESSIONS_ROOT.
@@ -69,6 +73,47 @@ def info(call: Call) -> None:
     call.print_result(found, lambda: lines.info_lines(found))
 
 
+@declare(
+    "store copy .claude/session postgresql://db.example.com/agents",
+    "store copy postgresql://db.example.com/agents .claude/session",
+)
+@click.argument("source", metavar="FROM")
+@click.argument("target", metavar="TO")
+def copy(call: Call, source: str, target: str) -> int:
+    """Copy all sessions of a folder to a server, or back.
+
+    FROM and TO are a folder and the URL of a server. The folder is one with sessions, or a project.
+
+    Sessions that have ended are copied. Open sessions move: they go on only in TO. An open session stays if somebody
+    works on it, together with those above and below it. If you interrupt the copy, type the same command again.
+    """
+    if call.root is not None:
+        raise UsageError("store copy takes no --root", "type: gaia-sessions store copy FROM TO")
+    sessions, there = call.sessions_in(_root_in(source)), _root_in(target)
+    if not output.is_stderr_terminal():
+        report = sessions.copy_to(there)
+    else:
+        from gaia_sessions.cli.progress import Bar
+
+        bar = Bar()
+        try:
+            report = sessions.copy_to(there, on_session=bar.show)
+        finally:
+            bar.clear()
+    call.print_result(report, lambda: lines.copied_lines(report, os.environ.get(ROOT_VARIABLE, "")))
+    failures = [f"{failed['what']}: not copied: {failed['detail']}" for failed in report["failed"]]
+    kinds = [_ERROR_TYPES.get(failed["reason"], StoreFailure) for failed in report["failed"]]
+    return output.print_failures(failures, *kinds[:1], as_json=call.as_json)
+
+
+def _root_in(path: str) -> str:
+    """Returns the folder of sessions that ``path`` names, as a folder or as a project; or the URL."""
+    if is_on_server(path):
+        return path
+    check_expanded("FOLDER", path, os.environ)
+    return os.path.join(path, ".claude", "session") if os.path.isdir(os.path.join(path, ".claude")) else path
+
+
 def _server(call: Call) -> tuple[str, ModuleType]:
     """Returns the URL of the server and the module ``setup``; raises ``UsageError`` for a root that is a folder."""
     root = call.session_root()
@@ -80,5 +125,5 @@ def _server(call: Call) -> tuple[str, ModuleType]:
     return root, setup
 
 
-for _part in (init, migrate, info):
+for _part in (init, migrate, info, copy):
     command.add_command(_part)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from shlex import quote
+
 from gaia_sessions.errors import plural
+from gaia_sessions.system.project_root import ROOT_VARIABLE, is_on_server
 
 from .words import Prose, duration, local_time, safe
 
@@ -10,6 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from gaia_sessions.api.copying import Copied
     from gaia_sessions.postgres.setup import Changed, Info, Table, Timeline
 
 _INDENT = 12
@@ -28,6 +32,34 @@ def changed_lines(changed: Changed, root: str) -> Iterator[str]:
     else:
         yield f"brought the tables in {where} from version {changed['made'][0] - 1} to version {version}"
     yield f"cleanup keeps open sessions with turns or an open question for {_days(changed['keep_days'])}"
+
+
+def copied_lines(report: Copied, variable: str) -> Iterator[str]:
+    """Yields what was moved and copied, what stayed and why, and how to use the target.
+
+    variable: the value of ``GAIA_SESSIONS_ROOT``.
+    """
+    source, target = (safe(report[root], 500) for root in ("source", "target"))
+    yield f"from {source} to {target}:"
+    moved, copied, there = (len(report[name]) for name in ("moved", "copied", "already_there"))
+    if moved or copied or not there:
+        yield f"moved {plural(moved, 'open session')}, copied {plural(copied, 'ended session')}"
+    if there:
+        yield f"{plural(there, 'ended session')} had been copied before"
+    if report["documents"]:
+        yield f"moved the shared state of {plural(report['documents'], 'app or user', 'apps and users')}"
+    if report["figures"]:
+        yield f"copied the figures of {plural(report['figures'], 'removed session')}"
+    if report["stayed"]:
+        yield f"not moved: {plural(len(report['stayed']), 'open session')}"
+        yield from (f"  {stayed['agent_id']}: {safe(stayed['reason'], 500)}" for stayed in report["stayed"])
+        yield "When their work has ended, type the same command again."
+    if report["waiting"]:
+        yield f"not copied: {plural(report['waiting'], 'event')} waiting in {source}"
+    if is_on_server(report["target"]) and variable != report["target"]:
+        yield f"To use the server from now on, type: export {ROOT_VARIABLE}={quote(target)}"
+    elif variable == report["source"]:
+        yield f"To use the folder from now on, type: unset {ROOT_VARIABLE}"
 
 
 def info_lines(info: Info) -> Iterator[str]:

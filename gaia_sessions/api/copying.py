@@ -1,0 +1,363 @@
+"""Copies all sessions of a folder to a server, or of a server to a folder.
+
+An open session moves. It is copied with a fence, then fenced at its source, and only then is the fence of the copy
+taken away and the source removed. So at no moment do two stores accept changes of it, and a killed copy can be
+repeated: what is fenced at the source is whole at the target.
+"""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections import Counter
+from functools import partial
+from shlex import quote
+
+from gaia_sessions.errors import (
+    Conflict,
+    SessionNotFound,
+    SessionsError,
+    StoreFailure,
+    UsageError,
+    well_formed,
+)
+from gaia_sessions.jsonio.strict import dump_line, load_object
+from gaia_sessions.session.moving import moving_of, with_moving
+from gaia_sessions.session.record import encode, has_newer_schema, is_open, is_stand_in
+from gaia_sessions.session.runs import has_ended
+from gaia_sessions.session.shared_keys import scopes_of
+from gaia_sessions.session.updates import check_writable
+from gaia_sessions.store import document_lock_key
+from gaia_sessions.store.inbox_keys import all_keys, may_change
+from gaia_sessions.store.reading import RECORD, is_damaged_name
+from gaia_sessions.store.settled import settled
+from gaia_sessions.system.project_root import is_on_server
+
+from . import at
+from .reconciling import reconcile
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+    from typing import TypedDict
+
+    from gaia_sessions.session.cancellation import Mark
+    from gaia_sessions.session.schema import Moving, Record
+    from gaia_sessions.session.shared_keys import Scope
+    from gaia_sessions.store.port import RecordOrError, Store
+
+    from .at import Place
+    from .reconciling import SkippedSession
+
+    class NotCopied(TypedDict):
+        """A session, or the state that sessions of an app share, that was not copied.
+
+        Keys:
+            what: the ID of the session, or the names of the app and of its user.
+            reason, detail: the code and the message of an error.
+        """
+
+        what: str
+        reason: str
+        detail: str
+
+    class Copied(TypedDict):
+        """The report on a copy. All lists but ``failed`` have IDs of sessions.
+
+        Keys:
+            copied: ended sessions that are in both roots now.
+            moved: open sessions that are only in the target now.
+            already_there: ended sessions that the target had already, with equal bytes.
+            stayed: open sessions that somebody works on, or that belong to one of those, with the reason.
+            documents: how much state of apps and users moved.
+            figures: how many lines of figures of removed sessions were copied.
+            waiting: how many events wait in the source.
+        """
+
+        source: str
+        target: str
+        copied: list[str]
+        moved: list[str]
+        already_there: list[str]
+        stayed: list[SkippedSession]
+        failed: list[NotCopied]
+        documents: int
+        figures: int
+        waiting: int
+
+
+_NO_HINT = "remove one of the two, then copy again"
+
+_LOCK = ("copy",)
+"""The key of the lock, in the folder, that one copy at a time holds."""
+
+
+def copy_to(
+    place: Place, target: str | os.PathLike[str], *, on_session: Callable[[int, int], object] | None = None
+) -> Copied:
+    """[Copies](many-machines.md#move-a-project-to-the-server-and-back) all sessions to a server, or to a folder.
+
+    Ended sessions are copied. Open sessions that nobody works on, and the state that sessions share, move: they are
+    removed here. The waiting events are applied first, and runs that provably ended are closed. Each session keeps its
+    ID and its bytes, which are compared after they were written. A copy that was interrupted can be repeated.
+
+    Args:
+        target: a folder if this root is on a server, else the URL of a server.
+        on_session: is called for each session with its number and with the number of all sessions.
+
+    Raises:
+        UsageError: both roots are folders, or both are on servers.
+        LockTimeout: another copy is at work on the folder.
+    """
+    there = at.Place(os.fspath(target))
+    if is_on_server(place.root) == is_on_server(there.root):
+        kind = "servers" if is_on_server(place.root) else "folders"
+        raise UsageError(f"both roots are {kind}", "name a folder and the URL of a server")
+    if not place.is_there:
+        raise StoreFailure("copy", place.root, "there is no such folder")
+    reconcile(place)
+    with place.store as source, there.store as copies:
+        copies.keep_days()  # asks a server once: if it is away, each session would ask in vain
+        folder = source if place.folder else copies
+        with folder.lock_key(_LOCK):
+            return _Copy(source, copies, on_session).whole()
+
+
+class _Copy:
+    """One copy of all that ``source`` has to ``target``."""
+
+    def __init__(self, source: Store, target: Store, on_session: Callable[[int, int], object] | None) -> None:
+        self._source = source
+        self._target = target
+        self._on_session = on_session or (lambda _number, _count: None)
+        self._open: list[Record] = []
+        self._fenced: list[str] = []
+        waiting = source.waiting()
+        self._waiting_keys = all_keys(waiting)
+        self._report: Copied = {
+            "source": well_formed(source.root),
+            "target": well_formed(target.root),
+            "copied": [],
+            "moved": [],
+            "already_there": [],
+            "stayed": [],
+            "failed": [],
+            "documents": 0,
+            "figures": 0,
+            "waiting": len(waiting),
+        }
+
+    def whole(self) -> Copied:
+        """Copies everything; if one session cannot be copied, the others still are."""
+        self._add_figures()
+        ids = sorted(self._source.ids())
+        for number, agent_id in enumerate(ids, 1):
+            self._try(agent_id, self._copy_ended)
+            self._on_session(number, len(ids))
+        stays = self._reasons_to_stay()
+        self._report["stayed"] = [{"agent_id": agent_id, "reason": reason} for agent_id, reason in stays.items()]
+        for record in self._open:
+            if record["agent_id"] not in stays:
+                self._try(record["agent_id"], self._fence)
+        self._move_documents(
+            {scope for record in self._open if record["agent_id"] in stays for scope in scopes_of(record)}
+        )
+        for agent_id in self._fenced:
+            self._try(agent_id, self._release)
+        return self._report
+
+    def _try(self, what: str, act: Callable[[str], None]) -> None:
+        try:
+            act(what)
+        except SessionNotFound as error:
+            if error.agent_id != what or act == self._release:
+                self._fail(what, error)
+        except SessionsError as error:
+            self._fail(what, error)
+
+    def _fail(self, what: str, error: SessionsError) -> None:
+        self._report["failed"].append(
+            {
+                "what": well_formed(what),
+                "reason": error.code,
+                "detail": "; ".join(filter(None, (str(error), error.hint))),
+            }
+        )
+
+    def _add_figures(self) -> None:
+        """Adds the lines that the target does not have yet."""
+        there = Counter(dump_line(line) for line in self._target.figures() if line is not None)
+        missing = []
+        for line in filter(None, self._source.figures()):
+            data = dump_line(line)
+            there[data] -= 1
+            if there[data] < 0:
+                missing.append(line)
+        if missing:
+            self._target.add_figures(missing)
+        self._report["figures"] = len(missing)
+
+    def _copy_ended(self, agent_id: str) -> None:
+        """Copies the session if it has ended; notes it if it is open."""
+        record = self._source.read(agent_id)
+        if is_stand_in(record):
+            return
+        if self._is_ours(moving_of(record)):
+            self._fenced.append(agent_id)
+            return
+        check_writable(record)
+        if is_open(record):
+            self._open.append(record)
+            return
+        if self._waiting_keys != set() and may_change(record, self._waiting_keys):
+            raise StoreFailure("copy", agent_id, "an event waits that could change the session")
+        with self._source.open(agent_id) as session:
+            record = session.record
+            files = self._files(record)
+        if self._has_copy(record, files):
+            self._report["already_there"].append(agent_id)
+        else:
+            self._target.put(agent_id, files)
+            self._report["copied"].append(agent_id)
+
+    def _files(self, record: Record) -> dict[str, bytes]:
+        """Returns what counts of the session's files."""
+        files = self._source.files(record["agent_id"])
+        damaged = [name for name in files if is_damaged_name(name)]
+        if damaged and is_open(record):  # it is removed here
+            raise StoreFailure("move", record["agent_id"], f"{damaged[0]} is not copied", "move that file away")
+        return {RECORD: files[RECORD], **settled(record, files)}
+
+    def _has_copy(self, record: Record, files: dict[str, bytes]) -> bool:
+        """Returns whether the target has the session with equal bytes; removes what a killed copy left there.
+
+        Raises ``Conflict`` if the target has another session with the ID.
+        """
+        agent_id = record["agent_id"]
+        try:
+            found = self._target.read(agent_id)
+        except SessionNotFound:
+            return False
+        if self._is_replaceable(agent_id, found):
+            self._remove(self._target, agent_id, self._is_replaceable)
+            return False
+        check_writable(found)
+        stored = self._target.files(agent_id)
+        if is_open(record) or {RECORD: stored[RECORD], **settled(found, stored)} != files:
+            raise _differs(agent_id, record, found, self._target.root)
+        return True
+
+    def _is_replaceable(self, _: str, found: RecordOrError) -> bool:
+        """Whether ``found`` in the target is no session of its own, while the source is not fenced."""
+        return not isinstance(found, SessionsError) and (is_stand_in(found) or self._is_ours(moving_of(found)))
+
+    def _is_ours(self, moving: Moving | None) -> bool:
+        roots = self._source.root, self._target.root
+        return moving is not None and (moving["source"], moving["target"]) == roots
+
+    def _remove(self, store: Store, agent_id: str, should_delete: Callable[[str, RecordOrError], bool]) -> None:
+        for _, outcome in store.delete_each([agent_id], should_delete, timeout=None):
+            if isinstance(outcome, SessionsError):
+                raise outcome
+            if not outcome:
+                raise StoreFailure("move", agent_id, "another process changed it", "copy again")
+
+    def _reasons_to_stay(self) -> dict[str, str]:
+        """Returns the open sessions that cannot move, each with the reason; what belongs together stays together."""
+        reasons = {record["agent_id"]: self._reason_to_stay(record) for record in self._open}
+        stays = {agent_id: reason for agent_id, reason in reasons.items() if reason}
+        not_copied = {failed["what"] for failed in self._report["failed"]}
+        # A session above may limit or cancel those below. Sessions that share state must find it.
+        groups = [{record["agent_id"], *self._source.ancestors(record)} for record in self._open]
+        scopes = {scope for record in self._open for scope in scopes_of(record)}
+        groups += [{one["agent_id"] for one in self._open if scope in scopes_of(one)} for scope in scopes]
+        while more := {
+            agent_id: f"{other} stays"
+            for group in groups
+            for other in group & (stays.keys() | not_copied)
+            for agent_id in (group & reasons.keys()) - stays.keys()
+        }:
+            stays |= more
+        return stays
+
+    def _reason_to_stay(self, record: Record) -> str:
+        at_work = [run["run"] for run in record.get("runs", ()) if not has_ended(run)]
+        if at_work:
+            return f"run {at_work[-1]} has not ended"
+        if self._waiting_keys != set() and may_change(record, self._waiting_keys):
+            return "an event waits that could change it"
+        for scope in scopes_of(record):
+            here, there = self._source.document(scope), self._target.document(scope)
+            if here is not None and there not in (None, here):
+                return f"{self._target.root} has other state of {' '.join(scope)}"
+        return ""
+
+    def _fence(self, agent_id: str) -> None:
+        """Copies an open session with a fence, and fences it in the source, under one lock of the source."""
+        with self._source.open(agent_id) as session:
+            record = session.record
+            if not is_open(record) or not all(has_ended(run) for run in record.get("runs", ())):
+                raise StoreFailure("move", agent_id, "it was changed meanwhile", "copy again")
+            files = self._files(record)
+            self._has_copy(record, files)
+            moving: Moving = {"source": self._source.root, "target": self._target.root, "token": uuid.uuid4().hex}
+            stored: Record = load_object(files[RECORD])  # type: ignore[assignment]  # as stored, not as it was read
+            self._target.put(agent_id, {**files, RECORD: encode(with_moving(stored, moving))})
+            session.set_moving(moving)
+        self._fenced.append(agent_id)
+
+    def _move_documents(self, kept: Collection[Scope]) -> None:
+        for found in self._source.documents():
+            if isinstance(found, StoreFailure):
+                self._fail("shared state", found)
+            elif (*found["scope"],) not in kept:
+                self._try(" ".join(found["scope"]), partial(self._move_document, (*found["scope"],)))
+
+    def _move_document(self, scope: Scope, name: str) -> None:
+        """Moves the state that sessions of an app or of one of its users share."""
+        with self._source.lock_key(document_lock_key(scope)):
+            found = self._source.document(scope)
+            if found is None:
+                return
+            self._target.add_document(found)
+            if self._target.document(scope) != found:
+                raise StoreFailure("move", name, f"{self._target.root} has other state with this name", _NO_HINT)
+            self._source.remove_document(scope)
+        self._report["documents"] += 1
+
+    def _release(self, agent_id: str) -> None:
+        """Ends the move of a fenced session: its copy becomes open, then the source is removed."""
+        here, there = self._source.read(agent_id), self._target.read(agent_id)
+        moving, arrived = moving_of(here), moving_of(there)
+        if moving is None or arrived not in (None, moving):
+            raise _differs(agent_id, here, there, self._target.root)
+        if arrived is not None:
+            with self._target.open(agent_id) as session:
+                session.set_moving(None)
+        elif (
+            has_newer_schema(there) or there["created_at"] != here["created_at"] or there["revision"] < here["revision"]
+        ):
+            raise _differs(agent_id, here, there, self._target.root)
+
+        def should_delete(_: str, found: RecordOrError) -> bool:
+            if isinstance(found, SessionsError) or moving_of(found) != moving:
+                return False
+            for _, mark in self._source.marks([agent_id]):  # perhaps it was cancelled meanwhile
+                self._target.mark(agent_id, partial(_first_of, mark))
+            return True
+
+        self._remove(self._source, agent_id, should_delete)
+        self._report["moved"].append(agent_id)
+
+
+def _first_of(later: Mark, earlier: Mark | None) -> Mark:
+    return earlier or later
+
+
+def _differs(agent_id: str, here: Record, there: Record, root: str) -> Conflict:
+    """Returns the error for a session that the target has in another form."""
+    revisions = f"revision {there['revision']} there, {here['revision']} here"
+    message = f"{root} has another session {agent_id!r} ({revisions})"
+    return Conflict(
+        message, f"remove one of the two, then copy again: gaia-sessions --root {quote(root)} rm {agent_id}"
+    )
