@@ -118,7 +118,8 @@ def decide(
     if not isinstance(record, errors.SessionsError) and has_newer_schema(record):  # we could not resume its work
         from gaia_sessions.session.updates import why_not_writable
 
-        record = why_not_writable(record)
+        problem = why_not_writable(record)
+        return {**policy.decide_without_record(agent_id, str(problem)), "advice": problem.hint}
     if isinstance(record, errors.SessionsError):
         return policy.decide_without_record(agent_id, str(record))
     return decide_on_known(record, find_cancellation(record), now, limits)

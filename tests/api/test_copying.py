@@ -1,0 +1,299 @@
+"""Copies of all sessions between a folder and a server: what is copied, what moves, and what stays."""
+
+from __future__ import annotations
+
+import shutil
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import gaia_sessions
+from gaia_sessions.api import at
+from gaia_sessions.api.reporting import output_of
+from gaia_sessions.errors import SessionMoving, StoreFailure, UsageError
+from gaia_sessions.session.clock import format_time
+from gaia_sessions.session.moving import with_moving
+from gaia_sessions.session.record import encode, stand_in_of
+from gaia_sessions.store.file_store import FileStore
+from tests.api.test_importing import create_at_work, news_of
+from tests.copies import contents, make_project, that_accept_changes
+from tests.servers import empty_url
+from tests.table import table
+
+if TYPE_CHECKING:
+    from gaia_sessions.api.copying import Copied
+
+NOW = datetime.now(UTC)
+Sessions: Any = gaia_sessions.Sessions
+ENDED = ["app-2", "cancelled", "long", "printed", "silent"]
+OPEN = ["above", "answered", "app-1", "asked", "below", "talk"]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("made") / "session"
+    make_project(str(folder))
+    return folder
+
+
+@pytest.fixture
+def url() -> str:
+    return empty_url()
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> str:
+    return str(tmp_path / "session")
+
+
+@pytest.fixture
+def project(made: Path, root: str) -> str:
+    shutil.copytree(made, root)
+    return root
+
+
+def essence(report: Copied) -> tuple[Any, ...]:
+    stayed = {one["agent_id"]: one["reason"] for one in report["stayed"]}
+    return report["moved"], report["copied"], report["already_there"], stayed, report["failed"]
+
+
+def test_to_the_server_and_back_every_byte_of_a_project_is_the_same(project: str, url: str) -> None:
+    before = contents(project)
+    assert {name.split("/")[0] for name in before} == {*ENDED, *OPEN, ".shared", ".stats.jsonl"}
+
+    there = Sessions(project).copy_to(url)
+    assert essence(there) == (OPEN, ENDED, [], {}, [])
+    assert (there["documents"], there["figures"]) == (3, 2)
+    assert Sessions(project).store.ids() == Sessions(project).store.ids()
+    assert (that_accept_changes(Sessions(project)), that_accept_changes(Sessions(url))) == ([], OPEN)
+
+    back = Sessions(url).copy_to(project)
+    assert essence(back) == (OPEN, [], ENDED, {}, [])
+    assert (back["documents"], back["figures"]) == (3, 0)
+    assert contents(project) == before
+    assert (that_accept_changes(Sessions(project)), that_accept_changes(Sessions(url))) == (OPEN, [])
+
+
+def test_on_the_server_a_session_says_what_it_said_in_its_folder(project: str, url: str) -> None:
+    def said(root: str) -> Any:
+        sessions = Sessions(root)
+        shown = {agent_id: sessions.get(agent_id) for agent_id in (*ENDED, *OPEN)}
+        for record in shown.values():
+            for one in record.get("runs", ()):
+                for key in ("output_path", "wrapper"):
+                    one.pop(key, None)
+        return (
+            shown,
+            [*sessions.messages("talk")],
+            [*sessions.events("below")],
+            [at.read(sessions, output_of, agent_id) for agent_id in ("long", "printed", "silent")],
+            sessions.state("app-1"),
+            sessions.stats()["total"],
+        )
+
+    before = said(project)
+    Sessions(project).copy_to(url)
+    assert said(url) == before
+
+
+def test_work_goes_on_after_a_move_and_all_of_it_comes_back(project: str, url: str) -> None:
+    Sessions(project).copy_to(url)
+    there = Sessions(url)
+    there.add_message("talk", "assistant", "On the server")
+    there.change_state("app-1", {"app:last": 3})
+    there.finalize("asked", "completed")
+    there.create("worker", "new work", agent_id="new")
+
+    report = there.copy_to(project)
+
+    assert (report["moved"], report["copied"]) == (
+        ["above", "answered", "app-1", "below", "new", "talk"],
+        ["asked"],
+    )
+    here = Sessions(project)
+    assert [message["content"] for message in here.messages("talk")] == ["Be brief.", "Second", "On the server"]
+    assert here.state("app-1")["state"]["app:last"] == 3
+    assert here.get("asked")["phase"] == "completed"
+    here.add_message("talk", "user", "In the folder")
+
+
+def test_a_session_at_work_stays_with_those_above_and_below_it_and_those_that_share_its_state(
+    root: str, url: str
+) -> None:
+    sessions = Sessions(root)
+    sessions.create("lead", "all", agent_id="above")
+    sessions.create("worker", "a part", agent_id="beside", parent_id="above")
+    create_at_work(root, "busy")
+    FileStore(root).change("busy", lambda record: {**record, "parent_id": "above", "app": "kb", "user": "u"})
+    sessions.create("helper", "shares state", agent_id="sharing", app="kb", user="other", state={"app:x": 1})
+    sessions.create("worker", "alone", agent_id="alone")
+
+    report = sessions.copy_to(url)
+
+    reasons = {one["agent_id"]: one["reason"] for one in report["stayed"]}
+    assert reasons.pop("busy") == "run 1 has not ended"
+    assert reasons.keys() == {"above", "beside", "sharing"}
+    assert (report["moved"], report["documents"]) == (["alone"], 0)
+    assert that_accept_changes(sessions) == ["above", "beside", "busy", "sharing"]
+    assert sessions.state("sharing")["state"]["app:x"] == 1
+
+
+def test_waiting_events_are_applied_first_and_one_that_stays_holds_its_session(root: str, url: str) -> None:
+    create_at_work(root, "a")
+    Sessions(root).create("worker", "some work", agent_id="b")
+    FileStore(root).defer(news_of("a1", kind="stop", last_message="Done.", has_message=True), NOW)
+    FileStore(root).defer({"kind": "finalize", "at": format_time(NOW), "agent_id": "b", "outcome": "failed"}, NOW)
+    report = Sessions(root).copy_to(url)
+    assert (report["copied"], report["stayed"], report["waiting"]) == (["a", "b"], [], 0)
+    assert {agent_id: Sessions(url).get(agent_id)["phase"] for agent_id in ("a", "b")} == {
+        "a": "completed",
+        "b": "failed",
+    }
+
+
+def test_a_session_that_is_being_moved_accepts_no_change_and_names_the_command_that_ends_the_move(
+    root: str, url: str
+) -> None:
+    sessions = Sessions(root)
+    sessions.create("worker", "some work", agent_id="a")
+    fence(root, "a", root, url)
+    with pytest.raises(SessionMoving) as refused:
+        sessions.update("a", "planning")
+    assert refused.value.hint == f"to end the move, type: gaia-sessions store copy {root} '{url}'"
+    for act in (sessions.show, sessions.messages, sessions.events):
+        act("a")
+    assert sessions.should_resume("a") is False
+    assert f"store copy {root}" in str(sessions.explain_resume("a"))
+
+
+def fence(root: str, agent_id: str, source: str, target: str) -> None:
+    with Sessions(root).store as store, store.open(agent_id) as session:
+        session.set_moving({"source": source, "target": target, "token": "t"})
+
+
+def test_a_session_that_moves_elsewhere_is_left_alone(root: str, url: str) -> None:
+    Sessions(root).create("worker", "some work", agent_id="a")
+    fence(root, "a", root, "postgresql://db.example.com/other")
+    report = Sessions(root).copy_to(url)
+    assert [one["reason"] for one in report["failed"]] == ["moving"]
+    assert Sessions(url).store.ids() == []
+
+
+def test_a_fenced_session_whose_copy_is_gone_stays_fenced(root: str, url: str) -> None:
+    Sessions(root).create("worker", "some work", agent_id="a")
+    fence(root, "a", root, url)
+    report = Sessions(root).copy_to(url)
+    assert [one["reason"] for one in report["failed"]] == ["not_found"]
+    assert that_accept_changes(Sessions(root)) == that_accept_changes(Sessions(url)) == []
+
+
+@table("at_source", ["open", "fenced"])
+def test_what_a_killed_copy_left_at_the_target_is_ended_or_replaced(root: str, url: str, at_source: str) -> None:
+    sessions, agent_id = Sessions(root), f"agent-{at_source}"
+    sessions.create("worker", "some work", agent_id=agent_id)
+    put_fenced(root, agent_id, url)
+    if at_source == "fenced":
+        fence(root, agent_id, root, url)
+    else:
+        sessions.update(agent_id, "planning")
+    assert agent_id not in that_accept_changes(Sessions(url))
+    assert essence(sessions.copy_to(url)) == ([agent_id], [], [], {}, [])
+    assert Sessions(url).get(agent_id)["phase"] == ("initializing" if at_source == "fenced" else "planning")
+    assert sessions.get(agent_id) is None
+
+
+def put_fenced(root: str, agent_id: str, url: str) -> None:
+    """Puts the fenced copy of a session at ``url``, as the first step of a move does."""
+    moving: Any = {"source": root, "target": url, "token": "t"}
+    with Sessions(root).store as store, Sessions(url).store as there:
+        data = encode(with_moving(store.read(agent_id), moving))
+        there.put(agent_id, {**store.files(agent_id), "state.json": data})
+
+
+def test_a_cancellation_that_comes_during_the_move_moves_too(root: str, url: str) -> None:
+    sessions = Sessions(root)
+    sessions.create("worker", "some work", agent_id="a")
+    put_fenced(root, "a", url)
+    fence(root, "a", root, url)
+    sessions.store.mark("a", lambda _: {"at": format_time(NOW), "below": True, "reason": "too late"})
+    sessions.copy_to(url)
+    assert Sessions(url).show("a")["cancellation"]["reason"] == "too late"
+
+
+@table("phase", ["planning", "completed"])
+def test_another_session_with_the_same_id_is_never_replaced(root: str, url: str, phase: str) -> None:
+    for place, purpose in ((root, "here"), (url, "there")):
+        Sessions(place).create("worker", purpose, agent_id=phase)
+        if phase == "completed":
+            Sessions(place).finalize(phase, phase)
+    before = contents(root)
+    report = Sessions(root).copy_to(url)
+    assert [one["reason"] for one in report["failed"] if one["what"] == phase] == ["conflict"]
+    assert contents(root) == before
+    assert Sessions(url).get(phase)["purpose"] == "there"
+
+
+def test_other_shared_state_at_the_target_keeps_its_sessions_at_the_source(root: str, url: str) -> None:
+    for place, value in ((root, 1), (url, 2)):
+        Sessions(place).create("helper", "p", agent_id=f"a{value}", app="kb", user="u", state={"app:x": value})
+    report = Sessions(root).copy_to(url)
+    assert [one["agent_id"] for one in report["stayed"]] == ["a1"]
+    assert (Sessions(root).state("a1")["state"]["app:x"], Sessions(url).state("a2")["state"]["app:x"]) == (1, 2)
+
+
+def test_what_a_killed_writer_left_does_not_hold_a_session(root: str, url: str) -> None:
+    sessions = Sessions(root)
+    sessions.create("worker", "some work", agent_id="a")
+    sessions.add_message("a", "user", "Hello")
+    with Path(root, "a", "events.jsonl").open("ab") as file:
+        file.write(b'{"kind": "no')
+    with Path(root, "a", "transcript.jsonl").open("ab") as file:
+        file.write(b'{"seq": 2, "turn": 1, "role": "user", "content": "not committed"}\n{"seq"')
+    assert essence(sessions.copy_to(url)) == (["a"], [], [], {}, [])
+    assert [message["content"] for message in Sessions(url).messages("a")] == ["Hello"]
+
+
+@table(
+    ("name", "data"),
+    [("events.jsonl", b'{"kind": "\xff"}\n'), ("state-damaged-1.json", b"{")],
+)
+def test_a_session_that_the_copy_cannot_keep_whole_stays(root: str, url: str, name: str, data: bytes) -> None:
+    agent_id = name.removesuffix(".json")
+    Sessions(root).create("worker", "some work", agent_id=agent_id)
+    Sessions(root).add_message(agent_id, "user", "Hello")
+    Path(root, agent_id, name).write_bytes(data)
+    before = contents(root)
+    report = Sessions(root).copy_to(url)
+    assert [one["reason"] for one in report["failed"] if one["what"] == agent_id] == ["io_error"]
+    assert contents(root) == before
+    assert Sessions(url).store.ids() == []
+
+
+def test_a_stand_in_is_not_copied_and_makes_room_for_its_session(root: str, url: str) -> None:
+    Sessions(url).create("worker", "on the server", agent_id="a")
+    FileStore(root).create(stand_in_of(Sessions(url).get("a"), NOW))
+    assert essence(Sessions(root).copy_to(url)) == ([], [], [], {}, [])
+    assert essence(Sessions(url).copy_to(root)) == (["a"], [], [], {}, [])
+    assert Sessions(root).get("a")["purpose"] == "on the server"
+
+
+@table("other", ["session-2", "{root}/../session"])
+def test_two_folders_are_refused(project: str, other: str) -> None:
+    with pytest.raises(UsageError):
+        Sessions(project).copy_to(other.format(root=project))
+
+
+def test_a_folder_that_does_not_exist_is_refused(root: str, url: str) -> None:
+    with pytest.raises(StoreFailure):
+        Sessions(root).copy_to(url)
+    assert not Path(root).exists()
+
+
+def test_a_corrupt_session_is_named_and_the_others_are_copied(project: str, url: str) -> None:
+    Path(project, "printed", "state.json").write_bytes(b"{")
+    report = Sessions(project).copy_to(url)
+    assert [(one["what"], one["reason"]) for one in report["failed"]] == [("printed", "corrupt")]
+    assert report["copied"] == [agent_id for agent_id in ENDED if agent_id != "printed"]
+    assert Sessions(url).get("printed") is None
