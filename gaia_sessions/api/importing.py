@@ -25,6 +25,7 @@ from gaia_sessions.session.runs import has_ended, without_keys
 from gaia_sessions.session.schema import LOST
 from gaia_sessions.session.shared_keys import scopes_of
 from gaia_sessions.session.updates import check_writable, with_next_revision
+from gaia_sessions.store import read_or_corrupt
 from gaia_sessions.store.above import Above
 from gaia_sessions.store.import_source import open_source
 from gaia_sessions.store.inbox_keys import all_keys, may_change
@@ -157,7 +158,9 @@ class _Import:
 
     def _take(self, agent_id: str) -> bool:
         """Imports the session; returns False if a session with its ID is already here, readable or not."""
-        self._refuse_stand_in(agent_id)
+        record = read_or_corrupt(self._source, agent_id)
+        if not isinstance(record, SessionsError) and is_stand_in(record):
+            raise SessionNotFound(agent_id)
         stranger = self._path_of(agent_id)  # looked at first: another import may create the session meanwhile
         if self._is_here(agent_id):
             return False
@@ -168,7 +171,8 @@ class _Import:
                 "something that is not a session is there already",
                 "move it away, then import again",
             )
-        record = self._source.read(agent_id)
+        if isinstance(record, SessionsError):
+            raise record
         check_writable(record)
         self._refuse_if_awaited(record)
         taken = _as_imported(record, self._above.proved_cancellation(record), self._source.root, self._now)
@@ -186,15 +190,6 @@ class _Import:
         except SessionExists:  # another process has just created it
             return False
         return True
-
-    def _refuse_stand_in(self, agent_id: str) -> None:
-        """Raises ``SessionNotFound`` for a record that stands in for a session on a server."""
-        try:
-            record = self._source.read(agent_id)
-        except SessionsError:  # the import of the session says what is wrong
-            return
-        if is_stand_in(record):
-            raise SessionNotFound(agent_id)
 
     def _path_of(self, agent_id: str) -> str | None:
         """Returns the path of what has the name of the session here; None if there is nothing, or no folder."""

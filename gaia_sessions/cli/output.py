@@ -58,9 +58,9 @@ def _in_ascii(error: UnicodeError) -> tuple[str, int]:
     return text.encode("ascii", "backslashreplace").decode("ascii"), error.end
 
 
-def keep_whole(root: str) -> None:
-    """Stops lines from being broken inside the path of ``root``, which can have blanks."""
-    _ROOTS[:] = [root]
+def keep_whole(*roots: str) -> None:
+    """Stops lines from being broken inside the paths of ``roots``, which can have blanks."""
+    _ROOTS[:] = roots
 
 
 def repeat_root(typed: str | None, commands: Iterable[str] = ()) -> None:

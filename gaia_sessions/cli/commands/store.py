@@ -100,6 +100,7 @@ def copy(call: Call, source: str, target: str) -> int:
             report = sessions.copy_to(there, on_session=bar.show)
         finally:
             bar.clear()
+    output.keep_whole(report["source"], report["target"])
     call.print_result(report, lambda: lines.copied_lines(report, os.environ.get(ROOT_VARIABLE, "")))
     failures = [f"{failed['what']}: not copied: {failed['detail']}" for failed in report["failed"]]
     kinds = [_ERROR_TYPES.get(failed["reason"], StoreFailure) for failed in report["failed"]]

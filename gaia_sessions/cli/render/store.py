@@ -7,7 +7,7 @@ from shlex import quote
 from gaia_sessions.errors import plural
 from gaia_sessions.system.project_root import ROOT_VARIABLE, is_on_server
 
-from .words import Prose, duration, local_time, safe
+from .words import Copyable, Prose, duration, local_time, safe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def copied_lines(report: Copied, variable: str) -> Iterator[str]:
     if report["waiting"]:
         yield f"not copied: {plural(report['waiting'], 'event')} waiting in {source}"
     if is_on_server(report["target"]) and variable != report["target"]:
-        yield f"To use the server from now on, type: export {ROOT_VARIABLE}={quote(target)}"
+        yield Copyable(f"export {ROOT_VARIABLE}={quote(target)}", "To use the server from now on, type: ")
     elif variable == report["source"]:
         yield f"To use the folder from now on, type: unset {ROOT_VARIABLE}"
 

@@ -1,0 +1,99 @@
+"""``store copy``: what a person and a program see of a copy between a folder and a server."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from gaia_sessions import Sessions
+from tests.api.test_importing import create_at_work
+from tests.servers import empty_url
+from tests.table import table
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Gaia
+
+
+@pytest.fixture
+def url() -> str:
+    return empty_url()
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A project with an ended session, an open one and one at work."""
+    monkeypatch.chdir(tmp_path)
+    root = str(tmp_path / "a b" / ".claude" / "session")
+    for agent_id in ("ended", "open"):
+        Sessions(root).create("worker", "some work", agent_id=agent_id)
+    Sessions(root).finalize("ended", "completed")
+    create_at_work(root, "busy")
+    return root
+
+
+def test_a_copy_says_what_moved_what_stayed_and_what_to_type_next(
+    gaia: Gaia, project: str, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert gaia("store", "copy", project, url).answer == [
+        f"from {project} to {url}:",
+        "moved 1 open session, copied 1 ended session",
+        "not moved: 1 open session",
+        "  busy: run 1 has not ended",
+        "When their work has ended, type the same command again.",
+        f"To use the server from now on, type: export GAIA_SESSIONS_ROOT={shlex.quote(url)}",
+    ]
+    monkeypatch.setenv("GAIA_SESSIONS_ROOT", url)
+    assert gaia("store", "copy", url, project).answer == [
+        f"from {url} to {project}:",
+        "moved 1 open session, copied 0 ended sessions",
+        "1 ended session had been copied before",
+        "To use the folder from now on, type: unset GAIA_SESSIONS_ROOT",
+    ]
+
+
+@table("folder", ["a b", "{project}"])
+def test_the_folder_may_be_a_project(gaia: Gaia, project: str, url: str, folder: str) -> None:
+    report: Any = gaia("store", "copy", folder.format(project=project), url, "--json").json
+    assert (report["source"], len(report["copied"] + report["already_there"])) == (project, 1)
+    assert not Path("a b", "ended").exists()
+
+
+def test_what_cannot_be_copied_is_named_with_what_to_type(gaia: Gaia, project: str, url: str) -> None:
+    Sessions(url).create("worker", "other work", agent_id="open")
+    ended = gaia("store", "copy", project, url)
+    says = (
+        f"Error: open: not copied: {url} has another session 'open' (revision 1 there, 1 here); remove one of the two, "
+    )
+    says += f"then copy again: gaia-sessions --root {shlex.quote(url)} rm open"
+    assert (ended.code, ended.err.decode().splitlines()[0]) == (4, says)
+    assert "copied 1 ended session" in ended.out.decode()
+
+
+def test_at_a_terminal_a_bar_shows_how_far_the_copy_is_and_goes_away(
+    terminal: Gaia, project: str, url: str, tmp_path: Path
+) -> None:
+    with tmp_path.joinpath("answer").open("wb") as answer:
+        shown = terminal("store", "copy", project, url, stdout=answer.fileno()).out.decode()
+    bars = ["━" * 10 + "╌" * 20 + " 1 of 3 sessions", "━" * 20 + "╌" * 10 + " 2 of 3 sessions"]
+    last = "━" * 30 + " 3 of 3 sessions"
+    assert shown.split("\r") == ["", *bars, last, " " * len(last), ""]
+
+
+@table(
+    ("words", "said"),
+    [
+        (["--root", "x", "a", "b"], "store copy takes no --root"),
+        (["a", "b"], "both roots are folders"),
+        (["~/a", "{url}"], "was not expanded by the shell"),
+        (["{url}", "{url}"], "both roots are servers"),
+    ],
+)
+def test_what_is_no_copy_between_a_folder_and_a_server_is_refused(
+    gaia: Gaia, project: str, url: str, words: list[str], said: str
+) -> None:
+    ended = gaia("store", "copy", *(word.format(url=url) for word in words))
+    assert (ended.code, said in ended.err.decode()) == (2, True)
+    assert {path.name for path in Path(project).iterdir() if path.name[0] != "."} == {"ended", "open", "busy"}
