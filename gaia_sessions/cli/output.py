@@ -69,7 +69,7 @@ def repeat_root(typed: str | None, commands: Iterable[str] = ()) -> None:
 
 
 def with_root(hint: str) -> str:
-    """Adds the typed ``--root`` to each command in ``hint`` that has no ``--root``."""
+    """Adds the typed ``--root`` to each command in ``hint`` that names no root."""
     if not _TYPED_ROOTS:
         return hint
     import re
@@ -77,7 +77,8 @@ def with_root(hint: str) -> str:
 
     [(typed, commands)] = _TYPED_ROOTS
     program = f"gaia-sessions --root {quote(typed)} "
-    return re.sub(rf"\bgaia-sessions (?=({'|'.join(commands)})\b(?![^`,;]*--root))", lambda _: program, hint)
+    wanted = rf"\bgaia-sessions (?!store copy )(?=({'|'.join(commands)})\b(?![^`,;]*--root))"
+    return re.sub(wanted, lambda _: program, hint)
 
 
 def print_line(text: str) -> None:

@@ -22,7 +22,7 @@ ACTIVE_KEY: IndexKey = ("active",)
 ACTIVE_GROUPS = frozenset(["active", "name", "conversation", "open_child", "app_user"])
 """The groups of keys that a session loses at its end, so that few sessions have such a key."""
 
-_KEYED = ("runs", "agent_name", "parent_id")
+_KEYED = ("schema", "runs", "agent_name", "parent_id")
 """The keys of a record that its index keys are made of, besides the phase."""
 
 

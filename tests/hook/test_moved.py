@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import shutil
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from gaia_sessions import Sessions
+from gaia_sessions.session.runs import aliases_of
 from gaia_sessions.store.settled import settled
 from tests.hook.conftest import ASKS
 from tests.servers import empty_url
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tests.hook.conftest import Host
 
 
@@ -33,6 +37,26 @@ def test_a_session_that_a_hook_paused_moves_and_late_events_of_its_agent_are_sil
 
     assert Sessions(url).get(agent_id) == moved
     assert agent_id not in host.records()
+
+
+def test_after_a_move_back_the_events_of_its_agent_change_the_session(host: Host, url: str, tmp_path: Path) -> None:
+    agent_id = host.work()
+    host.stop(message=ASKS)
+    for source, target in ((str(host.root), url), (url, str(tmp_path / "new"))):
+        Sessions(source).copy_to(target)
+        with Sessions(target).store as store:
+            found = [[one["agent_id"] for one in store.having(alias)] for alias in aliases_of(store.read(agent_id))]
+        assert found == [[agent_id]] * len(found)
+        assert found
+    shutil.rmtree(host.root)
+    shutil.move(tmp_path / "new", host.root)
+
+    host.hear(host.starting("a1"))
+    host.stop(message="Done after all.")
+
+    record = host.records()[agent_id]
+    assert (record["phase"], record["runs"][-1]["last_message"]) == ("completed", "Done after all.")
+    assert [*host.records()] == [agent_id]
 
 
 def test_an_event_of_a_session_that_is_being_moved_gets_a_session_of_its_own(host: Host, url: str) -> None:
