@@ -22,8 +22,7 @@ from gaia_sessions.errors import (
     well_formed,
 )
 from gaia_sessions.jsonio.strict import dump_line, load_object
-from gaia_sessions.session.moving import moving_of, with_moving
-from gaia_sessions.session.record import encode, has_newer_schema, is_open, is_stand_in
+from gaia_sessions.session.record import encode, has_newer_schema, is_open, is_stand_in, moving_of, with_moving
 from gaia_sessions.session.runs import has_ended
 from gaia_sessions.session.shared_keys import scopes_of
 from gaia_sessions.session.updates import check_writable

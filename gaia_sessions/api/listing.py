@@ -14,7 +14,7 @@ from gaia_sessions.session.clock import parse_time
 from gaia_sessions.session.ids import check_agent_id
 from gaia_sessions.session.phases import check_phase, is_final
 from gaia_sessions.session.policy import is_running, live_runs, resume_summary
-from gaia_sessions.session.record import check_readable, has_newer_schema, is_stand_in
+from gaia_sessions.session.record import check_readable, has_newer_schema, is_stand_in, moving_of
 from gaia_sessions.session.runs import is_conversation
 from gaia_sessions.session.state import are_open, check_state
 from gaia_sessions.store.above import Above
@@ -70,7 +70,8 @@ if TYPE_CHECKING:
 
         Keys:
             state, state_since: [the state](phases.md#states), and since when; absent in a record of a later version.
-            status: ``active``, ``final``, or ``newer`` if a later version wrote the record.
+            status: ``active``, ``final``, ``newer`` if a later version wrote the record, or ``moving`` while a
+                [copy](many-machines.md#move-a-project-to-the-server-and-back) moves the session.
             last_activity: as in ``Decision``.
             running: whether an agent is at work on the session, as far as known.
             liveness: what is known of that agent, ``{state, since?, for?, awaits?}``; absent if no agent is at work.
@@ -396,7 +397,9 @@ def describe(
     line.update(above.trace(record))  # type: ignore[typeddict-item]  # a summary has these keys
     if place := above.place(record):
         line["depth"] = place[1]
-    return {**line, "status": "newer"} if has_newer_schema(record) else line
+    if not has_newer_schema(record):
+        return line
+    return {**line, "status": "newer" if moving_of(record) is None else "moving"}
 
 
 def lines_of(

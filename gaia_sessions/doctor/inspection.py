@@ -12,7 +12,7 @@ from gaia_sessions.api.foresight import foreseen
 from gaia_sessions.api.reconciling import close_runs
 from gaia_sessions.errors import CorruptSession, SessionsError, StoreFailure
 from gaia_sessions.session.clock import is_ahead, parse_time
-from gaia_sessions.session.record import has_newer_schema, is_open, parent_id_of, words_that_are_no_answers
+from gaia_sessions.session.record import has_newer_schema, is_open, moving_of, parent_id_of, words_that_are_no_answers
 from gaia_sessions.store.file_store import open_store
 from gaia_sessions.store.hook_log_reader import read_lines
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from gaia_sessions.api.reconciling import Verdict
     from gaia_sessions.jsonio.strict import Json
-    from gaia_sessions.session.schema import Record
+    from gaia_sessions.session.schema import Moving, Record
     from gaia_sessions.system.project_root import SkippedProject
 
 
@@ -43,6 +43,7 @@ class Records:
         self.in_future: dict[str, bool] = {}  # last activity in the future; whether the session has ended
         self.odd_answers: dict[str, list[str]] = {}  # invalid answers
         self.newer: list[str] = []  # written by a later version
+        self.moving: dict[str, Moving] = {}
         self.parents: dict[str, str] = {}
 
     def above_open(self) -> set[str]:
@@ -126,7 +127,11 @@ class Inspection:
         if parent_id is not None:
             records.parents[agent_id] = parent_id
         if has_newer_schema(record):
-            records.newer.append(agent_id)
+            moving = moving_of(record)
+            if moving is None:
+                records.newer.append(agent_id)
+            else:
+                records.moving[agent_id] = moving
             return
         if odd := words_that_are_no_answers(record):
             records.odd_answers[agent_id] = odd

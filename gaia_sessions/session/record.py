@@ -20,9 +20,15 @@ if TYPE_CHECKING:
 
     from gaia_sessions.jsonio.strict import Json
 
-    from .schema import Answer, AnswerKey, GivenAnswer, Record
+    from .schema import Answer, AnswerKey, GivenAnswer, Moving, Record
 
 SCHEMA = 1
+
+SCHEMA_WHILE_MOVING = 1_000_000
+"""The schema of a record that is fenced because its session moves to another store.
+
+No version changes a record of a schema that is newer than its own.
+"""
 
 NO_NAME = "unknown"
 """The agent's name if nobody gave one."""
@@ -110,6 +116,19 @@ def stand_in_of(record: Record, now: datetime) -> Record:
     copied: Record = {key: record[key] for key in keys if key in record}  # type: ignore[literal-required, assignment]  # some keys of a record
     new = new_record(record["agent_id"], record["agent_name"], record["purpose"], {}, now)
     return {**new, "phase": COMPLETED, "stand_in": True, **copied}
+
+
+def with_moving(record: Record, moving: Moving | None) -> Record:
+    """Returns ``record`` with the fence, or with None as it was before the fence; its revision stays."""
+    if moving is not None:
+        return {**record, "schema": SCHEMA_WHILE_MOVING, "moving": moving}
+    kept: Record = {key: value for key, value in record.items() if key != "moving"}  # type: ignore[assignment]  # still a record
+    return {**kept, "schema": SCHEMA}
+
+
+def moving_of(record: Record) -> Moving | None:
+    """Returns from where and to where the session is being moved; None for any other session."""
+    return record.get("moving") if record["schema"] == SCHEMA_WHILE_MOVING else None
 
 
 def parent_id_of(record: Record) -> str | None:

@@ -9,7 +9,7 @@ from gaia_sessions import errors
 
 from .clock import format_time, is_ahead, parse_time, seconds_between
 from .phases import PHASES, check_correction, check_move, is_abandoned, is_final, is_resumable, phase_after
-from .record import ANSWER_WORDS, ANSWERED, SCHEMA, answer_of, has_newer_schema
+from .record import ANSWER_WORDS, ANSWERED, SCHEMA, answer_of, has_newer_schema, moving_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -44,8 +44,6 @@ def check_writable(record: Record) -> None:
 
 def why_not_writable(record: Record) -> errors.NewerSchema:
     """Returns the error for a record with a newer schema."""
-    from .moving import moving_of
-
     moving = moving_of(record)
     if moving is not None:
         return errors.SessionMoving(record["agent_id"], moving["source"], moving["target"])

@@ -14,8 +14,7 @@ from gaia_sessions.api import at
 from gaia_sessions.api.reporting import output_of
 from gaia_sessions.errors import SessionMoving, StoreFailure, UsageError
 from gaia_sessions.session.clock import format_time
-from gaia_sessions.session.moving import with_moving
-from gaia_sessions.session.record import encode, stand_in_of
+from gaia_sessions.session.record import encode, stand_in_of, with_moving
 from gaia_sessions.store.file_store import FileStore
 from tests.api.test_importing import create_at_work, news_of
 from tests.copies import contents, make_project, that_accept_changes

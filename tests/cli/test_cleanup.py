@@ -100,7 +100,7 @@ def test_cleanup_prints_a_line_with_count_and_reason_for_each_group_of_sessions(
     numbers = [
         "3 sessions not updated for 1 day",
         "2 sessions updated since then",
-        "1 session that a later version wrote",
+        "1 session of a later version, or being moved",
         "1 session whose last activity is in the future",
         "2 sessions with turns or in approval, for 7 days (setting keep_days)",
         "1 session that cannot be read",
@@ -114,7 +114,7 @@ def test_cleanup_prints_a_line_with_count_and_reason_for_each_group_of_sessions(
         "  old",
         "  older-final",
         "would keep 2 sessions updated since then",
-        "would keep 1 session that a later version wrote",
+        "would keep 1 session of a later version, or being moved",
         "  newer",
         "would keep 1 session whose last activity is in the future",
         "  future",

@@ -12,7 +12,7 @@ from gaia_sessions.session.clock import format_time, parse_time, seconds_between
 from gaia_sessions.session.held_stops import open_text
 from gaia_sessions.session.phases import is_final
 from gaia_sessions.session.policy import claimed_runs, is_only_expired, is_running, live_runs
-from gaia_sessions.session.record import given_answers, is_asking, is_stand_in
+from gaia_sessions.session.record import given_answers, has_newer_schema, is_asking, is_stand_in, moving_of
 from gaia_sessions.session.runs import (
     crash_text,
     has_ended,
@@ -138,7 +138,12 @@ def _state_and_reasons(view: View, now: datetime) -> Iterator[Fact]:
         yield "why", why
     if asked := _asked(view):
         yield "question", asked
-    if is_asking(record) and not is_running(decision) and "cancellation" not in decision:
+    if (
+        is_asking(record)
+        and not has_newer_schema(record)
+        and not is_running(decision)
+        and "cancellation" not in decision
+    ):
         yield "to answer", f"`gaia-sessions approve {record['agent_id']}`, or `gaia-sessions deny {record['agent_id']}`"
     if view.standing.alive is not None and "for" in view.standing.alive:
         tool, client = safe(view.standing.alive["for"], 80), client_text(_latest_run(view) or {})
@@ -187,6 +192,8 @@ def _whether_it_goes_on(decision: Decision, now: datetime) -> Iterator[Fact]:
 
 def _state(view: View, now: datetime) -> str:
     stands, phase = view.standing, view.record["phase"]
+    if moving := moving_of(view.record):
+        return f"{phase}, being moved to {safe(moving['target'], 500)}"
     if "state" not in stands.state:
         return f"{phase}, written by a later version"
     if is_stand_in(view.record):

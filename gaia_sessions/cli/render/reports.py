@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _LONGEST = 500
 _KEPT = {
-    "newer_schema": "that a later version wrote",
+    "newer_schema": "of a later version, or being moved",
     "clock_skew": "whose last activity is in the future",
     "mark_unread": "whose cancellation mark cannot be read",
     "above_open": "above a session that is, or perhaps is, open",

@@ -32,6 +32,7 @@ _STYLES = {
     "corrupt": "bold red",
     "unreadable": "bold red",
     "newer": "bold red",
+    "moving": "bold yellow",
     "gone": "dim",
 }
 """The style of each state or status."""
