@@ -100,13 +100,46 @@ VERSION = len(MIGRATIONS)
 READ_KEEP_DAYS = (
     f"SELECT coalesce((SELECT value FROM {SCHEMA}.setting WHERE name = 'keep_days'), '{Config.keep_days}')::float8"
 )
-"""Reads the only setting: for how many days ``cleanup`` keeps what a person perhaps needs."""
+"""Reads for how many days ``cleanup`` keeps what a person perhaps needs."""
 
-NOTE_TIMELINE = (
-    f"INSERT INTO {SCHEMA}.timeline (timeline) "
-    "SELECT substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) ON CONFLICT DO NOTHING"
+IS_GONE = "at < clock_timestamp() - interval '1 hour'"
+"""Whether a row of ``deleted`` is of a session that nobody can be reading any more."""
+
+NOTE_CLEANUP = (
+    f"INSERT INTO {SCHEMA}.setting (name, value) VALUES ('last_cleanup', extract(epoch FROM clock_timestamp())::text) "
+    "ON CONFLICT (name) DO UPDATE SET value = EXCLUDED.value"
 )
-"""Notes the timeline of the server if it is new: a server gets a new one when a standby takes over."""
+"""Notes that ``cleanup`` runs now."""
+
+NOTE_TIMELINE = f"""
+DO $$ BEGIN
+    INSERT INTO {SCHEMA}.timeline (timeline)
+    SELECT substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) ON CONFLICT DO NOTHING;
+EXCEPTION WHEN OTHERS THEN NULL;
+END $$
+"""
+"""Notes the timeline of the server if it is new: a server gets a new one when a standby takes over.
+
+Some engines do not have these functions, or let no ordinary role call them; then nothing is noted.
+"""
+
+RIGHTS = {
+    "session": "SELECT INSERT UPDATE DELETE",
+    "deleted": "SELECT INSERT DELETE",
+    "session_key": "SELECT INSERT DELETE",
+    "journal": "SELECT INSERT DELETE",
+    "message": "SELECT INSERT DELETE",
+    "output": "SELECT INSERT UPDATE DELETE",
+    "document": "SELECT INSERT UPDATE",
+    "inbox": "SELECT INSERT DELETE",
+    "figures": "SELECT INSERT",
+    "committed": "SELECT INSERT UPDATE DELETE",
+    "lease": "SELECT INSERT UPDATE DELETE",
+    "setting": "SELECT INSERT UPDATE",
+    "timeline": "SELECT INSERT",
+    "migration": "SELECT",
+}
+"""What a role must be allowed to do with each table, besides USAGE of the schema and EXECUTE of its functions."""
 
 _LOCK = 7281906
 """The key of the advisory lock under which one process at a time migrates."""
@@ -137,9 +170,7 @@ def migrate(connection: Connection, url: str) -> list[int]:
     """Brings the tables to this version in one transaction; returns the versions that it has made."""
     execute(connection, _BEGIN)
     [[encoding, owner, user]] = execute(connection, _STATE)
-    if encoding != "UTF8":
-        hint = "make a database with the encoding UTF8: createdb --encoding UTF8 --template template0 NAME"
-        raise StoreFailure("use the database", url, f"its encoding is {encoding}", hint)
+    check_encoding(encoding, url)
     if owner not in (None, user):  # its owner could make this role run other statements
         reason = f"the schema {SCHEMA} belongs to the role {owner}, and this is {user}"
         raise StoreFailure("make the tables", url, reason, f"connect as {owner}")
@@ -154,6 +185,13 @@ def migrate(connection: Connection, url: str) -> list[int]:
         execute(connection, f"INSERT INTO {SCHEMA}.migration (version) VALUES ({version})")
     execute(connection, "COMMIT")
     return made
+
+
+def check_encoding(found: str, url: str) -> None:
+    """Raises ``StoreFailure`` if the database cannot store every text."""
+    if found != "UTF8":
+        hint = "make a database with the encoding UTF8: createdb --encoding UTF8 --template template0 NAME"
+        raise StoreFailure("use the database", url, f"its encoding is {found}", hint)
 
 
 def check_version(found: int, url: str, *, is_migrating: bool = False) -> None:

@@ -27,7 +27,7 @@ from .lease import Lease
 from .open_session import OpenSession, texts_of, write_documents, write_keys, write_lines, write_messages
 from .output import ServerOutput
 from .reader import digest_of, number_in
-from .schema import NOTE_TIMELINE, READ_KEEP_DAYS
+from .schema import IS_GONE, NOTE_CLEANUP, NOTE_TIMELINE, READ_KEEP_DAYS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -254,12 +254,13 @@ class PostgresStore(Blocks):
                 transaction.write("DELETE FROM gaia_sessions.inbox WHERE number = %s", (number,))
 
 
-_GONE = "(SELECT incarnation FROM gaia_sessions.deleted WHERE at < clock_timestamp() - interval '1 hour')"
+_GONE = f"(SELECT incarnation FROM gaia_sessions.deleted WHERE {IS_GONE})"
 _SWEEP = (
     *(f"DELETE FROM gaia_sessions.{table} WHERE incarnation IN {_GONE}" for table in ("journal", "message", "output")),
-    "DELETE FROM gaia_sessions.deleted WHERE at < clock_timestamp() - interval '1 hour'",
+    f"DELETE FROM gaia_sessions.deleted WHERE {IS_GONE}",
     "DELETE FROM gaia_sessions.committed WHERE at < clock_timestamp() - interval '1 day'",
     "DELETE FROM gaia_sessions.lease WHERE until < clock_timestamp() - interval '1 day'",
     NOTE_TIMELINE,
+    NOTE_CLEANUP,
 )
-"""Removes what no reader can be reading any more, the IDs of old commits, and old leases; notes the timeline."""
+"""Removes what no reader can be reading any more, the IDs of old commits, and old leases; notes timeline and time."""

@@ -13,6 +13,7 @@ import pytest
 from gaia_sessions.postgres import schema
 from gaia_sessions.postgres.setup import init
 from gaia_sessions.postgres.store import PostgresStore
+from gaia_sessions.session.clock import parse_time
 from gaia_sessions.session.record import new_record
 from tests.servers import Server, empty_url
 from tests.table import table
@@ -162,11 +163,20 @@ def test_info_shows_that_the_timeline_of_the_server_has_changed(gaia: Gaia, monk
     assert warning.strip() == "a standby took over: sessions written shortly before that may be lost"
 
 
-def test_cleanup_notes_the_timeline(gaia: Gaia, server: str) -> None:
+def test_cleanup_notes_timeline_and_time_and_info_shows_them_and_the_oldest_session(gaia: Gaia, server: str) -> None:
+    put_asking(server, "old", idle=timedelta(days=2))
+    put_asking(server, "new", idle=timedelta(0))
     assert gaia("cleanup", "--dry-run").code == 0
     assert rows(server, "SELECT timeline FROM gaia_sessions.timeline") == []
+    before = datetime.now(UTC)
+    assert gaia("store", "info", "--json").json["last_cleanup"] is None
+    assert "cleanup     never" in gaia("store", "info").answer
     assert gaia("cleanup").code == 0
     assert rows(server, "SELECT timeline FROM gaia_sessions.timeline") == [("00000001",)]
+    info = gaia("store", "info", "--json").json
+    assert before <= parse_time(info["last_cleanup"]) <= datetime.now(UTC)
+    assert info["oldest"] == gaia("get", "old", "--json").json["created_at"]
+    assert [line[:18] for line in gaia("store", "info").answer[5:7]] == ["oldest      began ", "cleanup     last a"]
 
 
 def rows(url: str, sql: str) -> list[tuple[object, ...]]:

@@ -68,8 +68,10 @@ def info(call: Call) -> None:
     The timeline changes when a standby takes over. A server that does not wait for its standby may lose the latest
     writes then. Changes are noticed by this command, init, migrate and cleanup.
     """
-    root, setup = _server(call)
-    found = setup.info(root)
+    root, _ = _server(call)
+    from gaia_sessions.postgres import health
+
+    found = health.info(root)
     call.print_result(found, lambda: lines.info_lines(found))
 
 

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from gaia_sessions.api.copying import Copied
-    from gaia_sessions.postgres.setup import Changed, Info, Table, Timeline
+    from gaia_sessions.postgres.health import Info, Table, Timeline
+    from gaia_sessions.postgres.setup import Changed
 
 _INDENT = 12
 _MOST_TABLES = 5
@@ -74,6 +75,9 @@ def _facts(info: Info) -> Iterator[tuple[str, str]]:
     yield "PostgreSQL", safe(info["postgresql"])
     yield "schema", f"version {info['schema']}"
     yield "sessions", f"{info['sessions']:,}, open: {info['open_sessions']:,}"
+    if info["oldest"]:
+        yield "oldest", f"began {local_time(info['oldest'])}"
+    yield "cleanup", f"last at {local_time(info['last_cleanup'])}" if info["last_cleanup"] else "never"
     yield "size", _size(info["bytes"])
     for table in info["tables"][:_MOST_TABLES]:
         yield "", _table(table)
