@@ -131,10 +131,10 @@ class Server:
 
 
 class Pooler:
-    """A pooler in transaction mode before ``server``, with few connections to it."""
+    """A pooler before ``server``, with few connections to it."""
 
-    def __init__(self, server: Server) -> None:
-        self.folder = f"{server.folder}/pooler"
+    def __init__(self, server: Server, mode: str = "transaction") -> None:
+        self.folder = f"{server.folder}/pooler-{mode}"
         os.mkdir(self.folder)
         lines = [
             "[databases]",
@@ -143,7 +143,7 @@ class Pooler:
             f"unix_socket_dir = {self.folder}",
             "listen_port = 6432",
             "auth_type = any",
-            "pool_mode = transaction",
+            f"pool_mode = {mode}",
             "default_pool_size = 4",
             f"logfile = {self.folder}/log",
         ]

@@ -51,6 +51,7 @@ class DoctorReport(TypedDict):
     problems: int  # how many
     version: str
     root: str | None  # the folder; None if it cannot be found
+    server: str | None  # the URL that commands use instead of the folder
     checks: list[Finding]  # after the fixes
     fixed: list[AppliedFix]
 
@@ -89,7 +90,7 @@ CHECKS: dict[str, Check] = {
 def make_report(typed_root: str | None, environ: Mapping[str, str], *, fix: bool) -> DoctorReport:
     """Returns the report on the sessions that a command would use; with ``fix``, applies the safe fixes before.
 
-    If that root is on a server, the report is on the files of the hooks, and one more finding is about the server.
+    If that root is on a server, the report is on the server and on the files of the hooks.
     """
     url = None
     try:
@@ -104,7 +105,7 @@ def make_report(typed_root: str | None, environ: Mapping[str, str], *, fix: bool
     report = _report_on_files(root, environ, skipped, fix=fix)
     if url is None:
         return report
-    return _report(root, [server.server(url, root), *report["checks"]], report["fixed"])
+    return _report(root, [*server.server(url, environ), *report["checks"]], report["fixed"], url)
 
 
 def _report_on_files(
@@ -228,6 +229,13 @@ FIXES: dict[str, Fix] = {
 }
 
 
-def _report(root: str | None, checks: list[Finding], fixed: list[AppliedFix]) -> DoctorReport:
+def _report(root: str | None, checks: list[Finding], fixed: list[AppliedFix], url: str | None = None) -> DoctorReport:
     problem_count = sum(finding["state"] == PROBLEM for finding in checks)
-    return {"problems": problem_count, "version": __version__, "root": root, "checks": checks, "fixed": fixed}
+    return {
+        "problems": problem_count,
+        "version": __version__,
+        "root": root,
+        "server": url,
+        "checks": checks,
+        "fixed": fixed,
+    }

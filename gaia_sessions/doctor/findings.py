@@ -23,6 +23,10 @@ _SHOWN = 3
 OK, WARNING, PROBLEM, NOT_CHECKED = "ok", "warning", "problem", "not_checked"
 
 
+SERVER = "server"
+"""The name of each check of a server begins with this."""
+
+
 class Finding(TypedDict):
     """A result of a check."""
 
@@ -66,14 +70,17 @@ def shell_command(*words: str) -> str:
     return shlex.join(words)
 
 
-def own_command(environ: Mapping[str, str], *words: str) -> str:
-    """Returns the command ``gaia-sessions`` with ``words``; if it is not on the PATH, Python starts it."""
+def own_command(environ: Mapping[str, str], *words: str, in_full: bool = False) -> str:
+    """Returns the command ``gaia-sessions`` with ``words``; if it is not on the PATH, Python starts it.
+
+    in_full: with the path of the program, as cron needs it.
+    """
     import shutil
 
     installed = shutil.which("gaia-sessions", path=environ.get("PATH"))
     # With -P, Python does not import a module from the current folder instead of one of ours.
-    program = ["gaia-sessions"] if installed else [sys.executable, "-P", "-m", "gaia_sessions"]
-    return shell_command(*program, *words)
+    found = [os.path.abspath(installed) if in_full else "gaia-sessions"] if installed else None
+    return shell_command(*(found or [sys.executable, "-P", "-m", "gaia_sessions"]), *words)
 
 
 def undo_command(origin: str) -> str:

@@ -110,8 +110,8 @@ def test_an_unreadable_mark_blocks_writes_and_doctor_names_the_fix(
 @pytest.mark.usefixtures("healthy")
 def test_doctor_prints_a_full_report_for_a_healthy_root(gaia: Gaia, root: str) -> None:
     report = gaia("doctor", "--json").json
-    assert list(report) == ["problems", "version", "root", "checks", "fixed"]
-    assert (report["problems"], report["root"], report["fixed"]) == (0, root, [])
+    assert list(report) == ["problems", "version", "root", "server", "checks", "fixed"]
+    assert (report["problems"], report["root"], report["server"], report["fixed"]) == (0, root, None, [])
     assert [finding["name"] for finding in report["checks"]] == list(CHECKS)
     for finding in report["checks"]:
         state = {"hooks": "warning", "log": "not_checked"}.get(finding["name"], "ok")
@@ -122,10 +122,10 @@ def test_doctor_prints_a_full_report_for_a_healthy_root(gaia: Gaia, root: str) -
         "warning: no hooks are installed here, so what agents do is not recorded",
         "    gaia-sessions hooks install",
         "not checked: the log of the hooks, because no hook has run yet",
-        f"{len(CHECKS) - 2} checks are fine: gaia-sessions doctor --verbose lists them",
+        f"{len(CHECKS) - 2} checks of {root} are fine: gaia-sessions doctor --verbose lists them",
     ]
     *first, last = gaia("doctor", "--verbose").lines[3:]
-    assert (first[0], last.split()[:2]) == (f"{len(CHECKS) - 2} checks are fine", ["--", "log"])
+    assert (first[0], last.split()[:2]) == (f"{len(CHECKS) - 2} checks of {root} are fine", ["--", "log"])
     assert [line.split()[:2] for line in first[1:]] == [["ok", name] for name in CHECKS if name not in ("hooks", "log")]
 
 
@@ -143,7 +143,7 @@ def test_checks_with_nothing_to_look_at_are_reported_as_not_checked(gaia: Gaia, 
     assert skipped == {"log", *of_sessions, *(of_root if sessions == "no folder" else ())}
     lines = gaia("doctor").lines
     assert [line for line in lines if line.startswith("not checked: the sessions, ") and why in line] == lines[2:3]
-    assert lines[-1].startswith(f"{len(CHECKS) - len(skipped) - 1} checks are fine: ")
+    assert lines[-1].startswith(f"{len(CHECKS) - len(skipped) - 1} checks of {root} are fine: ")
 
 
 @pytest.mark.usefixtures("healthy")
@@ -160,7 +160,7 @@ def test_at_a_terminal_problems_come_first_and_commands_are_not_wrapped(
         "problem",
         "warning",
         "not checked",
-        f"{len(CHECKS) - 4} checks are fine",
+        f"{len(CHECKS) - 4} checks of",
     ]
     assert [line for line in shown if len(line) > 80 and line not in commands and " " in line.strip()] == []
     for command in commands[:2]:

@@ -480,9 +480,10 @@ def test_beside_a_server_that_does_not_answer_an_unknown_id_is_named_in_the_erro
 
 def test_doctor_says_soon_that_the_server_does_not_answer(silent: str, own: str) -> None:
     [ended] = at_once("doctor").values()
-    users = f"only commands use the server {silent}; hooks started here keep their sessions in {own}"
+    shown = " ".join(ended.out.decode().split())
     assert ended.code == 1
-    assert f"{users}; the server cannot be used: {SILENT} (" in " ".join(ended.out.decode().split())
+    assert shown.startswith(f"problem: the server {silent} cannot be used: {SILENT} (")
+    assert f"checks of the files of the hooks in {own} are fine: " in shown
 
 
 @pytest.mark.usefixtures("own")

@@ -1,4 +1,4 @@
-"""``doctor`` with the URL of a server as the root: it looks at the files of the hooks, and writes nothing there."""
+"""``doctor`` with the URL of a server as the root: the server and the files of the hooks are checked."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from contextlib import closing
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -17,8 +18,6 @@ from tests.servers import empty_url, shared_server, tables_of
 from tests.table import table
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from tests.commands import Ended
 
 UNREACHABLE = "postgresql://postgres@/postgres?host=/nowhere"
@@ -52,12 +51,19 @@ def report(url: str, *words: str, by_option: bool = False) -> Any:
     return found
 
 
-def finding(state: str, found: str, fix: str | None = None) -> dict[str, object]:
-    return {"name": "root", "state": state, "found": found, "fix": fix, "fixable": False}
+def finding(name: str, state: str, found: str, fix: str | None = None) -> dict[str, object]:
+    return {"name": name, "state": state, "found": found, "fix": fix, "fixable": False}
 
 
-def users(url: str, project: Path) -> str:
-    return f"only commands use the server {url}; hooks started here keep their sessions in {project}/.claude/session"
+def of_server(url: str) -> dict[str, Any]:
+    """The findings on the server, by name."""
+    return {check["name"]: check for check in report(url)["checks"] if check["name"].startswith("server")}
+
+
+def wrong(url: str) -> dict[str, tuple[str, str | None]]:
+    """What is wrong on the server: the state and the fix of each such check. Servers of tests do not sync."""
+    found = of_server(url).values()
+    return {one["name"]: (one["state"], one["fix"]) for one in found if one["state"] != "ok"}
 
 
 def database(name: str, *statements: str) -> str:
@@ -84,38 +90,62 @@ def rows(url: str) -> dict[str, Any]:
         return {name: connection.execute(ROWS.format(name)).fetchall() for name in tables}
 
 
+NAMES = [
+    "server",
+    *(f"server_{name}" for name in ("tables", "encoding", "version", "writable", "durable", "clock", "pooler", "tls")),
+    *(f"server_{name}" for name in ("rights", "connections", "cleanup", "growth", "vacuum")),
+]
+SYNC = "ALTER SYSTEM SET fsync = on; SELECT pg_reload_conf();"
+AS_TESTS_ARE = {"server_durable": ("problem", SYNC), "server_rights": ("warning", None)}
+"""What is wrong on each server of tests: it does not sync, and the role is a superuser."""
+
+
 @pytest.mark.parametrize("by_option", [False, True])
-def test_with_a_url_doctor_checks_the_files_of_the_hooks_and_says_who_uses_the_server(
-    project: Path, *, by_option: bool
-) -> None:
+def test_with_a_url_doctor_checks_the_server_and_the_files_of_the_hooks(project: Path, *, by_option: bool) -> None:
     url = empty_url()
     on_files = json.loads(gaia("doctor", "--json").out)
 
     found = report(url, by_option=by_option)
 
-    told = f"{users(url, project)}; the server can be reached, and its tables have the version of this program"
-    first, *others = found["checks"]
-    assert first == finding("warning", told)
-    assert (found["root"], found["problems"]) == (f"{project}/.claude/session", on_files["problems"])
+    first, others = found["checks"][: len(NAMES)], found["checks"][len(NAMES) :]
+    assert [check["name"] for check in first] == NAMES
+    assert first[0] == finding("server", "ok", "it can be reached")
+    assert (found["root"], found["server"]) == (f"{project}/.claude/session", url)
+    assert found["problems"] == on_files["problems"] + 1
     assert [(check["name"], check["state"]) for check in others] == [
         (check["name"], check["state"]) for check in on_files["checks"]
     ]
     assert f"{project}/.claude/session: 1 session" in [check["found"] for check in others]
-    assert f"warning: {told}" in doctor(url, by_option=by_option).lines
 
 
-def test_a_database_without_tables_is_a_problem_with_the_command_that_makes_them(project: Path) -> None:
+def test_problems_come_first_and_both_parts_are_named_last(project: Path) -> None:
+    url = empty_url()
+
+    shown = doctor(url).lines
+
+    assert shown[0].startswith(
+        "problem: fsync of the server is off, so a crash of its machine can destroy all sessions"
+    )
+    assert shown[1] == f"    {SYNC}"
+    of_files = f"checks of the files of the hooks in {project}/.claude/session are fine: gaia-sessions doctor --verbose"
+    assert shown[-2] == f"{len(NAMES) - 2} checks of the server {url} are fine"
+    assert of_files in shown[-1]
+
+
+def test_a_database_without_tables_is_a_problem_with_the_command_that_makes_them() -> None:
     url = database("without_tables")
 
-    first = report(url, "--fix")["checks"][0]
+    found = of_server(url)
 
-    reason = f"{users(url, project)}; the server cannot be used: the database has no tables of gaia-sessions"
-    assert first == finding("problem", reason, f"gaia-sessions --root '{url}' store init")
-    assert report(url)["checks"][0] == first, "--fix made no tables"
-    assert f"    {first['fix']}" in doctor(url).lines
+    told = "the server cannot be used: the database has no tables of gaia-sessions"
+    fix = f"gaia-sessions --root '{url}' store init"
+    assert found["server_tables"] == finding("server_tables", "problem", told, fix)
+    report(url, "--fix")
+    assert of_server(url)["server_tables"] == found["server_tables"], "--fix made no tables"
+    assert f"    {fix}" in doctor(url).lines
 
 
-def test_tables_of_a_later_version_are_a_problem(project: Path) -> None:
+def test_tables_of_a_later_version_are_a_problem() -> None:
     url = database(
         "of_a_later_version",
         "CREATE SCHEMA gaia_sessions",
@@ -123,21 +153,34 @@ def test_tables_of_a_later_version_are_a_problem(project: Path) -> None:
         "INSERT INTO gaia_sessions.migration VALUES (99)",
     )
 
-    first = report(url)["checks"][0]
+    found = of_server(url)["server_tables"]
 
-    assert (first["state"], first["fix"]) == ("problem", None)
-    assert first["found"].startswith(f"{users(url, project)}; the server cannot be used: its tables have version 99, ")
-    assert first["found"].endswith(" (install a later version of gaia-sessions)")
+    assert (found["state"], found["fix"]) == ("problem", None)
+    assert found["found"].startswith("the server cannot be used: its tables have version 99, ")
+    assert found["found"].endswith(" (install a later version of gaia-sessions)")
 
 
-def test_a_server_that_cannot_be_reached_is_a_problem_and_hides_no_other_check(project: Path) -> None:
+def test_tables_of_an_earlier_version_are_a_problem_with_the_command_that_migrates(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    url = empty_url()
+    from gaia_sessions.postgres import schema
+
+    monkeypatch.setattr(schema, "VERSION", schema.VERSION + 1)
+    found = of_server(url)
+
+    assert found["server_tables"]["fix"] == f"gaia-sessions --root '{url}' store migrate"
+    assert found["server_growth"]["state"] == "not_checked"
+
+
+def test_a_server_that_cannot_be_reached_is_a_problem_and_hides_no_check_of_files(project: Path) -> None:
     pytest.importorskip("psycopg")
     (project / ".claude" / "session").chmod(0o755)
 
     first, *others = report(UNREACHABLE)["checks"]
 
-    assert (first["name"], first["state"], first["fix"]) == ("root", "problem", None)
-    assert first["found"].startswith(f"{users(UNREACHABLE, project)}; the server cannot be used: ")
+    assert (first["name"], first["state"], first["fix"]) == ("server", "problem", None)
+    assert first["found"].startswith(f"the server {UNREACHABLE} cannot be used: ")
     assert "No such file or directory" in first["found"]
     assert [check["name"] for check in others if check["state"] == "problem"] == ["modes"]
 
@@ -149,8 +192,8 @@ def test_without_the_driver_the_fix_installs_it(project: Path) -> None:
 
     first = json.loads(ended.stdout)["checks"][0]
 
-    told = f"{users(UNREACHABLE, project)}; the server cannot be used: the driver psycopg is not installed"
-    assert first == finding("problem", told, "pip install 'gaia-sessions[postgres]'")
+    told = f"the server {UNREACHABLE} cannot be used: the driver psycopg is not installed"
+    assert first == finding("server", "problem", told, "pip install 'gaia-sessions[postgres]'")
 
 
 def test_fix_repairs_files_and_changes_nothing_on_the_server(project: Path) -> None:
@@ -180,10 +223,9 @@ def test_a_folder_that_hooks_cannot_use_is_a_problem_beside_the_server(project: 
 
     found = report(url)["checks"]
 
-    assert [(check["name"], check["state"]) for check in found[:1]] == [("root", "warning")]
     problems = [check for check in found if check["state"] == "problem"]
-    assert [check["name"] for check in problems] == ["root"]
-    assert problems[0]["found"].startswith(f"{project}/.claude/session: not a folder")
+    assert [check["name"] for check in problems] == ["server_durable", "root"]
+    assert problems[1]["found"].startswith(f"{project}/.claude/session: not a folder")
 
 
 @table("by_option", [False, True])

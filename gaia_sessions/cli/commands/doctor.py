@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 def command(call: Call, *, fix: bool, verbose: bool) -> int:
     """Check settings, hooks and sessions; say how to fix problems.
 
+    If the root is the URL of a server, this checks the server, and the files of the hooks.
+
     Exit code 1 if there is a problem, else 0. A warning is not a problem.
     """
     from gaia_sessions.doctor.all_checks import make_report
