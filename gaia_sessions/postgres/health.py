@@ -6,6 +6,7 @@ import time
 from contextlib import suppress
 from datetime import UTC, datetime
 from ipaddress import ip_address
+from typing import TypedDict
 
 from gaia_sessions.session.clock import format_time, parse_time
 from gaia_sessions.session.index_keys import ACTIVE_KEY
@@ -18,72 +19,75 @@ from .schema import IS_GONE, NOTE_TIMELINE, READ_KEEP_DAYS, RIGHTS, SCHEMA
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import TypedDict
-
     from .connections import Connection, Server
 
-    class Table(TypedDict):
-        """The size of a table with its indexes; ``rows`` and ``dead_rows`` are estimates of the server."""
 
-        table: str
-        rows: int
-        dead_rows: int
-        bytes: int
+class Table(TypedDict):
+    """The size of a table with its indexes; ``rows`` and ``dead_rows`` are estimates of the server."""
 
-    class Timeline(TypedDict):
-        """A timeline of the server, and when it was first seen."""
+    table: str
+    rows: int
+    dead_rows: int
+    bytes: int
 
-        timeline: int
-        seen_at: str
 
-    class Contents(TypedDict):
-        """What there is in tables of this version."""
+class Timeline(TypedDict):
+    """A timeline of the server, and when it was first seen."""
 
-        schema: int
-        sessions: int
-        open_sessions: int
-        oldest: str | None  # when the session began that was stored first
-        removed_sessions: int  # whose rows the next cleanup removes
-        last_cleanup: str | None
-        keep_days: float
-        bytes: int
-        tables: list[Table]
-        timelines: list[Timeline]
+    timeline: int
+    seen_at: str
 
-    class Info(Contents):
-        """What there is on the server."""
 
-        host: str
-        port: int
-        database: str
-        user: str
-        postgresql: str
+class Contents(TypedDict):
+    """What there is in tables of this version."""
 
-    class Facts(TypedDict):
-        """What can be wrong with a server; names of roles and databases are quoted as in SQL."""
+    schema: int
+    sessions: int
+    open_sessions: int
+    oldest: str | None  # when the session began that was stored first
+    removed_sessions: int  # whose rows the next cleanup removes
+    last_cleanup: str | None
+    keep_days: float
+    bytes: int
+    tables: list[Table]
+    timelines: list[Timeline]
 
-        postgresql: str
-        version_number: int
-        encoding: str
-        database: str
-        role: str
-        is_superuser: bool
-        is_owner: bool  # of the schema
-        missing_rights: list[str]  # as "SELECT session", "EXECUTE lapse"
-        is_standby: bool
-        is_read_only: bool
-        fsync: bool
-        full_page_writes: bool
-        autovacuum: bool
-        connections: int
-        most_connections: int  # for ordinary roles
-        now: str  # the clock of the server
-        ahead: float  # by how many seconds the clock of the server is ahead of ours
-        imprecision: float  # by how many seconds ``ahead`` can be wrong
-        way: str  # SOCKET, LOOPBACK, PLAIN, UNVERIFIED or VERIFIED
-        pooler: str | None  # TRANSACTION, SESSION or STATEMENT; None: there is none
-        schema: int | None  # the version of the tables; None: it cannot be read
-        contents: Contents | None  # None if the tables cannot be read
+
+class Info(Contents):
+    """What there is on the server."""
+
+    host: str
+    port: int
+    database: str
+    user: str
+    postgresql: str
+
+
+class Facts(TypedDict):
+    """What can be wrong with a server; names of roles and databases are quoted as in SQL."""
+
+    postgresql: str
+    version_number: int
+    encoding: str
+    database: str
+    role: str
+    is_superuser: bool
+    is_owner: bool  # of the schema
+    missing_rights: list[str]  # as "SELECT session", "EXECUTE lapse"
+    is_standby: bool
+    is_read_only: bool
+    fsync: bool
+    full_page_writes: bool
+    autovacuum: bool
+    connections: int
+    most_connections: int  # for ordinary roles
+    now: str  # the clock of the server
+    ahead: float  # by how many seconds the clock of the server is ahead of ours
+    imprecision: float  # by how many seconds ``ahead`` can be wrong
+    way: str  # SOCKET, LOOPBACK, PLAIN, UNVERIFIED or VERIFIED
+    schema: int | None  # the version of the tables; None: it cannot be read
+    contents: Contents | None  # None if the tables cannot be read
+    pooler: str | None  # TRANSACTION, SESSION or STATEMENT; None: there is none
 
 
 SOCKET, LOOPBACK, PLAIN, UNVERIFIED, VERIFIED = "socket", "loopback", "plain", "unverified", "verified"
@@ -225,7 +229,8 @@ def _way(connection: Connection) -> str:
     """Returns how the connection comes to the server, or to the pooler before it."""
     info = connection.info
     if connection.pgconn.ssl_in_use:
-        return VERIFIED if info.get_parameters().get("sslmode") in ("verify-ca", "verify-full") else UNVERIFIED
+        modes = [one.val for one in connection.pgconn.info if one.keyword == b"sslmode"]  # in effect
+        return VERIFIED if modes in ([b"verify-ca"], [b"verify-full"]) else UNVERIFIED
     if not info.hostaddr:
         return SOCKET
     return LOOPBACK if ip_address(info.hostaddr.partition("%")[0]).is_loopback else PLAIN
