@@ -130,7 +130,7 @@ RIGHTS = {
     "journal": "SELECT INSERT DELETE",
     "message": "SELECT INSERT DELETE",
     "output": "SELECT INSERT UPDATE DELETE",
-    "document": "SELECT INSERT UPDATE",
+    "document": "SELECT INSERT UPDATE DELETE",
     "inbox": "SELECT INSERT DELETE",
     "figures": "SELECT INSERT",
     "committed": "SELECT INSERT UPDATE DELETE",
