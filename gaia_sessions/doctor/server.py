@@ -31,7 +31,6 @@ _FULL = 0.8
 """The share of the connections in use from which on few are left."""
 
 _MANY_DEAD_ROWS = 10_000
-_PAGE = "docs/many-machines.md"
 _AS_ADMINISTRATOR = "as a superuser, type in psql:"
 
 
@@ -194,10 +193,10 @@ def _rights(asked: Asked) -> Finding:
         text = f"the role {facts['role']} lacks rights: {first_few(missing)}; as the owner of the tables, type in psql:"
         return problem(name, text, _grants(facts["role"], missing))
     if facts["is_superuser"]:
-        text = f"the role {facts['role']} is a superuser; far fewer rights are enough: {_PAGE} has a role with these"
-        return warning(name, text)
+        text = f"the role {facts['role']} is a superuser, and fewer rights are enough; make another role and name it in"
+        return warning(name, f"{text} the URL, then doctor says what to grant; in psql:", "CREATE ROLE worker LOGIN;")
     if facts["is_owner"]:
-        return ok(name, f"the role {facts['role']} owns the tables; fewer rights are enough ({_PAGE})")
+        return ok(name, f"the role {facts['role']} owns the tables; fewer rights are enough")
     return ok(name, f"the role {facts['role']} has the rights that it needs")
 
 

@@ -99,7 +99,8 @@ NAMES = [
     *(f"server_{name}" for name in ("rights", "connections", "cleanup", "growth", "vacuum")),
 ]
 SYNC = "ALTER SYSTEM SET fsync = on; SELECT pg_reload_conf();"
-AS_TESTS_ARE = {"server_durable": ("problem", SYNC), "server_rights": ("warning", None)}
+WORKER = "CREATE ROLE worker LOGIN;"
+AS_TESTS_ARE = {"server_durable": ("problem", SYNC), "server_rights": ("warning", WORKER)}
 """What is wrong on each server of tests: it does not sync, and the role is a superuser."""
 
 
@@ -115,6 +116,7 @@ def test_with_a_url_doctor_checks_the_server_and_the_files_of_the_hooks(project:
     assert first[0] == finding("server", "ok", "it can be reached")
     assert (found["root"], found["server"]) == (f"{project}/.claude/session", url)
     assert found["problems"] == on_files["problems"] + 1
+    assert wrong(url) == AS_TESTS_ARE
     assert [(check["name"], check["state"]) for check in others] == [
         (check["name"], check["state"]) for check in on_files["checks"]
     ]
@@ -332,7 +334,7 @@ def test_a_standby_is_a_problem_and_fsync_is_fine_if_it_is_on() -> None:
 
     standby.remove()
     shown = "SELECT sender_host, sender_port FROM pg_stat_wal_receiver;"
-    assert found == {"server_writable": ("problem", shown), "server_rights": ("warning", None)}
+    assert found == {"server_writable": ("problem", shown), "server_rights": ("warning", WORKER)}
 
 
 def test_a_server_that_cannot_tell_its_timeline_fails_neither_in_cleanup_nor_in_store_info() -> None:
@@ -474,7 +476,7 @@ CRON = f"17 * * * *  {sys.executable} -P -m gaia_sessions --root {URL} cleanup -
             "is not verified",
             f"export GAIA_SESSIONS_ROOT='{URL}?sslmode=verify-full'",
         ),
-        ("rights", {"is_superuser": True}, "warning", "is a superuser; far fewer rights are enough", None),
+        ("rights", {"is_superuser": True}, "warning", "is a superuser, and fewer", WORKER),
         ("rights", {"schema": 0}, "not_checked", "because there are no tables", None),
         ("rights", {"is_owner": True}, "ok", "owns the tables; fewer rights are enough", None),
         (
