@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 from gaia_sessions.errors import BadArgument, SessionsError, StoreFailure
 from gaia_sessions.session.clock import parse_time
 from gaia_sessions.session.figures import figures_of, read_figures
-from gaia_sessions.session.record import has_newer_schema, is_stand_in
+from gaia_sessions.session.record import has_newer_schema
 from gaia_sessions.session.totals import BY_AGENT, BY_DAY, GROUPINGS, Sum
 from gaia_sessions.store.above import Above
 
-from .listing import given_moments, with_marks_known
+from .listing import given_moments, with_marks_known, without_stand_ins
 from .standing import standing
 
 if TYPE_CHECKING:
@@ -149,11 +149,9 @@ def stats(
     sessions, now, limits = at.preview(), at.now, at.config.limits
     sums, above = _Sums(wanted), Above(sessions)
     living, unread = set[str](), set[str]()
-    for number, (agent_id, found) in enumerate(with_marks_known(sessions.scan(), above)):
+    for number, (agent_id, found) in enumerate(with_marks_known(without_stand_ins(sessions.scan()), above)):
         if on_read and number and number % _BETWEEN_REPORTS == 0:
             on_read(number)
-        if not isinstance(found, SessionsError) and is_stand_in(found):
-            continue
         figures = _figures(found, above, now, limits)
         if figures is None:
             unread.add(agent_id)

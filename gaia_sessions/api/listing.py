@@ -257,8 +257,7 @@ class Filter:
         if isinstance(record, SessionsError) or not _is_readable(record):
             return self.is_broad
         return (
-            not is_stand_in(record)
-            and not (self.open_only and is_final(record["phase"]))
+            not (self.open_only and is_final(record["phase"]))
             and self.agent_name in (None, record["agent_name"])
             and (not self.phases or record["phase"] in self.phases)
             and self.parent_id in (None, record.get("parent_id"))
@@ -330,7 +329,7 @@ def list_sessions(sessions: Reader, wanted: Filter, now: datetime, limits: Limit
     else:
         children = sessions.children([wanted.parent_id], open_only=wanted.open_only)
         records = ((record["agent_id"], record) for record in children)
-    accepted = (pair for pair in records if wanted.accepts(pair[1], now))
+    accepted = (pair for pair in without_stand_ins(records) if wanted.accepts(pair[1], now))
     lines = filter(wanted.accepts_line, lines_of(accepted, Above(sessions), now, limits, wanted.around))
     first = _largest_share_first if wanted.around else newest_first
     yield from sorted(lines, key=first) if wanted.limit is None else heapq.nsmallest(wanted.limit, lines, key=first)
@@ -421,6 +420,11 @@ def with_marks_known(records: Iterable[tuple[str, RecordOrError]], above: Above)
         with suppress(StoreFailure):
             above.know(record for _, record in few if not isinstance(record, SessionsError))
         yield from few
+
+
+def without_stand_ins(records: Iterable[tuple[str, RecordOrError]]) -> Iterator[tuple[str, RecordOrError]]:
+    """Yields those of ``records`` that are of sessions."""
+    return (pair for pair in records if isinstance(pair[1], SessionsError) or not is_stand_in(pair[1]))
 
 
 def _may_overlap(record: Record, around: Span, now: datetime) -> bool:
