@@ -79,11 +79,11 @@ class Pair:
     def find_host_agent(self, conversation: str, agent: str) -> tuple[Sessions, str]:
         """Returns the root with the session of an agent of a host, and its ID; hooks store in the own root."""
         with suppress(SessionNotFound):
-            on_server = self._ask(lambda: _id_of_host_agent(self.server, conversation, agent))
+            on_server = self._ask(lambda: at.write(self.server, records.id_of_host_agent, conversation, agent))
             if on_server is not None:
                 return self.server, on_server
         try:
-            found = _id_of_host_agent(self.own, conversation, agent)
+            found = at.write(self.own, records.id_of_host_agent, conversation, agent)
         except SessionNotFound as missing:
             if self._unasked is None:
                 raise
@@ -171,10 +171,6 @@ def other_root(typed: Sessions, flags: Mapping[str, object]) -> Sessions | None:
         return None
     others = {} if found is None else {found.server.root: found.own, found.own.root: found.server}
     return others.get(typed.root)
-
-
-def _id_of_host_agent(sessions: Sessions, conversation: str, agent: str) -> str:
-    return at.write(sessions, records.id_of_host_agent, conversation, agent)
 
 
 def _is_stand_in(sessions: Sessions, agent_id: str) -> bool:
