@@ -264,10 +264,23 @@ def only_record(root: str) -> Any:
 
 
 @pytest.fixture
-def pair(monkeypatch: pytest.MonkeyPatch) -> tuple[Sessions, Sessions]:
-    """The two roots of a project: a server, which the variable names, and the project's own root."""
+def url(monkeypatch: pytest.MonkeyPatch) -> str:
+    """Makes an empty database the root in the variable."""
     url = empty_url()
     monkeypatch.setenv("GAIA_SESSIONS_ROOT", url)
-    own = Path(os.getcwd(), ".claude", "session")
-    own.mkdir(parents=True)
-    return Sessions(url), Sessions(str(own))
+    return url
+
+
+@pytest.fixture
+def own(away_from_home: Path) -> str:  # noqa: ARG001  # it changes the folder
+    """Makes the folder in which hooks store."""
+    Path(".git").mkdir()
+    root = f"{os.path.realpath(os.getcwd())}/.claude/session"
+    os.makedirs(root)
+    return root
+
+
+@pytest.fixture
+def pair(url: str, own: str) -> tuple[Sessions, Sessions]:
+    """The two roots of a project: a server, which the variable names, and the project's own root."""
+    return Sessions(url), Sessions(own)

@@ -20,7 +20,7 @@ from gaia_sessions.cli.group import COMMANDS
 from gaia_sessions.session.record import new_record
 from gaia_sessions.system import utc_now
 from tests.cli.forks import Fork, forked
-from tests.servers import check_installed, empty_url, shared_server
+from tests.servers import check_installed, shared_server
 from tests.table import table
 
 if TYPE_CHECKING:
@@ -69,31 +69,13 @@ IN_BOTH = {"cleanup", "reconcile", "wait"}
 """Commands that work on both roots at once."""
 
 
-@pytest.fixture
-def url(monkeypatch: pytest.MonkeyPatch) -> str:
-    """Makes an empty database the root in the variable."""
-    url = empty_url()
-    monkeypatch.setenv("GAIA_SESSIONS_ROOT", url)
-    return url
-
-
-@pytest.fixture
-def own(away_from_home: Path) -> str:  # noqa: ARG001  # it changes the folder
-    """Makes the folder in which hooks store."""
-    Path(".git").mkdir()
-    root = f"{os.path.realpath(os.getcwd())}/.claude/session"
-    os.makedirs(root)
-    return root
-
-
-def put_in(root: str) -> Sessions:
+def put_in(root: str) -> None:
     """Creates three sessions: one asks a person, one is below it, one is the finished work of a command."""
     sessions = Sessions(root)
     sessions.create("asker", "ask", agent_id="asks")
     sessions.update("asks", "approval", question="may I?")
     sessions.create("child", "below", agent_id="below", parent_id="asks")
     assert forked("--root", root, "run", "--id", "work", "--", "sh", "-c", "echo out").code == 0
-    return sessions
 
 
 def put_agent() -> None:
@@ -115,12 +97,13 @@ def ids_in(root: str) -> set[str]:
 
 
 @pytest.fixture
-def both(url: str, own: str) -> tuple[Sessions, Sessions]:
+def both(pair: tuple[Sessions, Sessions]) -> tuple[Sessions, Sessions]:
     """The server with one session, and the own root with the sessions of ``put_in`` and an agent of a client."""
-    there = Sessions(url)
-    there.create("other", agent_id="there")
+    server, own = pair
+    server.create("other", agent_id="there")
     put_agent()
-    return there, put_in(own)
+    put_in(own.root)
+    return pair
 
 
 def test_the_tables_have_every_command() -> None:
