@@ -30,23 +30,12 @@ if TYPE_CHECKING:
     from typing import Concatenate, ParamSpec, TypeVar
 
     from gaia_sessions.config import Config
-    from gaia_sessions.session.policy import Limits
     from gaia_sessions.session.schema import Record
     from gaia_sessions.store.planned import Plan
     from gaia_sessions.store.port import Store, StoreReader
 
     Arguments = ParamSpec("Arguments")
     Result = TypeVar("Result")
-
-
-class _ServerConfig(config.Config):
-    """The settings for a server."""
-
-    @property
-    def limits(self) -> Limits:
-        limits = super().limits
-        limits.has_hooks = False  # no hook looks into a server
-        return limits
 
 
 class Place:
@@ -67,7 +56,7 @@ class Place:
                 error.hint = error.hint.replace(f" {ROOT_VARIABLE}=", f" {FILES_VARIABLE}=")
             raise
         settings = config.load(own, os.environ, flags)
-        self.config = settings if self.folder else _ServerConfig(vars(settings))
+        self.config = settings if self.folder else config.Config({**vars(settings), "has_hooks": False})
         self.seconds_at_first: float | None = None  # how long a server may take to answer for the first time
 
     @property
@@ -78,19 +67,14 @@ class Place:
     @property
     def store(self) -> Store:
         """A new store for one call; leaving its ``with`` block closes it."""
-        if self.folder is None:
-            return _open_server(self.root, self.config, self.seconds_at_first)
-        return open_store(self.root, self.config)
+        if self.folder is not None:
+            return open_store(self.root, self.config)
+        with needing_driver(self.root):  # the driver costs more than any command on files
+            from gaia_sessions.postgres.store import open_store as open_postgres
+        return open_postgres(self.root, self.config, seconds_at_first=self.seconds_at_first)
 
     def __reduce__(self) -> tuple[object, ...]:
         return type(self), (self.root,)  # unpickling reads the settings again
-
-
-def _open_server(url: str, config: Config, seconds_at_first: float | None) -> Store:
-    """Returns the store on a server; its driver costs more than any command on files."""
-    with needing_driver(url):
-        from gaia_sessions.postgres.store import open_store as open_postgres
-    return open_postgres(url, config, seconds_at_first=seconds_at_first)
 
 
 @contextmanager

@@ -119,6 +119,8 @@ class Config(HookConfig, LimitsConfig, GuardConfig, StateConfig):
     durability: Literal["full", "fast"] = "full"
     """`"full"` syncs each write; `"fast"` leaves syncing to the system: see [Durability](record.md#durability)"""
 
+    has_hooks = True  # no setting, so it has no kind; false for a server: no hook looks into one
+
     def __init__(self, values: Mapping[str, object]) -> None:
         self.__dict__.update(values)
 
@@ -132,7 +134,7 @@ class Config(HookConfig, LimitsConfig, GuardConfig, StateConfig):
 
         idle, quiet = timedelta(minutes=self.idle_minutes), timedelta(minutes=self.quiet_minutes)
         is_explicit = self.approvals == "explicit"
-        return Limits(idle, self.max_errors, quiet, explicit_approvals=is_explicit)
+        return Limits(idle, self.max_errors, quiet, explicit_approvals=is_explicit, has_hooks=self.has_hooks)
 
     @property
     def budgets(self) -> DefaultBudgets:
