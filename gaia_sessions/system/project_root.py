@@ -145,22 +145,22 @@ def _explicit_root(flag: str | None, environ: Mapping[str, str], cwd: str, *, on
     """Returns the root that ``flag`` or ``GAIA_SESSIONS_ROOT`` names; empty if neither is set."""
     if flag == "":
         raise errors.BadSetting("--root", "is empty", "name a folder after --root, or leave out --root")
-    if flag:
-        if is_on_server(flag):
-            return _url("--root", flag, only_files=only_files)
-        check_expanded("--root", flag, environ)
-        return os.path.normpath(os.path.join(cwd, flag))
-    variable, configured = ROOT_VARIABLE, environ.get(ROOT_VARIABLE)
-    if configured and is_on_server(configured):
+    origin, given = ("--root", flag) if flag else (ROOT_VARIABLE, environ.get(ROOT_VARIABLE))
+    if given and is_on_server(given):
         if not only_files:
-            return _url(ROOT_VARIABLE, configured)
-        variable, configured = FILES_VARIABLE, environ.get(FILES_VARIABLE)
-    if not configured:
+            from . import server_url  # most roots are folders
+
+            return server_url.checked(origin, given)
+        if flag:
+            problem = "is a URL, but hooks store sessions in files"
+            raise errors.BadSetting(origin, problem, "name a folder, or leave out --root")
+        origin, given = FILES_VARIABLE, environ.get(FILES_VARIABLE)
+    if not given:
         return ""
-    check_expanded(variable, configured, environ)
-    if not os.path.isabs(configured):  # a relative path would be another place for each process
-        raise errors.BadSetting(variable, f"{configured!r} is not absolute", "set it to a path that begins with /")
-    return os.path.normpath(configured)
+    check_expanded(origin, given, environ)
+    if not flag and not os.path.isabs(given):  # a relative path would be another place for each process
+        raise errors.BadSetting(origin, f"{given!r} is not absolute", "set it to a path that begins with /")
+    return os.path.normpath(os.path.join(cwd, given))
 
 
 def roots_for_command(root: str, environ: Mapping[str, str], cwd: str) -> dict[str, str]:
@@ -171,17 +171,6 @@ def roots_for_command(root: str, environ: Mapping[str, str], cwd: str) -> dict[s
         ROOT_VARIABLE: root,
         FILES_VARIABLE: find_root(None, {**environ, ROOT_VARIABLE: root}, cwd, only_files=True),
     }
-
-
-def _url(origin: str, url: str, *, only_files: bool = False) -> str:
-    """Returns the checked ``url`` of a server."""
-    from . import server_url  # most roots are folders
-
-    server_url.checked(origin, url)
-    if only_files:
-        problem = "is a URL, but hooks store sessions in files"
-        raise errors.BadSetting(origin, problem, "name a folder, or leave out --root")
-    return url
 
 
 def _nearest_project(cwd: str, stop: str, skipped: list[SkippedProject]) -> str:
