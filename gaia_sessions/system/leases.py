@@ -14,11 +14,15 @@ if TYPE_CHECKING:
     Seen = tuple[bool, float | None]
     """Whether the lease was valid by the server's clock, and when the run last wrote output, in seconds since 1970."""
 
+_MOST = 10_000
 _seen: dict[str, Seen] = {}
 
 
 def note(asked: Iterable[str], found: Mapping[str, Seen]) -> None:
     """Notes what the server says about the leases that it was asked for."""
+    if len(_seen) > _MOST:  # a service runs for months
+        for lease in [*_seen][: _MOST // 2]:
+            _seen.pop(lease, None)
     for lease in asked:
         _seen[lease] = found.get(lease, (False, None))
 
