@@ -20,6 +20,7 @@ from psycopg.conninfo import conninfo_to_dict
 
 from gaia_sessions.errors import BadSetting, StoreFailure, plural
 from gaia_sessions.errors.others import NotWritten
+from gaia_sessions.system.project_root import ROOT_VARIABLE
 from gaia_sessions.system.server_url import SECRETS
 
 if TYPE_CHECKING:
@@ -72,6 +73,7 @@ _MAY_PASS = (
 _LASTING = "certificate", "SSL", "no password supplied", "service", "invalid"
 """Words of a refused connection that the next try will not get either."""
 
+_ORIGIN = f"root (or {ROOT_VARIABLE})"
 _TLS_MODES = "require", "verify-ca", "verify-full"
 _OWN_ROOT = "~/.postgresql/root.crt"
 """The file with the certificates that libpq trusts."""
@@ -409,7 +411,7 @@ def _options_of(url: str) -> dict[str, Any]:
     try:
         options = conninfo_to_dict(url)
     except psycopg.ProgrammingError:  # its text may have a part of a secret
-        raise BadSetting("root", "is no valid URL", "write postgresql://HOST/DATABASE") from None
+        raise BadSetting(_ORIGIN, "is no valid URL", "write postgresql://HOST/DATABASE") from None
     if SECRETS & options.keys():
-        raise BadSetting("root", "has a password", "take the password out of the URL")
+        raise BadSetting(_ORIGIN, "has a password", "take the password out of the URL")
     return options

@@ -96,7 +96,7 @@ def test_a_connection_that_is_refused_for_good_is_a_clear_error_without_a_secret
 
 @table("url", ["postgresql://localhost/%zz", "postgresql://localhost/agents?colour=red"])
 def test_a_url_that_the_driver_refuses_is_a_bad_setting(url: str) -> None:
-    with pytest.raises(BadSetting, match="root: is no valid URL"):
+    with pytest.raises(BadSetting, match=r"root \(or GAIA_SESSIONS_ROOT\): is no valid URL"):
         PostgresStore(url).ids()
 
 
