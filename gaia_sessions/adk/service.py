@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Concatenate, ParamSpec, TypeVar
 
+    from gaia_sessions.api.at import Root
     from gaia_sessions.session.schema import Record
     from gaia_sessions.session.shared_keys import Document, Scope
     from gaia_sessions.store.port import Store
@@ -76,7 +77,7 @@ class GaiaSessionService(BaseSessionService):
     def __init__(
         self,
         *,
-        root: str | None = None,
+        root: Root = None,
         uri: str | None = None,
         none_clears: bool = False,
         **_: object,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from contextlib import contextmanager
 
-from gaia_sessions import config
+from gaia_sessions import config, errors
 from gaia_sessions.errors import StoreFailure
 from gaia_sessions.store.file_store import open_store
 from gaia_sessions.system import utc_now
@@ -27,13 +27,14 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from datetime import datetime
-    from typing import Concatenate, ParamSpec, TypeVar
+    from typing import Concatenate, ParamSpec, TypeAlias, TypeVar
 
     from gaia_sessions.config import Config
     from gaia_sessions.session.schema import Record
     from gaia_sessions.store.planned import Plan
     from gaia_sessions.store.port import Store, StoreReader
 
+    Root: TypeAlias = str | os.PathLike[str] | None
     Arguments = ParamSpec("Arguments")
     Result = TypeVar("Result")
 
@@ -43,8 +44,8 @@ class Place:
 
     __slots__ = ("config", "folder", "root", "seconds_at_first")
 
-    def __init__(self, root: str | None = None, flags: Mapping[str, object] | None = None) -> None:
-        self.root = find_root(root, os.environ, working_directory())
+    def __init__(self, root: Root = None, flags: Mapping[str, object] | None = None) -> None:
+        self.root = find_root(_text_of(root), os.environ, working_directory())
         self.folder = None if is_on_server(self.root) else self.root  # None: the sessions are in no folder
         # The settings for a server are those of the project of the working directory.
         own = self.folder or find_root(None, os.environ, working_directory() or os.sep, only_files=True)
@@ -75,6 +76,13 @@ class Place:
 
     def __reduce__(self) -> tuple[object, ...]:
         return type(self), (self.root,)  # unpickling reads the settings again
+
+
+def _text_of(root: Root) -> str | None:
+    text = os.fspath(root) if isinstance(root, os.PathLike) else root
+    if text is None or isinstance(text, str):
+        return text
+    raise errors.BadArgument("root", root, "a folder, or the URL of a server")
 
 
 @contextmanager

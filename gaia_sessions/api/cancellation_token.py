@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
     from gaia_sessions.session.cancellation import Cancellation
 
+    from .at import Root
+
 _SECONDS_BETWEEN_LOOKS = 0.05
 
 _SECONDS_BETWEEN_QUESTIONS = 1.0
@@ -49,7 +51,7 @@ class CancellationToken:
     """
 
     def __init__(
-        self, agent_id: str | None = None, *, root: str | None = None, parent: CancellationToken | None = None
+        self, agent_id: str | None = None, *, root: Root = None, parent: CancellationToken | None = None
     ) -> None:
         self.agent_id = agent_id
         session = None if agent_id is None else _Session(agent_id, Sessions(root))

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from gaia_sessions.session.report import Report
     from gaia_sessions.session.schema import Record
 
+    from .at import Root
+
 _LENGTH_THAT_FITS = 200
 """How many characters of an error fit into every record: writes leave some room for the end."""
 
@@ -67,14 +69,14 @@ class EphemeralSession:
         *,
         agent_name: str = "unknown",
         purpose: str = "general",
-        root: str | None = None,
+        root: Root = None,
     ) -> None:
         parent_id = parent.agent_id if isinstance(parent, EphemeralSession) else parent
         sessions = Sessions(root or (parent.root if isinstance(parent, EphemeralSession) else None))
         self._attach(sessions, sessions.create(agent_name, purpose, parent_id=parent_id, max_tokens=max_tokens))
 
     @classmethod
-    def open(cls, agent_id: str, *, root: str | None = None) -> Self:
+    def open(cls, agent_id: str, *, root: Root = None) -> Self:
         """Opens the session ``agent_id``, which any process may have created.
 
         Raises:
@@ -94,7 +96,7 @@ class EphemeralSession:
         *,
         agent_name: str = "unknown",
         purpose: str = "general",
-        root: str | None = None,
+        root: Root = None,
     ) -> Self:
         """Creates a session that is cancelled when ``parent_token`` is.
 
@@ -108,9 +110,7 @@ class EphemeralSession:
         return session
 
     @classmethod
-    def with_default_limits(
-        cls, *, agent_name: str = "unknown", purpose: str = "general", root: str | None = None
-    ) -> Self:
+    def with_default_limits(cls, *, agent_name: str = "unknown", purpose: str = "general", root: Root = None) -> Self:
         """Creates a session without a parent, with the budget of the settings, by default 200,000 tokens."""
         return cls(None, agent_name=agent_name, purpose=purpose, root=root)
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from gaia_sessions.session.policy import Decision
     from gaia_sessions.session.schema import Record
 
+    from .at import Root
     from .cleaning import CleanupReport
     from .listing import Line, Wanted
 
@@ -33,7 +34,7 @@ def create_session(  # noqa: PLR0913  # the parameters of the method
     app: str | None = None,
     user: str | None = None,
     state: Mapping[str, object] | None = None,
-    root: str | None = None,
+    root: Root = None,
 ) -> str:
     """Creates a session and returns its ID: see ``Sessions.create``."""
     return Sessions(root).create(
@@ -63,7 +64,7 @@ def update_state(  # noqa: PLR0913  # the parameters of the method
     max_tokens: int | None = None,
     if_revision: int | None = None,
     question: str | None = None,
-    root: str | None = None,
+    root: Root = None,
 ) -> Record:
     """Changes a session and returns the new record: see ``Sessions.update``."""
     return Sessions(root).update(
@@ -78,29 +79,29 @@ def update_state(  # noqa: PLR0913  # the parameters of the method
     )
 
 
-def should_resume(agent_id: str, *, root: str | None = None) -> bool:
+def should_resume(agent_id: str, *, root: Root = None) -> bool:
     """Returns whether a session can be resumed: see ``Sessions.should_resume``."""
     return Sessions(root).should_resume(agent_id)
 
 
-def get_session(agent_id: str, *, root: str | None = None) -> Record | None:
+def get_session(agent_id: str, *, root: Root = None) -> Record | None:
     """Returns the record as it is stored, or None: see ``Sessions.get``."""
     return Sessions(root).get(agent_id)
 
 
 def finalize_session(
-    agent_id: str, outcome: str, summary: str | None = None, *, error: str | None = None, root: str | None = None
+    agent_id: str, outcome: str, summary: str | None = None, *, error: str | None = None, root: Root = None
 ) -> Record:
     """Ends a session and returns the record: see ``Sessions.finalize``."""
     return Sessions(root).finalize(agent_id, outcome, summary, error=error)
 
 
-def explain_resume(agent_id: str, *, root: str | None = None) -> Decision:
+def explain_resume(agent_id: str, *, root: Root = None) -> Decision:
     """Returns the decision about resuming with every check: see ``Sessions.explain_resume``."""
     return Sessions(root).explain_resume(agent_id)
 
 
-def list_sessions(*, root: str | None = None, **wanted: Unpack[Wanted]) -> Iterator[Line]:
+def list_sessions(*, root: Root = None, **wanted: Unpack[Wanted]) -> Iterator[Line]:
     """Returns an iterator of summaries, the latest activity first: see ``Sessions.list``."""
     return Sessions(root).list(**wanted)
 
@@ -111,7 +112,7 @@ def cleanup_sessions(
     dry_run: bool = False,
     corrupt: bool = False,
     app: str | None = None,
-    root: str | None = None,
+    root: Root = None,
 ) -> CleanupReport:
     """Removes sessions that were not updated for ``hours``: see ``Sessions.cleanup``."""
     return Sessions(root).cleanup(hours, dry_run=dry_run, corrupt=corrupt, app=app)

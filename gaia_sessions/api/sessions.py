@@ -69,7 +69,8 @@ class Sessions(Place):
     raise all. Each method lists only its other errors.
 
     Args:
-        root: the folder. Without it, the root is [found as on the command line](record.md#where-sessions-are-stored).
+        root: the folder, as a text or a path, or the URL of a server. Without it, the root is
+            [found as on the command line](record.md#where-sessions-are-stored).
         flags: [settings](settings.md) that override all others, for example ``{"lock_timeout": 2}``.
 
     Raises:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from gaia_sessions.session.schema import Run
 
+    from .at import Root
     from .send import SentTurn, Sink
 
 Agent = TypeVar("Agent", bound="Callable[..., Any]")
@@ -59,7 +60,7 @@ class SubAgentSession(Generic[Agent]):
         agent_name: str | None = None,
         purpose: str | None = None,
         parent: EphemeralSession | SubAgentSession[Any] | str | None = None,
-        root: str | None = None,
+        root: Root = None,
     ) -> None:
         if not callable(agent):
             raise InvalidInput("the agent is not callable", hint="give a function that takes a list of messages")

@@ -65,6 +65,17 @@ def test_a_function_takes_the_arguments_of_its_method_and_a_root(name: str) -> N
     assert arguments(getattr(gaia_sessions, name)) == method | root
 
 
+def test_a_root_is_a_text_or_a_path_and_nothing_else(root: str) -> None:
+    made = Sessions(Path(root)).create(agent_id="made")
+    gaia_sessions.create_session(agent_id="made-2", root=Path(root))
+    assert Sessions(Path(root)).root == root
+    assert {line["agent_id"] for line in Sessions(root).list()} == {made, "made-2"}
+    for wrong in (123, root.encode(), ["a"], False):
+        with pytest.raises(BadArgument, match=r"root .* is not valid") as refused:
+            Sessions(wrong)  # type: ignore[arg-type]
+        assert refused.value.hint == "must be a folder, or the URL of a server"
+
+
 def test_get_returns_none_for_a_missing_session_and_other_methods_raise(root: str) -> None:
     sessions = Sessions(root)
     assert sessions.get("agent-1") is None
