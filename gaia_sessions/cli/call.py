@@ -133,6 +133,10 @@ class Call:
 
         return other_root(used, self._flags)
 
+    def place_searched(self) -> str:
+        """Returns `` on the server`` if that is the root of this command and the project has its own, too."""
+        return " on the server" if self.sessions().folder is None and self.other() else ""
+
     def says_there_is_no_root(self) -> bool:
         """Returns whether this printed on stderr that the root does not exist; prints nothing for a program."""
         if self.as_json or self.sessions().is_there:

@@ -208,8 +208,10 @@ def test_commands_that_are_advised_for_a_session_of_the_own_root_name_that_root(
 
 
 @pytest.mark.usefixtures("both")
-def test_pending_says_that_nobody_waits_on_the_server(gaia: Gaia) -> None:
+def test_pending_and_resume_say_that_there_is_nothing_on_the_server(gaia: Gaia) -> None:
     assert gaia("pending").lines[0] == "Nobody waits for you on the server"
+    nothing = "Nothing to resume on the server: no work that stopped or was answered can be resumed now"
+    assert gaia("resume").lines[0] == nothing
 
 
 def test_show_and_tree_of_a_session_say_where_the_agents_of_its_client_are(gaia: Gaia, url: str, own: str) -> None:

@@ -24,10 +24,8 @@ def command(call: Call, *, app: str | None) -> None:
     The output has each whole question, and how to answer it. The session that has waited longest comes first. Expired
     questions are listed too. If a client asks for a permission, answer in that client.
     """
-    sessions = call.sessions()
-    found = sessions.pending(app)
+    found = call.sessions().pending(app)
     if call.as_json:
         output.print_json_array(found)
     elif found or not call.says_there_is_no_root():
-        where = " on the server" if sessions.folder is None and call.other() else ""
-        output.print_lines(answers.pending_lines(found, utc_now(), where))
+        output.print_lines(answers.pending_lines(found, utc_now(), call.place_searched()))

@@ -50,7 +50,8 @@ def command(call: Call, *, agent_ids: tuple[str, ...], host_session: str | None)
     if call.as_json:
         output.print_json_array(found)
     elif found or left_out or not call.says_there_is_no_root():
-        output.print_lines(resumptions.resumption_lines(found, left_out, utc_now(), host_session))
+        where = call.place_searched()
+        output.print_lines(resumptions.resumption_lines(found, left_out, utc_now(), host_session, where))
     return EXIT_DONE
 
 

@@ -44,11 +44,15 @@ _HOW_TO_BEGIN = "type this; it delegates the work again (its agent never started
 
 
 def resumption_lines(
-    found: Sequence[Resumption], left_out: Mapping[str, int], now: datetime, host_session: str | None = None
+    found: Sequence[Resumption],
+    left_out: Mapping[str, int],
+    now: datetime,
+    host_session: str | None = None,
+    where: str = "",
 ) -> Iterator[str]:
     """Yields a block for each of ``found``, or that there are none in ``host_session``; then how many were left out."""
     if not found:
-        yield from _nothing(host_session)
+        yield from _nothing(host_session, where)
     yield from answer_lines(found, now)
     if left_out and host_session is None:
         if found:
@@ -88,14 +92,14 @@ def _refusal(decision: Decision) -> Iterator[str]:
     yield from others
 
 
-def _nothing(host_session: str | None) -> Iterator[str]:
+def _nothing(host_session: str | None, where: str) -> Iterator[str]:
     """Yields a sentence: nothing was found; then where else to look."""
     if host_session is None:
-        yield "Nothing to resume: no work that stopped or was answered can be resumed now"
+        yield f"Nothing to resume{where}: no work that stopped or was answered can be resumed now"
         yield Hint("  to see who waits for you: gaia-sessions pending")
         return
     named = safe(host_session, 80)
-    yield f"Nothing to resume: no work of conversation {named} that stopped or was answered can be resumed now"
+    yield f"Nothing to resume{where}: no work of conversation {named} that stopped or was answered can be resumed now"
     yield Hint("  to see all conversations: gaia-sessions resume")
 
 
