@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 PATIENCE = 60
 WHILE_AT_WORK = [
     ("list", 0, "agent-1  tester  working"),
-    ("show agent-1", 0, "working"),
+    ("show agent-1", 0, "working on another machine, since"),
     ("should-resume agent-1", 1, "it may still be at work"),
     ("wait agent-1 --timeout 0.1", 124, "agent-1: working"),
     ("approve agent-1", 4, "its agent is at work"),

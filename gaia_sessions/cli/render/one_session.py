@@ -199,6 +199,10 @@ def _state(view: View, now: datetime) -> str:
     if is_stand_in(view.record):
         return "on the server"
     word = state_text(stands.state["state"], phase, stands.alive, cancelled="cancellation" in stands.decision)
+    if is_running(stands.decision) and "wrapper" in (run := _latest_run(view) or {}):
+        from gaia_sessions.system.processes import elsewhere  # few sessions are the work of a command
+
+        word = f"{word} {elsewhere(run['wrapper'])}".rstrip()
     since = stands.state.get("state_since")
     return f"{word}, since {_minute(since, now)}" if since else word
 
