@@ -12,7 +12,7 @@ from gaia_sessions.session.updates import with_question
 from gaia_sessions.system import gone_runs
 
 from . import EventResult
-from .join import change_run, find_run, read_or_none
+from .join import change_run, find_run
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -182,11 +182,12 @@ def _has_live_run(record: Record) -> bool:
 
 def _continue_in_new_session(store: Store, event: Event, earlier: Record, terms: Terms) -> EventResult:
     from .delegate import begin_session
+    from .parent_session import named_parent
 
     event = {**event, "agent_name": earlier["agent_name"], "purpose": earlier["purpose"]}
     begun = first_start(first_fields(event, terms.now), terms.now)
     # The session that started the agent is also above the agent's later work, and can cancel that work.
-    above = read_or_none(store, earlier["parent_id"]) if "parent_id" in earlier else None
+    above = named_parent(store, earlier["parent_id"]) if "parent_id" in earlier else None
     kept = begin_session(store, event, terms, begun, above=above, earlier=earlier)
     return EventResult("continued", record=kept, resumed=earlier if runs.untold_answers(earlier) else None)
 

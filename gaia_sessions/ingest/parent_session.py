@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from gaia_sessions.errors import SessionNotFound
 from gaia_sessions.session import runs
+from gaia_sessions.session.ids import is_agent_id
 from gaia_sessions.session.lineage import with_parent
 from gaia_sessions.session.record import NO_PURPOSE
 
@@ -25,8 +26,17 @@ def parent_of(store: Store, event: Event, run: Run | None = None) -> Record | No
     agent = event.get("parent_host_agent_id") or (run or {}).get("parent_host_agent_id")
     if agent is None:
         # The main agent of a host is below the session for which the host works, if this store has that session.
-        return read_or_none(store, event["parent_id"]) if "parent_id" in event else None
+        return named_parent(store, event["parent_id"]) if "parent_id" in event else None
     return newest_of_agent(store, event.get("host"), event["host_session_id"], agent)
+
+
+def named_parent(store: Store, agent_id: str) -> Record | None:
+    """Returns the record of a parent; if that cannot be read, a record with its ID alone. None if there is none."""
+    found = read_or_none(store, agent_id)
+    if found is not None or not is_agent_id(agent_id) or not store.has(agent_id):
+        return found
+    only_id: Record = {"agent_id": agent_id}  # type: ignore[typeddict-item]  # enough for ``with_parent``
+    return only_id  # no limit of the parent may be lost
 
 
 class KeptParent:
@@ -49,7 +59,7 @@ class KeptParent:
             self._session = None
             return None
         try:
-            return read_or_none(self._store, self._parent["agent_id"])
+            return named_parent(self._store, self._parent["agent_id"])
         except BaseException:
             self._session.__exit__(None, None, None)
             raise

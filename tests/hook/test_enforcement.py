@@ -356,6 +356,27 @@ def test_an_agent_below_an_unreadable_session_is_denied_every_tool(host: Host, w
     assert unsure(asked(host, "b", "Read"))
 
 
+@table("name", [*DAMAGES])
+@own_host
+def test_an_agent_that_begins_below_an_unreadable_session_has_its_limits_when_it_can_be_read(
+    host: Host, name: str
+) -> None:
+    host.words = ["--enforce"]
+    parent = gaia_sessions.Sessions(str(host.root)).create(agent_id="parent", tools=["Read"], max_depth=3)
+    folder, kept = host.root / parent, host.folder / "kept"
+    shutil.copytree(folder, kept)
+    DAMAGES[name](folder / "state.json")
+    host.begin(settings={"GAIA_SESSION_ID": parent})
+    host.hear(host.starting())
+    [agent_id] = {path.name for path in host.root.glob("[!.]*")} - {"parent", "moved"}
+    assert json.loads((host.root / agent_id / "state.json").read_bytes())["parent_id"] == parent
+    assert unsure(asked(host, "a", "Read"))
+    folder.unlink() if folder.is_symlink() else shutil.rmtree(folder)
+    kept.rename(folder)
+    assert asked(host, "b", "Read") is None
+    assert "Bash is not among the tools of parent." in str(asked(host, "c"))
+
+
 def test_the_tool_list_in_a_complete_record_of_a_later_schema_holds(enforced: Host) -> None:
     above = gaia_sessions.Sessions(str(enforced.root)).create(tools=["Read"])
     enforced.begin(settings={"GAIA_SESSION_ID": above})
@@ -600,8 +621,9 @@ def test_a_session_that_continues_another_has_the_tools_of_the_earlier_session(e
 
 
 @table("name", [*DAMAGES])
+@table("whose", ["top", "root"])
 @own_host
-def test_a_session_that_continues_one_with_unreadable_limits_gets_no_tools(host: Host, name: str) -> None:
+def test_a_session_that_continues_one_with_unreadable_limits_gets_no_tools(host: Host, whose: str, name: str) -> None:
     host.words = ["--enforce"]
     store = gaia_sessions.Sessions(str(host.root))
     store.create(agent_id="root", tools=["Read"])
@@ -616,7 +638,7 @@ def test_a_session_that_continues_one_with_unreadable_limits_gets_no_tools(host:
     )
     [woken] = [record["agent_id"] for record in host.records().values() if "runs" in record]
     store.finalize(woken, "completed")
-    DAMAGES[name](host.root / "root" / "state.json")
+    DAMAGES[name](host.root / whose / "state.json")
 
     payload = host.delegation("toolu_2")
     payload["tool_input"]["prompt"] = "[gaia-sessions: resume ended]\nGo on"
@@ -625,9 +647,10 @@ def test_a_session_that_continues_one_with_unreadable_limits_gets_no_tools(host:
     host.hear(host.starting())
 
     assert unsure(asked(host, "a", "Read"))
-    (host.root / "root").rename(host.folder / "away")
-    new = {one["continues"]: one["allowed_tools"] for one in host.records().values() if "continues" in one}
-    assert new == {"ended": [], woken: []}
+    (host.root / whose).rename(host.folder / "away")
+    new = {one["continues"]: one for one in host.records().values() if "continues" in one}
+    told = {agent_id: (one["allowed_tools"], one.get("parent_id")) for agent_id, one in new.items()}
+    assert told == {"ended": ([], None), woken: ([], "top")}
     assert "Read is not among the tools of " in str(asked(host, "b", "Read"))
 
 
