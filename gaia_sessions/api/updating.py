@@ -83,7 +83,9 @@ def update(  # noqa: PLR0913  # what can be said of an update
             _check_not_cancelled(session, outcome)
         if waits_for_approval(before["phase"]):
             asked = _asked_of_waiting(at, before, asked)
-            record = with_question_passed(before, phase, at.now, gone_runs(before), at.shell())
+            passed = with_question_passed(before, phase, at.now, gone_runs(before), at.shell())
+            if passed is not before and session.cancellation() is None:  # a cancelled session passes nothing
+                record = passed
         if if_revision is not None:
             check_revision(record, if_revision)
         record = with_update(record, asked, at.now)

@@ -232,6 +232,14 @@ def test_an_answer_to_a_cancelled_session_is_refused_and_changes_nothing(
     assert (state("b")["phase"], gaia(command, "b").code) == ("abandoned", 10)
 
 
+def test_an_update_after_a_cancellation_approves_nothing(gaia: Gaia, put: Gaia, state: Gaia) -> None:
+    put("a")
+    gaia("cancel", "a")
+    gaia("update", "a", "--phase", "executing")
+    assert (state("a")["phase"], "answers" in state("a")) == ("abandoned", False)
+    assert "approved" not in "\n".join(gaia("show", "a").lines + gaia("events", "a").lines)
+
+
 @both
 def test_a_corrupt_or_missing_session_cannot_be_answered(gaia: Gaia, put: Gaia, root: str, command: str) -> None:
     put("a")
