@@ -156,6 +156,8 @@ def check_may_begin(record: Record, decision: Decision, *, sends: bool = False) 
     """Raises ``RunNotAllowed`` unless a command, or a send, may resume ``record`` or begin its work."""
     _refuse_stand_in(record)
     phase, reason = record["phase"], decision["reason"]
+    if is_final(phase) and is_running(decision):
+        raise _still_at_work(record)
     if is_final(phase):
         continued = (send_command if sends else run_command)("{id}", ended=True)
         raise _refusal(record, f"it has ended ({phase})", f"{_CONTINUE}{continued}")
@@ -180,11 +182,17 @@ def at_work(agent_id: str, problem: str = "its agent is at work", *, sends: bool
     return AgentAtWork(agent_id, problem, _WAIT_TO_SEND if sends else _WAIT.replace("{id}", agent_id))
 
 
+def _still_at_work(record: Record) -> AgentAtWork:
+    """Returns the error of a session that has ended while its agent is at work: ``wait`` does not wait for that."""
+    hint = f"try again when its run has ended: `gaia-sessions show {record['agent_id']}` shows its runs"
+    return AgentAtWork(record["agent_id"], f"it has ended ({record['phase']}), but its agent is at work", hint)
+
+
 def check_may_be_continued(record: Record, now: datetime) -> None:
     """Raises ``RunNotAllowed`` unless ``record`` has ended, so that another session may continue it."""
     _refuse_stand_in(record)
     if has_agent(record, now, ()):  # the caller has ended the runs whose process is gone
-        raise at_work(record["agent_id"])
+        raise _still_at_work(record) if is_final(record["phase"]) else at_work(record["agent_id"])
     if not is_final(record["phase"]):
         going_on = (send_command if is_conversation(record) else run_command)("{id}")
         raise _refusal(record, "it has not ended", f"to resume it instead, type {going_on}")

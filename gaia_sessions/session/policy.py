@@ -13,7 +13,7 @@ from .runs import has_ended, is_claimed, is_conversation, is_live, is_work_of_co
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from datetime import datetime, timedelta
     from typing import NotRequired, TypedDict, final
 
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
             last_activity: when the agent last wrote to its transcript, if that was after ``last_updated``.
             paused_until: when the limit that the session waits for is reset.
             run_command: what a person types to resume a command or a conversation; on a server, any session. Absent for
-                agents of hosts on files, and if the session is cancelled.
+                agents of hosts on files, and if the session is cancelled, or has ended while its run goes on.
             answer: ``approved`` or ``denied``.
             approval, denial: the answer, ``{message, timestamp}``; ``message`` is empty without a note.
             app: the only app that can resume the session.
@@ -172,13 +172,25 @@ def decide(
         decision["approval" if answered[0] == "approved" else "denial"] = answered[1]
     if is_waiting_for_limit(record, now):
         decision["paused_until"] = record["paused_until"]
+    return {**decision, **_how_it_goes_on(decision, case)}  # type: ignore[typeddict-item]  # keys of a decision
+
+
+def _how_it_goes_on(decision: Decision, case: ResumeCase) -> Mapping[str, str]:
+    """Returns the keys that say who resumes or continues the work if no delegation does."""
+    agent_id, record = decision["agent_id"], case.record
     if "app_session" in record and "app" in record:
-        return {**decision, "app": record["app"]}
-    if cancellation is None and is_conversation(record):
-        decision["run_command"] = send_command(agent_id, ended=is_final(record["phase"]))
-    elif cancellation is None and (is_work_of_command(record) or not limits.has_hooks):
-        decision["run_command"] = run_command(agent_id, ended=is_final(case.phase))
-    return decision
+        return {"app": record["app"]}
+    if case.cancellation is not None:
+        return {}
+    if is_conversation(record):
+        command = send_command(agent_id, ended=is_final(record["phase"]))
+    elif is_work_of_command(record) or not case.limits.has_hooks:
+        command = run_command(agent_id, ended=is_final(case.phase))
+    else:
+        return {}
+    if is_final(record["phase"]) and is_running(decision):  # no command may continue it now
+        return {"advice": ADVICE_WHEN_STILL_AT_WORK}
+    return {"run_command": command}
 
 
 def decide_without_record(agent_id: str, problem: str | None) -> Decision:
@@ -387,5 +399,8 @@ ADVICE_WHEN_ANSWERED = {
 """What to do if the session can be resumed and its question was answered."""
 
 ADVICE_WHEN_NEW = "start the work: there is nothing to resume yet"
+
+ADVICE_WHEN_STILL_AT_WORK = "wait until its run has ended: then you can continue it in a new session"
+"""What to do if the session has ended, but its command may still be at work."""
 
 ADVICE_WHEN_FINAL = "start new work: this session has ended"

@@ -482,6 +482,18 @@ def test_where_no_hook_looks_a_command_resumes_each_session_that_no_app_resumes(
     assert decided == (command and f"gaia-sessions {command}")
 
 
+@table("changed", [{}, {"turns": 1}])
+def test_no_command_continues_a_session_that_has_ended_while_its_run_goes_on(changed: dict[str, Any]) -> None:
+    limits = Limits(LIMITS.idle, LIMITS.max_errors, LIMITS.quiet, has_hooks=False)
+    run = {"run": 1, "started_at": format_time(NOW)}
+    ended = resumable(phase="completed", runs=[run], **changed)
+    decided = decide("agent-1", ended, NOW, limits)
+    advice = "wait until its run has ended: then you can continue it in a new session"
+    assert (decided.get("run_command"), decided["advice"]) == (None, advice)
+    assert decide("agent-1", ended, NOW, LIMITS).get("run_command") is None
+    assert "run_command" in decide("agent-1", ended, NOW, limits, dead_runs=frozenset([1]))
+
+
 @table("phase", ["investigating", "planning"])
 def test_the_advice_for_an_expired_session_is_an_update_unless_it_failed_too_often(phase: str) -> None:
     tired = resumable(timedelta(minutes=31), phase=phase)
