@@ -430,16 +430,20 @@ def test_beside_a_server_that_does_not_answer_a_part_of_an_id_is_enough_only_to_
 def test_beside_a_server_that_does_not_answer_a_wait_for_an_id_of_the_own_root_reports_it(
     silent: str, own: str
 ) -> None:
-    assert silent
     Sessions(own).finalize("below", "completed")
     ended = Sessions(own).create("child", "ended", agent_id="ended", parent_id="asks")
     Sessions(own).finalize(ended, "failed")
-    found = at_once("wait below", "wait --children asks")
+    found = at_once("wait below", "wait --children asks", "wait far below", "wait far")
     assert [(one.code, one.out.decode()) for one in found.values()] == [
         (0, "below: completed\n"),
         (11, "below: completed\nended: failed\n  failed\n"),
+        (8, "below: completed\n"),
+        (8, ""),
     ]
-    assert {one.err.decode() for one in found.values()} == {only_own(own, SILENT)}
+    *known, with_far, far = (one.err.decode() for one in found.values())
+    missing = f"Error: no session 'far' in {own}, and {silent}: cannot connect: {SILENT}\n"
+    assert {*known} == {only_own(own, SILENT)}
+    assert [with_far.startswith(only_own(own, SILENT) + missing), far.startswith(missing)] == [True, True]
 
 
 @pytest.mark.usefixtures("own")

@@ -51,13 +51,14 @@ def command(call: Call, agent_ids: tuple[str, ...], *, children: bool, first: bo
     which agents ask for a permission.
 
     If GAIA_SESSIONS_ROOT is the URL of a server, each ID can be there or in the project's own root. With --children,
-    `wait` waits for all sessions below ID in both.
+    `wait` waits for all sessions below ID in both. If the server does not answer at the beginning, `wait` waits for
+    the sessions of the project's own root, and then exits with 8.
 
     Exit codes, from best to worst: 0 success, 10 cancelled, 11 the work failed, 124 not ended in time, 3 not found.
     `wait` ends with the worst code; with --any, with 124 only if no work has ended. With --children also 6 or 8, if a
     session that may be below ID cannot be read. The exit code of the agent's own command is exit_code in --json.
     """
-    found_in = [call.find(typed) for typed in agent_ids]
+    found_in, unasked = _find(call, agent_ids)
     asked = [agent_id for _, agent_id in found_in]
     roots = call.both() if children else [*dict(found_in)]
     ids = _ids_below if children else _ids_there
@@ -74,7 +75,25 @@ def command(call: Call, agent_ids: tuple[str, ...], *, children: bool, first: bo
     else:
         output.print_lines(session_reports.wait_lines(reports))
     failed = output.print_failures([*unread], *[*unread.values()][:1], as_json=call.as_json)
+    if unasked is not None:
+        raise unasked
     return failed or (CODES_OF_REPORTS[_worst(reports, first=first)] if reports else EXIT_DONE)
+
+
+def _find(call: Call, typed_ids: Iterable[str]) -> tuple[list[tuple[Sessions, str]], StoreFailure | None]:
+    """Returns the root and the ID of each session; and the error, if the server that may have the others is silent."""
+    found: list[tuple[Sessions, str]] = []
+    unasked: StoreFailure | None = None
+    for typed in typed_ids:
+        try:
+            found.append(call.find(typed))
+        except StoreFailure as error:
+            if any(root.folder is None for root in call.both()):  # there is no other root
+                raise
+            unasked = error
+    if unasked is not None and not found:
+        raise unasked
+    return found, unasked
 
 
 def _ids_there(root: Place, found_in: Iterable[tuple[Place, str]]) -> list[str]:
