@@ -105,6 +105,8 @@ class Call:
                 from .two_roots import pair_of
 
                 self._pair = pair_of(self._sessions, self._flags, as_json=self.as_json)
+            if self._sessions.folder is None and self._pair is None and not self.as_json:
+                self._tell_of_silence(self._sessions)
         return self._sessions
 
     def sessions_in(self, root: str) -> Sessions:
@@ -112,6 +114,12 @@ class Call:
         from gaia_sessions.api.sessions import Sessions
 
         return Sessions(root, self._flags)
+
+    def _tell_of_silence(self, server: Sessions) -> None:
+        if output.is_stderr_terminal():
+            from .progress import tell_of_silence
+
+            tell_of_silence(server)
 
     def both(self) -> list[Sessions]:
         """Returns the roots on which a command without ``--root`` works.

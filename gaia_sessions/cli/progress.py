@@ -1,8 +1,12 @@
-"""The progress line of a wait, or of a long read, redrawn on stderr. Loaded only if stderr is a terminal."""
+"""The progress line of a wait, or of a long read, redrawn on stderr; and that a server has not answered yet.
+
+Loaded only if stderr is a terminal.
+"""
 
 from __future__ import annotations
 
 from contextlib import suppress
+from threading import Timer
 
 from gaia_sessions.api import at, records
 from gaia_sessions.api.waiting import is_at_work
@@ -26,6 +30,9 @@ if TYPE_CHECKING:
 
 _BAR = 30
 """The cells of a bar."""
+
+_SECONDS_OF_SILENCE = 2.0
+"""How long a server may take to answer before a person is told."""
 
 _SHORTEST = 10
 """A name is not cut to fewer characters."""
@@ -98,6 +105,22 @@ class Progress(_Drawn):
             with suppress(StoreFailure, SessionNotFound):  # a server may be away for a moment
                 record = at.read(root, records.as_applied, agent_id)
                 yield agent_and_purpose(record["agent_name"], record["purpose"])
+
+
+def tell_of_silence(server: Place) -> None:
+    """Says on stderr if the ``server`` has not answered after two seconds, and how long this still waits."""
+    timer = Timer(_SECONDS_OF_SILENCE, _tell_of_silence, [server])
+    timer.daemon = True
+    timer.start()
+
+
+def _tell_of_silence(server: Place) -> None:
+    from gaia_sessions.postgres.connections import is_silent
+
+    left = server.config.lock_timeout - _SECONDS_OF_SILENCE
+    if left > 0 and is_silent(server.root):
+        message = f"{server.root} does not answer yet; this waits for {duration(left)} more"
+        output.print_aside("server_silent", message, as_json=False)
 
 
 def _cut(text: str, room: int, shortest: int = 0) -> str:

@@ -129,7 +129,7 @@ class Server:
         self._idle: list[tuple[Connection, float]] = []
         self._closer: threading.Timer | None = None
         self.seconds_at_first: float | None = None  # for the first answer; None: as long as for later ones
-        self._has_answered = False
+        self.has_answered = False
         self._checked = float("-inf")  # when the schema was found to be this version's
         self.revisions: dict[str, tuple[int, int]] = {}  # the incarnation and the highest known revision of a session
 
@@ -182,14 +182,14 @@ class Server:
                     connection, _ = self._idle.pop()
                     if not connection.closed:
                         return connection
-            if self._has_answered or self.seconds_at_first is None:
+            if self.has_answered or self.seconds_at_first is None:
                 connection = self._new(until)
             else:
                 connection = self._first(self.seconds_at_first)
         except BaseException:
             self._free.release()
             raise
-        self._has_answered = True
+        self.has_answered = True
         return connection
 
     def _first(self, seconds: float) -> Connection:
@@ -282,6 +282,12 @@ _of_parent: list[object] = []
 def server_of(url: str) -> Server:
     """Returns the server of ``url``, the same object for the whole process."""
     return _servers.setdefault(url, Server(url))
+
+
+def is_silent(url: str) -> bool:
+    """Returns whether this process uses the server, and has not got an answer yet."""
+    server = _servers.get(url)
+    return server is not None and not server.has_answered
 
 
 def _forget_all() -> None:

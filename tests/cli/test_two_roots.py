@@ -488,6 +488,16 @@ def test_lists_beside_a_server_that_does_not_answer_name_the_own_root(silent: st
     assert (local.code, local.err.decode()) == (0, f"sessions on the server could not be counted: {SILENT}\n")
 
 
+@pytest.mark.slow
+def test_without_an_own_root_a_person_is_told_that_the_server_does_not_answer_yet(terminal: Gaia) -> None:
+    check_installed()
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        url = f"postgresql://127.0.0.1:{listening.getsockname()[1]}/agents?connect_timeout=4"
+        ended = terminal("list", "--lock-timeout", "4", GAIA_SESSIONS_ROOT=url, NO_COLOR="1")
+    told = f"{url} does not answer yet; this waits for 2 seconds more Error: {url}: cannot connect: "
+    assert (ended.code, " ".join(ended.out.decode().split()).startswith(told)) == (8, True), ended
+
+
 def test_a_hook_does_not_notice_that_the_server_does_not_answer(silent: str, own: str) -> None:
     assert silent
     put_agent()
