@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from shlex import quote
-
 from .main_branches import InvalidInput, SessionsError, StoreFailure, plural, shorten, well_formed
 
 TYPE_CHECKING = False
@@ -428,6 +426,8 @@ class SessionMoving(NewerSchema):
     code = "moving"
 
     def __init__(self, agent_id: str, source: str, target: str) -> None:
+        from shlex import quote  # it loads many modules, and hooks load this one
+
         self.agent_id = agent_id
         self.source = source
         self.target = target
