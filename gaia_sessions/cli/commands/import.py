@@ -41,6 +41,8 @@ def command(call: Call, directories: tuple[str, ...], *, dry_run: bool) -> int:
     A session comes with all its files and keeps its ID. If the ID exists in this root already, the session is not
     imported. Paths to conversations and files of clients are not imported. A run without an end is imported as lost, a
     cancelled session as abandoned. If you interrupt the import, type the same command again.
+
+    An open session goes on in both places. To move all sessions to or from a server, type `store copy`.
     """
     for directory in directories:
         check_expanded("DIR", directory, os.environ)
