@@ -70,7 +70,7 @@ _MAY_PASS = (
 )
 """Words of a refused connection that the next try may get."""
 
-_LASTING = "certificate", "SSL", "no password supplied", "service", "invalid"
+_LASTING = "certificate", "SSL", "private key", "no password supplied", "authentication method", "service", "invalid"
 """Words of a refused connection that the next try will not get either."""
 
 _ORIGIN = f"root (or {ROOT_VARIABLE})"
@@ -78,22 +78,38 @@ _TLS_MODES = "require", "verify-ca", "verify-full"
 _OWN_ROOT = "~/.postgresql/root.crt"
 """The file with the certificates that libpq trusts."""
 
+_WORDS_OF_DRIVER = "connection failed: ", "connection is bad: ", "fe_sendauth: "
+"""Words of an error that say nothing to a reader."""
+
 _NOT_SET_UP = "42P01", "3F000"
 _HINTS = {
-    "42501": "an administrator must grant this role CREATE on the database, or rights on the schema gaia_sessions",
+    "42501": "an administrator must grant this role more rights, as docs/many-machines.md says",
     "53100": "free some space on the server, then try again",
 }
 _TRY_AGAIN = "check that the server runs and can be reached, then try again"
 _SEE_LOG = "the log of the server says more"
+_FREE_CONNECTIONS = "try again later; if it happens often, an administrator must allow more connections, or set up a pooler"
 _HINTS_OF_WORDS = {
-    "password": "write the right password in ~/.pgpass, or set PGPASSWORD",
-    "does not exist": "correct the URL, or make the database and the role: createdb, createuser",
+    "no password supplied": "write the password in ~/.pgpass, which only you may read, or set PGPASSWORD",
+    "password authentication failed": "write the right password in ~/.pgpass or in the service file, or set PGPASSWORD; "
+    "if it is right, ask an administrator whether the role exists and is valid",
+    "authentication method": "correct require_auth in the URL or in PGREQUIREAUTH",
+    "not permitted to log in": "ask an administrator to type: ALTER ROLE NAME LOGIN",
+    "permission denied for database": "ask an administrator to type: GRANT CONNECT ON DATABASE NAME TO ROLE",
     "pg_hba.conf": "an administrator must allow this connection in pg_hba.conf of the server",
-    "certificate": "name the certificate of the server's issuer: add sslrootcert=FILE to the URL",
+    "too many c": _FREE_CONNECTIONS,
+    "connection slots": _FREE_CONNECTIONS,
+    "no more connections": _FREE_CONNECTIONS,
+    "does not match host name": "write the host in the URL as its certificate names it",
+    "root certificate file": "write the file with the certificate of the issuer: sslrootcert=FILE in the URL",
+    "private key": "name the files of your own certificate: sslcert=FILE and sslkey=FILE in the URL",
+    "certificate": "if the server has a certificate of your own issuer, add sslrootcert=FILE to the URL; "
+    "if it has expired, its administrator must renew it",
     "SSL": "the server has no TLS: its administrator must set it up",
     "resolve host": "check the name of the host in the URL, and whether this machine can look up names",
     "service": "write the service in ~/.pg_service.conf, or correct the URL",
     "invalid": "correct the URL",
+    "does not exist": "correct the URL, or make the database and the role: createdb, createuser",
 }
 """What to do about a refused connection, by words of the refusal."""
 
@@ -374,7 +390,10 @@ def no_tables(action: str, url: str) -> StoreFailure:
 def _first_line(error: BaseException) -> str:
     found = error.diag.message_primary if isinstance(error, psycopg.Error) else None
     lines = [line.strip() for line in (found or str(error)).splitlines() if line.strip()]
-    return lines[0].removeprefix("connection failed: ").removeprefix("connection is bad: ") if lines else "it failed"
+    text = lines[0] if lines else "it failed"
+    for words in _WORDS_OF_DRIVER:
+        text = text.replace(words, "")
+    return text
 
 
 def _may_pass(error: psycopg.Error) -> bool:

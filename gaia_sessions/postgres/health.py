@@ -142,17 +142,20 @@ _TABLES = f"""
 SELECT relname, n_live_tup, n_dead_tup, pg_total_relation_size(relid) FROM pg_stat_user_tables
 WHERE schemaname = '{SCHEMA}' ORDER BY 4 DESC, 1
 """
+_MAY_WRITE = f"""
+SELECT current_setting('transaction_read_only') = 'off' AND has_table_privilege('{SCHEMA}.timeline', 'INSERT')
+"""
 _TIMELINES = f"SELECT timeline, extract(epoch FROM at)::float8 FROM {SCHEMA}.timeline ORDER BY at"
 _NEEDED_TO_LOOK = f"USAGE {SCHEMA}", "SELECT migration"
 
 
 def info(url: str) -> Info:
-    """Returns what is on the server; notes its timeline, unless the server is read-only."""
+    """Returns what is on the server; notes its timeline, unless the server or the role may only read."""
 
     def look(connection: Connection) -> Info:
         schema.check_version(schema.version_of(connection), url)
-        [[is_read_only]] = execute(connection, "SELECT current_setting('transaction_read_only') = 'on'")
-        if not is_read_only:
+        [[may_write]] = execute(connection, _MAY_WRITE)
+        if may_write:
             execute(connection, NOTE_TIMELINE)
         [[database, user, version]] = execute(connection, _NAMES)
         return {

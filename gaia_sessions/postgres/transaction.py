@@ -140,7 +140,8 @@ class Transaction:
                 lost = is_lost(connection, error)
                 self._give(is_usable=False)
                 if not lost:
-                    raise self._failed(refusal("read", self._server.url, error)) from error
+                    action = "read" if wait is None else "write"
+                    raise self._failed(refusal(action, self._server.url, error)) from error
                 self._server.close_idle()
                 if time.monotonic() >= until:
                     raise self._failed(not_written(self._server.url, error)) from error

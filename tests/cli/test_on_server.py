@@ -18,7 +18,8 @@ from gaia_sessions.cli.group import COMMANDS
 from tests.cli.conftest import everything_in
 from tests.cli.forks import Fork, forked, until
 from tests.records import ago
-from tests.servers import check_installed, empty, shared_server
+from tests.roles import WORKER, empty_url_of, shared_roles, url_of
+from tests.servers import check_installed
 from tests.table import table
 
 if TYPE_CHECKING:
@@ -69,32 +70,28 @@ CALLS: dict[str, list[tuple[int, str]]] = {
     "rm": [(0, "rm work"), (4, "rm asks"), (3, "rm nobody")],
     "reconcile": [(0, "reconcile"), (0, "reconcile --dry-run")],
     "repair": [(0, "repair asks"), (3, "repair nobody")],
-    "store": [(0, "store init"), (0, "store migrate"), (0, "store info")],
+    "store": [(8, "store init"), (8, "store migrate"), (0, "store info")],
 }
 
 
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> str:
-    """Makes a database with some sessions the default root; returns its URL for a role that needs the password."""
+    """Makes a database with some sessions the default root; returns its URL for a worker that needs the password."""
     check_installed()
     url = url_for_password()
     monkeypatch.setenv("GAIA_SESSIONS_ROOT", url)
     monkeypatch.setenv("PGPASSWORD", SECRET)
-    empty(url)
+    empty_url_of(WORKER)
     put_sessions()
     return url
 
 
 @cache
 def url_for_password() -> str:
-    """The URL of the server of this process for a role that the server asks for the password."""
-    from gaia_sessions.postgres.setup import init
-
-    server = shared_server()
-    server.execute(f"CREATE ROLE guarded SUPERUSER LOGIN PASSWORD '{SECRET}'")
-    server.execute("CREATE DATABASE guarded OWNER guarded")
-    url = server.url.replace("postgres@/postgres", "guarded@/guarded")
-    init(url)
+    """The URL of the server of this process for a worker that the server asks for the password."""
+    server = shared_roles()
+    server.execute(f"CREATE ROLE guarded LOGIN PASSWORD '{SECRET}' IN ROLE {WORKER}")
+    url = url_of(server, "guarded")
     rules = Path(server.folder, "data", "pg_hba.conf")
     rules.write_text("local all guarded scram-sha-256\n" + rules.read_text(encoding="utf-8"), encoding="utf-8")
     server.execute("SELECT pg_reload_conf()")
@@ -147,7 +144,7 @@ def test_a_command_on_a_server_works_and_speaks_of_no_folder(
 
 
 def test_without_sessions_each_list_says_so_with_the_url(gaia: Gaia, server: str) -> None:
-    empty(server)
+    empty_url_of(WORKER)
     for words in (["list"], ["tree"], ["usage"], ["stats"]):
         assert gaia(*words).answer == [f"No sessions found in {server}"]
     nothing = gaia("get", "nobody").refusal
@@ -243,7 +240,7 @@ def test_import_takes_messages_outputs_marks_events_and_shared_keys_into_a_serve
     sessions.create("chat", "talk", agent_id="app", app="a", user="u", state={"app:x": 1, "user:y": 2, "z": 3})
     sessions.cancel("below", "not needed")
 
-    empty(server)
+    empty_url_of(WORKER)
     wanted = {"asks", "below", "work", "app"}
     would = gaia("import", root, "--dry-run", "--root", server, "--json").json
     report = gaia("import", root, "--root", server, "--json").json

@@ -21,6 +21,7 @@ from gaia_sessions.store.file_store import FileStore
 from gaia_sessions.store.planned import Plan
 from tests.memory_store import MemoryStore
 from tests.removals import deleted
+from tests.roles import WORKER, empty_url_of
 from tests.servers import empty_pooled_url, empty_url
 
 if TYPE_CHECKING:
@@ -137,6 +138,7 @@ PLANS: dict[str, Callable[[Path], Any]] = {
 
 SLOW_STORES: dict[str, Callable[[Path], Store]] = {
     "postgres, through a pooler": lambda _folder: postgres_store(empty_pooled_url()),
+    "postgres, as a worker": lambda _folder: postgres_store(empty_url_of(WORKER)),
 }
 _SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in SLOW_STORES]
 
