@@ -78,7 +78,7 @@ _TLS_MODES = "require", "verify-ca", "verify-full"
 _OWN_ROOT = "~/.postgresql/root.crt"
 """The file with the certificates that libpq trusts."""
 
-_WORDS_OF_DRIVER = "connection failed: ", "connection is bad: ", "fe_sendauth: "
+_WORDS_OF_DRIVER = "connection failed: ", "connection is bad: ", "fe_sendauth: ", "FATAL:  "
 """Words of an error that say nothing to a reader."""
 
 _NOT_SET_UP = "42P01", "3F000"
@@ -88,11 +88,13 @@ _HINTS = {
 }
 _TRY_AGAIN = "check that the server runs and can be reached, then try again"
 _SEE_LOG = "the log of the server says more"
-_FREE_CONNECTIONS = "try again later; if it happens often, an administrator must allow more connections, or set up a pooler"
+_FREE_CONNECTIONS = (
+    "try again later; if it happens often, an administrator must allow more connections, or set up a pooler"
+)
 _HINTS_OF_WORDS = {
     "no password supplied": "write the password in ~/.pgpass, which only you may read, or set PGPASSWORD",
-    "password authentication failed": "write the right password in ~/.pgpass or in the service file, or set PGPASSWORD; "
-    "if it is right, ask an administrator whether the role exists and is valid",
+    "password authentication failed": "write the right password in ~/.pgpass or the service file, or set PGPASSWORD; "
+    "if it is right, ask an administrator whether the role exists and has expired",
     "authentication method": "correct require_auth in the URL or in PGREQUIREAUTH",
     "not permitted to log in": "ask an administrator to type: ALTER ROLE NAME LOGIN",
     "permission denied for database": "ask an administrator to type: GRANT CONNECT ON DATABASE NAME TO ROLE",
