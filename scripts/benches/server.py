@@ -12,6 +12,7 @@ import re
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
 from datetime import timedelta
 from functools import partial
 from statistics import median
@@ -63,19 +64,29 @@ SELECT key, incarnation FROM unnest(%s::bytea[], %s::text[]) AS made (key, id) J
 
 
 def server(folder: str) -> Iterator[Finding]:
-    """Measures a server; prints that it does not if there is none."""
+    """Measures a server."""
+    with started(folder) as own:
+        if own is not None:
+            yield from _of_many(own)
+            yield from _of_writers(own, folder)
+
+
+@contextmanager
+def started(folder: str) -> Iterator[Server | None]:
+    """Starts a server beside ``folder``; if there is none, prints that nothing is measured."""
     try:
         from tests.servers import PROGRAMS, Server
     except ModuleNotFoundError as missing:
         print(f"server: not measured; {missing.name} is not installed", file=sys.stderr)
+        yield None
         return
     if not PROGRAMS:
         print("server: not measured; PostgreSQL is not installed", file=sys.stderr)
+        yield None
         return
     own = Server(fsync=True, above=os.path.dirname(folder))
     try:
-        yield from _of_many(own)
-        yield from _of_writers(own, folder)
+        yield own
     finally:
         own.remove()
 

@@ -160,7 +160,9 @@ def test_info_shows_that_the_timeline_of_the_server_has_changed(gaia: Gaia, monk
     *_, first, second, warning = gaia("store", "info").answer
     server.remove()
     assert (first[:12], second[:26]) == ("timeline    ", "            changed to 2, ")
-    assert warning.strip() == "a standby took over: sessions written shortly before that may be lost"
+    assert warning.strip() == (
+        "a standby took over, or a backup was restored: sessions written before that may be lost"
+    )
 
 
 def test_cleanup_notes_timeline_and_time_and_info_shows_them_and_the_oldest_session(gaia: Gaia, server: str) -> None:

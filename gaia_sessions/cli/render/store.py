@@ -88,7 +88,7 @@ def _facts(info: Info) -> Iterator[tuple[str, str]]:
     for number, timeline in enumerate(info["timelines"]):
         yield "" if number else "timeline", _timeline(timeline, is_first=number == 0)
     if len(info["timelines"]) > 1:
-        yield "", "a standby took over: sessions written shortly before that may be lost"
+        yield "", "a standby took over, or a backup was restored: sessions written before that may be lost"
 
 
 def _table(table: Table) -> str:
