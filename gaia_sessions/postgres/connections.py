@@ -60,6 +60,7 @@ _LOST_CLASS = "08"
 _ENDED_BY_SERVER = frozenset(["57P01", "57P02", "57P03", "57P05", "25P03", "25P04"])
 """The server ended the connection: it stops or starts, or a transaction was idle for too long."""
 
+_FORBIDDEN = "42501"
 _READ_ONLY = "25006"
 _REPEATABLE = frozenset(["40001", "40P01", "55P03"])
 """Another transaction was in the way: repeated, this one succeeds."""
@@ -83,7 +84,6 @@ _WORDS_OF_DRIVER = "connection failed: ", "connection is bad: ", "fe_sendauth: "
 
 _NOT_SET_UP = "42P01", "3F000"
 _HINTS = {
-    "42501": "an administrator must grant this role more rights, as docs/many-machines.md says",
     "53100": "free some space on the server, then try again",
 }
 _TRY_AGAIN = "check that the server runs and can be reached, then try again"
@@ -371,8 +371,17 @@ def refusal(action: str, url: str, error: psycopg.Error) -> SessionsError:
     state = error.sqlstate or ""
     if state in _NOT_SET_UP:
         return no_tables(action, url)
+    reason = _first_line(error)
+    if state == _FORBIDDEN:
+        return StoreFailure(action, url, reason, _hint_for_rights(url, reason))
     hint = _HINTS.get(state, _SEE_LOG) if is_answer(error) else _TRY_AGAIN
-    return StoreFailure(action, url, _first_line(error), hint)
+    return StoreFailure(action, url, reason, hint)
+
+
+def _hint_for_rights(url: str, reason: str) -> str:
+    if "for database" in reason:
+        return "connect as the owner of the database, or ask the owner to type: GRANT CREATE ON DATABASE NAME TO ROLE"
+    return f"to see the rights that this role lacks, type: gaia-sessions --root {quote(url)} doctor"
 
 
 def is_answer(error: psycopg.Error) -> bool:

@@ -44,7 +44,7 @@ FORBIDDEN_TO_WORKERS = [
     "CREATE TRIGGER more BEFORE INSERT ON gaia_sessions.session EXECUTE FUNCTION suppress_redundant_updates_trigger()",
     "INSERT INTO gaia_sessions.migration (version) VALUES (99)",
     "DELETE FROM gaia_sessions.migration",
-    "UPDATE gaia_sessions.setting SET value = '0'",
+    "DELETE FROM gaia_sessions.setting",
     "DELETE FROM gaia_sessions.figures",
     "DELETE FROM gaia_sessions.timeline",
 ]
@@ -87,7 +87,7 @@ def test_a_reader_can_use_every_command_that_only_reads(gaia: Gaia, reader: str,
 def test_a_reader_is_told_that_it_may_not_write(reader: str, line: str) -> None:
     before = stored(reader)
     code, said, errors = forked(*shlex.split(line), stdin=TURN if line.startswith("turn") else b"").all
-    hint = "Hint: an administrator must grant this role more rights, as docs/many-machines.md says"
+    hint = f"Hint: to see the rights that this role lacks, type: gaia-sessions --root {shlex.quote(reader)} doctor"
     if line.startswith("rm"):
         hint = "Hint: fix the reported problem and try again"
     error, last = errors.splitlines()[-2:]
@@ -108,6 +108,15 @@ def test_only_the_owner_can_migrate(gaia: Gaia, name: str) -> None:
     said = f"{url}: cannot make the tables: the schema gaia_sessions belongs to the role {OWNER}, and this is {WORKER}"
     assert gaia("--root", url, "store", name).refusal == (8, said, f"connect as {OWNER}")
     assert gaia("--root", url.replace(WORKER, OWNER), "store", name).code == 0
+
+
+def test_a_worker_has_exactly_the_rights_that_doctor_looks_for() -> None:
+    sql = "SELECT has_table_privilege(%s, 'gaia_sessions.' || %s, %s)"
+    with psycopg.connect(empty_url_of(OWNER)) as connection:
+        for right in ("SELECT", "INSERT", "UPDATE", "DELETE"):
+            for name, needed in schema.RIGHTS.items():
+                has = [*connection.execute(sql, (WORKER, name, right)), *connection.execute(sql, (READER, name, right))]
+                assert (name, right, has) == (name, right, [(right in needed.split(),), (right == "SELECT",)])
 
 
 def test_roles_keep_their_rights_when_a_migration_adds_a_table(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -35,7 +35,6 @@ PASSWORD = "write the right password in ~/.pgpass or the service file, or set PG
 PASSWORD += "ask an administrator whether the role exists and has expired"
 NO_PASSWORD = "write the password in ~/.pgpass, which only you may read, or set PGPASSWORD"  # noqa: S105
 ROOT = "write the file with the certificate of the issuer: sslrootcert=FILE in the URL"
-RIGHTS = "an administrator must grant this role more rights, as docs/many-machines.md says"
 WRONG = {"PGPASSWORD": f"not-{SECRET}"}
 MORE_CONNECTIONS = (
     "try again later; if it happens often, an administrator must allow more connections, or set up a pooler"
@@ -89,7 +88,12 @@ REFUSALS: list[tuple[tuple[str, str], dict[str, str], str, str]] = [
         "ask an administrator to type: ALTER ROLE NAME LOGIN",
     ),
     (("gaia_worker", "busy_worker"), {}, 'too many connections for role "busy_worker"', MORE_CONNECTIONS),
-    (("gaia_worker", "new_worker"), {}, "permission denied for schema gaia_sessions", RIGHTS),
+    (
+        ("gaia_worker", "new_worker"),
+        {},
+        "permission denied for schema gaia_sessions",
+        "to see the rights that this role lacks, type: gaia-sessions --root 'URL' doctor",
+    ),
     (
         ("/agents", "/private"),
         {},
@@ -171,7 +175,7 @@ def test_a_connection_that_is_refused_is_one_error_that_says_what_to_do_and_no_s
             patch.setenv(name, value.replace("TLS", secured.tls))
         url = secured.worker_url.replace(secured.tls, "TLS").replace(*change).replace("TLS", secured.tls)
         said, advice = refusal(gaia, url)
-    assert (says.replace("TLS", secured.tls) in said, advice) == (True, hint), said
+    assert (says.replace("TLS", secured.tls) in said, advice) == (True, hint.replace("URL'", f"{url}'")), said
     assert SECRET not in str(everything_in(away_from_home))
 
 

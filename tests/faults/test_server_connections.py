@@ -130,7 +130,7 @@ def test_a_role_without_rights_gets_only_our_errors(name: str) -> None:
         connection.execute("DROP ROLE IF EXISTS stranger")
         connection.execute("CREATE ROLE stranger LOGIN")
     url = server.url.replace("postgres@", "stranger@")
-    said, hint = "permission denied", "an administrator must grant this role more rights, "
+    said, hint = "permission denied", "to see the rights that this role lacks, type: "
     if name == "make the tables":
         said, hint = "belongs to the role postgres, and this is stranger", "connect as postgres"
     with pytest.raises(StoreFailure, match=said) as refused:
