@@ -16,10 +16,9 @@ PAGE = Path(__file__).resolve().parent.parent / "docs" / "many-machines.md"
 OWNER, WORKER, READER = "gaia_owner", "gaia_worker", "gaia_reader"
 
 
-def statements() -> list[list[str]]:
-    """What an administrator types before the tables are made, and what their owner types then."""
-    blocks = re.findall("^```sql\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
-    return [[line for line in block.splitlines() if line] for block in blocks]
+def blocks(language: str) -> list[str]:
+    """The blocks of the page in this language."""
+    return re.findall(f"^```{language}\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
 
 
 def make_roles(server: Server) -> None:
@@ -28,13 +27,13 @@ def make_roles(server: Server) -> None:
 
     from gaia_sessions.postgres.setup import init
 
-    of_administrator, of_owner = statements()
-    for statement in of_administrator:
+    of_administrator, of_owner = blocks("sql")
+    for statement in of_administrator.splitlines():
         server.execute(statement)
     url = url_of(server, OWNER)
     init(url)
     with psycopg.connect(url, autocommit=True) as connection:
-        for statement in of_owner:
+        for statement in of_owner.splitlines():
             connection.execute(statement.encode())
 
 

@@ -11,19 +11,17 @@ from typing import TYPE_CHECKING
 
 import psycopg
 
-from tests.roles import WORKER, make_roles
+from tests.roles import WORKER, blocks, make_roles
 from tests.servers import Server
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 SECRET = "s3cret-of-the-worker"  # noqa: S105
-_CERTIFICATES = {"server": "2", "expired": "-1"}
-"""The certificates for the name localhost, and for how many days they are valid."""
 
 
 class SecuredServer(Server):
-    """A server with the roles of docs/many-machines.md; its certificates are in the folder ``tls``."""
+    """A server with the roles and the certificate of docs/many-machines.md, for the name localhost."""
 
     def __init__(self) -> None:
         with socket.create_server(("localhost", 0)) as free:
@@ -31,13 +29,11 @@ class SecuredServer(Server):
         super().__init__("password_encryption = scram-sha-256", port=port, connections=12)
         self.tls = f"{self.folder}/tls"
         os.mkdir(self.tls)
-        for name in ("ca", "other"):
-            self._openssl("req", "-new", "-x509", "-days", "2", "-subj", f"/CN={name}", *self._files(name, "crt"))
-        for name, days in _CERTIFICATES.items():
-            asked = "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"
-            self._openssl("req", "-new", *asked, *self._files(name, "csr"))
-            signed = "-in", f"{name}.csr", "-CA", "ca.crt", "-CAkey", "ca.key", "-copy_extensions", "copy"
-            self._openssl("x509", "-req", *signed, "-days", days, "-out", f"{name}.crt")
+        [typed] = blocks("sh")
+        typed = typed.replace("db.example.com", "localhost")
+        self._type(typed.replace("-days 365 ", "-days -1 ").replace("server.crt", "expired.crt"))
+        self._type("mv ca.crt other.crt; mv ca.key other.key; mv server.key expired.key")
+        self._type(typed)
         self.own(*(f"{self.tls}/{name}" for name in os.listdir(self.tls)))
         make_roles(self)
         self.execute(f"ALTER ROLE {WORKER} PASSWORD '{SECRET}'")
@@ -45,11 +41,8 @@ class SecuredServer(Server):
         rules.write_text("local all all trust\nhostssl all all all scram-sha-256\n", encoding="utf-8")
         self._set(ssl="on", ssl_cert_file=f"{self.tls}/server.crt", ssl_key_file=f"{self.tls}/server.key")
 
-    def _files(self, name: str, kind: str) -> list[str]:
-        return ["-nodes", "-out", f"{name}.{kind}", "-keyout", f"{name}.key"]
-
-    def _openssl(self, *words: str) -> None:
-        subprocess.run(["openssl", *words], check=True, capture_output=True, cwd=self.tls)
+    def _type(self, lines: str) -> None:
+        subprocess.run(["sh", "-eu", "-c", lines], check=True, capture_output=True, cwd=self.tls)
 
     @property
     def worker_url(self) -> str:

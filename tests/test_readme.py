@@ -23,6 +23,7 @@ import pytest
 from gaia_sessions.cli.group import COMMANDS, HIDDEN, Commands
 from gaia_sessions.hosts import HOOK
 from gaia_sessions.session.clock import format_time, parse_time
+from gaia_sessions.system.server_url import checked
 from tests import commands
 from tests.hook.client import client
 from tests.scripts import script
@@ -136,6 +137,19 @@ def test_the_other_python_examples_run_as_written(tmp_path: Path, which: int, sh
     home = tmp_path / str(which)
     home.mkdir()
     assert run_python(home, written_examples()[which] + f"print({shown})\n") == expected
+
+
+def test_the_compose_file_is_valid_and_its_parts_fit_together() -> None:
+    yaml = pytest.importorskip("yaml")
+    file = yaml.safe_load(block("docs/many-machines.md", "yaml"))
+    services = file["services"]
+    named = {secret for service in services.values() for secret in service["secrets"]}
+    assert (named, file["volumes"]) == ({*file["secrets"]}, {"data": None})
+    cleanup = services["cleanup"]
+    url = checked("root", cleanup["environment"]["GAIA_SESSIONS_ROOT"])
+    assert f"@{services['db']['networks']['default']['aliases'][0]}/" in url
+    typed = re.findall("gaia-sessions (cleanup[^;]*);", cleanup["command"][-1])
+    assert [commands.gaia(*shlex.split(line), "--help").code for line in typed] == [0]
 
 
 def test_every_python_example_is_tested() -> None:

@@ -213,8 +213,9 @@ def test_an_expired_certificate_and_a_server_without_tls_are_refused(
     gaia: Gaia, secured: SecuredServer, settings: dict[str, str], says: str, hint: str
 ) -> None:
     of_files = {name: f"{secured.tls}/{value}" if "file" in name else value for name, value in settings.items()}
+    url = secured.worker_url.replace("ca.crt", "other.crt")  # the issuer of the certificate that has expired
     with secured.settings(**of_files):
-        said, advice = refusal(gaia, secured.worker_url)
+        said, advice = refusal(gaia, url)
     assert (says in said, advice) == (True, hint), said
 
 
