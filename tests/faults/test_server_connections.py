@@ -199,6 +199,8 @@ def test_a_server_that_refuses_for_a_moment_is_asked_again(said: str) -> None:
         "connection to server failed: fe_sendauth: no password supplied",
         'connection to server failed: server certificate for "db" does not match host name "other"',
         "connection to server failed: server does not support SSL, but SSL was required",
+        'connection to server failed: could not load private key file "own.key": key values mismatch',
+        'connection to server failed: authentication method requirement "md5" failed: server requested SASL',
     ],
 )
 def test_a_server_that_always_refuses_is_not_asked_again(said: str) -> None:
