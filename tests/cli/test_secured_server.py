@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,8 +11,8 @@ import pytest
 
 from gaia_sessions.postgres.connections import server_of
 from tests.cli.conftest import everything_in
-from tests.cli.forks import forked
-from tests.roles import OWNER
+from tests.cli.forks import forked, until
+from tests.roles import OWNER, url_of
 from tests.secured import SECRET, SecuredServer
 from tests.servers import check_installed
 from tests.table import table
@@ -221,9 +221,13 @@ def test_an_expired_certificate_and_a_server_without_tls_are_refused(
 
 
 def test_a_server_that_has_no_connection_left_says_so(gaia: Gaia, secured: SecuredServer) -> None:
+    others = "SELECT FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"
     with ExitStack() as stack:
-        for _ in range(12 - 3):  # the others are for superusers
-            stack.enter_context(psycopg.connect(secured.url.replace("postgres@/postgres", f"{OWNER}@/agents")))
+        watching = stack.enter_context(psycopg.connect(secured.url, autocommit=True))
+        until(lambda: not watching.execute(others).fetchall())  # else one that ends makes room
+        with suppress(psycopg.OperationalError):
+            while True:
+                stack.enter_context(psycopg.connect(url_of(secured, OWNER)))
         said, hint = refusal(gaia, secured.worker_url, may_pass=True)
     assert ("remaining connection slots are reserved" in said, hint) == (True, MORE_CONNECTIONS), said
 
