@@ -9,7 +9,7 @@ from gaia_sessions.session.clock import format_time, parse_time
 from gaia_sessions.session.ids import resume_line
 from gaia_sessions.session.phases import waits_for_approval
 from gaia_sessions.session.policy import resume_summary
-from gaia_sessions.session.record import has_newer_schema, is_asking, is_open
+from gaia_sessions.session.record import has_newer_schema, is_asking, is_open, moving_of
 from gaia_sessions.session.runs import waits_with_question
 from gaia_sessions.session.state import WAITING
 from gaia_sessions.store.above import Above
@@ -100,13 +100,13 @@ def pending(at: Reading, app: str | None = None) -> Sequence[Pending]:
 
 
 def open_and_waiting(at: Reading) -> tuple[int, int]:
-    """Returns how many sessions are open, and how many of them wait for a person; no stand-in counts."""
+    """Returns how many sessions `list` shows as open, and how many of them wait for a person."""
     from .listing import with_marks_known  # only a hint at another root counts
 
     sessions = at.preview()
     above, number, waiting = Above(sessions), 0, 0
     for _, record in with_marks_known(sessions.scan(active_only=True), above):
-        if isinstance(record, SessionsError) or not is_open(record):  # a stand-in is final
+        if isinstance(record, SessionsError) or not is_open(record) or "app" in record or moving_of(record):
             continue
         stands = standing(above.cancellation, record, at.now, at.config.limits)
         if "cancellation" not in stands.decision:

@@ -9,8 +9,6 @@ import os
 import shlex
 from contextlib import suppress
 
-import click
-
 from gaia_sessions.api import at, pending_work, records
 from gaia_sessions.api.sessions import Sessions
 from gaia_sessions.errors import AmbiguousId, SessionNotFound, SessionsError, StoreFailure, plural
@@ -207,22 +205,10 @@ def say_what_else_is_open(other: Sessions, *, as_json: bool) -> None:
     if number:
         waits = f", {waiting} {'waits' if waiting == 1 else 'wait'} for you" if waiting else ""
         message = f"{plural(number, 'more session')} {'is' if number == 1 else 'are'} open {place}{waits}"
-        command = command_to_copy(shlex.join(["gaia-sessions", *_words_for(other)]), "To see them, type: ")
+        root = [] if other.folder is None else ["--root", _to_type(other)]
+        command = command_to_copy(shlex.join(["gaia-sessions", "list", *root]), "To see them, type: ")
         output.flush_result()
         output.print_aside("other_root", message, command, as_json=as_json)
-
-
-def _words_for(other: Sessions) -> list[str]:
-    """Returns the words that were typed, with ``--root`` for the other root; for the server, without ``--root``."""
-    typed = [*click.get_current_context().find_root().obj]
-    for place, word in reversed([*enumerate(typed)]):
-        if word == "--root":
-            del typed[place : place + 2]
-        elif word.startswith("--root="):
-            del typed[place]
-    if other.folder is None:
-        return typed
-    return [*typed, "--root", _to_type(other)]
 
 
 def _to_type(own: Sessions) -> str:

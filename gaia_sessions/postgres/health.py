@@ -132,8 +132,7 @@ _CONTENTS = f"""
 SELECT to_json(facts) FROM (SELECT
     (SELECT count(*) FROM {SCHEMA}.session) AS sessions,
     (SELECT count(*) FROM {SCHEMA}.session_key WHERE key = %s) AS open_sessions,
-    (SELECT substring(record FROM '"created_at": *"([^"]*)"')
-        FROM {SCHEMA}.session ORDER BY incarnation LIMIT 1) AS oldest,
+    (SELECT min(substring(record FROM '"created_at": *"([^"]*)"')) FROM {SCHEMA}.session) AS oldest,
     (SELECT count(*) FROM {SCHEMA}.deleted WHERE {IS_GONE}) AS removed_sessions,
     (SELECT value::float8 FROM {SCHEMA}.setting WHERE name = 'last_cleanup') AS last_cleanup,
     ({READ_KEEP_DAYS}) AS keep_days) facts

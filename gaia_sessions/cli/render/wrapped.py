@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 from contextlib import suppress
-from itertools import pairwise
+from itertools import chain, pairwise
 from textwrap import TextWrapper
 
 from .columns import cells
@@ -40,16 +40,16 @@ _JOINER = "\u200d"
 """This joins two emojis."""
 
 
-def wrap_line(line: str, width: int, root: str = "") -> str:
-    """Returns ``line`` in lines of at most ``width`` cells; text to copy, and paths below ``root``, are not broken."""
+def wrap_line(line: str, width: int, *roots: str) -> str:
+    """Returns ``line`` in lines of at most ``width`` cells; text to copy, and paths below ``roots``, are not broken."""
     if cells(line) <= width:
         return line
     if isinstance(line, Prose):
-        return _fill(line, width, min(line.indent, width // 2), root)
+        return _fill(line, width, min(line.indent, width // 2), roots)
     before, copied = _split_copyable(line)
     if copied and not before.strip():
         return line
-    filled = _fill(before, width, _hanging_indent(before, width), root)
+    filled = _fill(before, width, _hanging_indent(before, width), roots)
     return f"{filled}\n{' ' * (_leading_blanks(before) + 2)}{copied}" if copied else filled
 
 
@@ -61,9 +61,9 @@ def _split_copyable(line: str) -> tuple[str, str]:
     return (found[1], found[2]) if found else (line, "")
 
 
-def _fill(line: str, width: int, indent: int, root: str) -> str:
+def _fill(line: str, width: int, indent: int, roots: Iterable[str]) -> str:
     """Returns ``line`` in lines; all except the first begin at ``indent``, and the blanks between words stay."""
-    for folder in _folders_with_blanks(root):
+    for folder in chain.from_iterable(map(_folders_with_blanks, roots)):
         line = line.replace(folder, folder.replace(" ", _GLUE))
     glued = _NO_BREAK.sub(lambda found: found[0].replace(" ", _GLUE), line)
     first = " " * min(_leading_blanks(line), width // 2)
