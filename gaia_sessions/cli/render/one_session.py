@@ -121,13 +121,14 @@ def session_lines(view: View, now: datetime, *, verbose: bool = False) -> Iterat
             yield from lines
 
 
-def _fact_lines(facts: Iterable[Fact]) -> Iterator[Prose]:
+def _fact_lines(facts: Iterable[Fact]) -> Iterator[Prose | Hint]:
     """Yields a line for each fact, and for each further line of its text; all texts begin in one column."""
     pairs = list(facts)
     room = max(_SHORTEST_NAMES, *(len(name) for name, _ in pairs), 0) + 2
     for name, text in pairs:
         for number, line in enumerate(safe_lines(text) or [""]):
-            yield Prose(f"{'' if number else name:<{room}}{line}".rstrip(), room)
+            fact = f"{'' if number else name:<{room}}{line}".rstrip()
+            yield Hint(fact) if isinstance(text, Hint) else Prose(fact, room)
 
 
 def _state_and_reasons(view: View, now: datetime) -> Iterator[Fact]:
@@ -144,7 +145,10 @@ def _state_and_reasons(view: View, now: datetime) -> Iterator[Fact]:
         and not is_running(decision)
         and "cancellation" not in decision
     ):
-        yield "to answer", f"`gaia-sessions approve {record['agent_id']}`, or `gaia-sessions deny {record['agent_id']}`"
+        yield (
+            "to answer",
+            Hint(f"`gaia-sessions approve {record['agent_id']}`, or `gaia-sessions deny {record['agent_id']}`"),
+        )
     if view.standing.alive is not None and "for" in view.standing.alive:
         tool, client = safe(view.standing.alive["for"], 80), client_text(_latest_run(view) or {})
         yield "question", f"may it use {tool}? Answer in {client}"
@@ -169,7 +173,7 @@ def _whether_it_goes_on(decision: Decision, now: datetime) -> Iterator[Fact]:
     """Yields whether the work can be resumed; for the work of a command, also how."""
     phase = decision["phase"] or ""
     if is_of_conversation(decision) and may_be_asked(decision):  # the policy is for agents of hosts
-        yield "to continue" if is_final(phase) else "to send", f"`{decision['run_command']}`"
+        yield "to continue" if is_final(phase) else "to send", Hint(f"`{decision['run_command']}`")
         if not is_final(phase):
             yield "", f'or SubAgentSession(agent, agent_id="{decision["agent_id"]}")'
         return
@@ -184,10 +188,10 @@ def _whether_it_goes_on(decision: Decision, now: datetime) -> Iterator[Fact]:
     is_lost = needs_new_session(decision) and not is_final(phase)
     if "run_command" in decision and (decision["should_resume"] or is_lost):
         approving = ", which approves it" if approves(decision) else ""
-        yield "to continue" if is_lost else "to resume", f"`{decision['run_command']}`{approving}"
+        yield "to continue" if is_lost else "to resume", Hint(f"`{decision['run_command']}`{approving}")
     elif "run_command" in decision and is_only_expired(decision):
         yield "next", f"{decision['advice']}"
-        yield "", f"then `{decision['run_command']}`"
+        yield "", Hint(f"then `{decision['run_command']}`")
 
 
 def _state(view: View, now: datetime) -> str:
@@ -374,7 +378,7 @@ def _figures_and_ids(view: View, now: datetime) -> Iterator[Fact]:
         yield "time limit", time_limit_text(run["timeout_secs"], run.get("hard_timeout_secs"))
     yield from _times_and_ids(view, now)
     if run:
-        yield "output", run.get("output_path", f"`gaia-sessions report {record['agent_id']} --output`")
+        yield "output", run.get("output_path") or Hint(f"`gaia-sessions report {record['agent_id']} --output`")
 
 
 def _times_and_ids(view: View, now: datetime) -> Iterator[Fact]:
