@@ -249,6 +249,18 @@ def _cron(asked: Asked) -> str:
     return f"(crontab -l; echo {quote(line)}) | crontab -"
 
 
+def _moving(asked: Asked) -> Finding:
+    name, contents = "server_moving", asked.facts["contents"]
+    if contents is None:
+        return not_checked(name, "the sessions on the server, because their tables cannot be read")
+    if not contents["moving"]:
+        return ok(name, "no session is between two roots")
+    verb = "is" if contents["moving"] == 1 else "are"
+    text = f"{plural(contents['moving'], 'session')} {verb} being moved, so nothing can change them; to end the move:"
+    command = own_command(asked.environ, "store", "copy", *contents["move"]) if contents["move"] else None
+    return problem(name, text, command)
+
+
 def _growth(asked: Asked) -> Finding:
     contents = asked.facts["contents"]
     if contents is None:
@@ -296,6 +308,7 @@ CHECKS: list[Callable[[Asked], Finding]] = [
     _rights,
     _connections,
     _cleanup,
+    _moving,
     _growth,
     _vacuum,
 ]

@@ -8,8 +8,10 @@ from datetime import UTC, datetime
 from ipaddress import ip_address
 from typing import TypedDict
 
+from gaia_sessions.jsonio.strict import load_object
 from gaia_sessions.session.clock import format_time, parse_time
 from gaia_sessions.session.index_keys import ACTIVE_KEY
+from gaia_sessions.session.record import SCHEMA_WHILE_MOVING, moving_of
 from gaia_sessions.system import utc_now
 
 from . import schema
@@ -48,6 +50,8 @@ class Contents(TypedDict):
     removed_sessions: int  # whose rows the next cleanup removes
     last_cleanup: str | None
     keep_days: float
+    moving: int  # sessions whose move to or from another root has not ended
+    move: list[str]  # from where and to where one of them moves
     bytes: int
     tables: list[Table]
     timelines: list[Timeline]
@@ -137,6 +141,10 @@ SELECT to_json(facts) FROM (SELECT
     (SELECT value::float8 FROM {SCHEMA}.setting WHERE name = 'last_cleanup') AS last_cleanup,
     ({READ_KEEP_DAYS}) AS keep_days) facts
 """
+_MOVING = f"""
+SELECT count(*) OVER (), record FROM {SCHEMA}.session JOIN {SCHEMA}.session_key USING (incarnation)
+WHERE key = %s AND position('"schema": {SCHEMA_WHILE_MOVING},' IN record) > 0 LIMIT 1
+"""
 _TABLES = f"""
 SELECT relname, n_live_tup, n_dead_tup, pg_total_relation_size(relid) FROM pg_stat_user_tables
 WHERE schemaname = '{SCHEMA}' ORDER BY 4 DESC, 1
@@ -203,10 +211,14 @@ def _version(connection: Connection, missing: list[str]) -> int | None:
 def _contents(connection: Connection) -> Contents:
     [[found]] = execute(connection, with_values(connection, _CONTENTS, [digest_of(ACTIVE_KEY)]))
     tables, timelines = execute(connection, _TABLES), execute(connection, _TIMELINES)
+    moving = execute(connection, with_values(connection, _MOVING, [digest_of(ACTIVE_KEY)]))
+    move = moving_of(load_object(moving[0][1].encode())) if moving else None  # type: ignore[arg-type]  # as it was stored
     return {  # type: ignore[typeddict-item]  # as above
         "schema": schema.VERSION,
         **found,
         "oldest": _as_time(found["oldest"]),
+        "moving": moving[0][0] if moving else 0,
+        "move": [move["source"], move["target"]] if move else [],
         "last_cleanup": None if found["last_cleanup"] is None else _time(found["last_cleanup"]),
         "bytes": sum(size for *_, size in tables),
         "tables": [

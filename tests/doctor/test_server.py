@@ -96,7 +96,7 @@ def rows(url: str) -> dict[str, Any]:
 NAMES = [
     "server",
     *(f"server_{name}" for name in ("tables", "encoding", "version", "writable", "durable", "clock", "pooler", "tls")),
-    *(f"server_{name}" for name in ("rights", "connections", "cleanup", "growth", "vacuum")),
+    *(f"server_{name}" for name in ("rights", "connections", "cleanup", "moving", "growth", "vacuum")),
 ]
 SYNC = "ALTER SYSTEM SET fsync = on; SELECT pg_reload_conf();"
 WORKER = "CREATE ROLE worker LOGIN;"
@@ -244,6 +244,7 @@ def test_a_role_without_rights_gets_them_by_the_fix_and_they_are_enough() -> Non
     assert {name for name in found if found[name]["state"] == "not_checked"} == {
         "server_tables",
         "server_cleanup",
+        "server_moving",
         "server_growth",
     }
     try:
@@ -372,6 +373,8 @@ CONTENTS = {
     "sessions": 3,
     "open_sessions": 2,
     "oldest": "2026-01-01T00:00:00.000000Z",
+    "moving": 0,
+    "move": [],
     "removed_sessions": 0,
     "last_cleanup": "2026-01-08T17:17:00.000000Z",
     "keep_days": 7.0,
@@ -428,6 +431,7 @@ def test_what_is_fine_is_one_short_line_each() -> None:
             "the role agents has the rights that it needs",
             "3 of 100 connections of the server are in use",
             "the last cleanup was at 2026-01-08T17:17:00.000000Z",
+            "no session is between two roots",
             "3 sessions, 2 open, 3.0 MiB, the oldest from 2026-01-01; session 2.0 MiB with 3 rows",
             "autovacuum removes dead rows",
         )
@@ -510,6 +514,15 @@ CRON = f"17 * * * *  {sys.executable} -P -m gaia_sessions --root {URL} cleanup -
         ("cleanup", {"contents": {**CONTENTS, "last_cleanup": None, "oldest": NOW}}, "ok", "is old enough", None),
         ("cleanup", {"contents": {**CONTENTS, "last_cleanup": None, "oldest": None}}, "ok", "is old enough", None),
         ("cleanup", {"contents": None}, "not_checked", "cannot be read", None),
+        ("moving", {"contents": None}, "not_checked", "cannot be read", None),
+        (
+            "moving",
+            {"contents": {**CONTENTS, "moving": 2, "move": ["/my sessions", URL]}},
+            "problem",
+            "2 sessions are being moved, so nothing can change them; to end the move:",
+            f"{sys.executable} -P -m gaia_sessions store copy '/my sessions' {URL}",
+        ),
+        ("moving", {"contents": {**CONTENTS, "moving": 1}}, "problem", "1 session is being moved", None),
         ("growth", {"contents": None}, "not_checked", "cannot be read", None),
         ("growth", {"contents": {**CONTENTS, "removed_sessions": 4}}, "ok", "4 removed sessions with rows", None),
         ("tables", {"schema": None}, "not_checked", "this role has no right", None),

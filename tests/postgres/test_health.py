@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from gaia_sessions import Sessions
 from gaia_sessions.postgres import health
 from gaia_sessions.postgres.connections import server_of
 from gaia_sessions.postgres.setup import init
@@ -38,6 +39,19 @@ def server() -> Iterator[Server]:
     init(server.url)
     yield server
     server.remove()
+
+
+def test_a_session_that_is_being_moved_is_counted_with_its_two_roots() -> None:
+    url = empty_url()
+    with Sessions(url).store as store:
+        for agent_id in "abc":
+            Sessions(url).create("worker", '"schema": 1000000,', agent_id=agent_id)
+        for agent_id in "ab":
+            with store.open(agent_id) as session:
+                session.set_moving({"source": "/here", "target": url, "token": "t"})
+    found = health.examine(url, 2.0)["contents"]
+    assert found is not None
+    assert (found["moving"], found["move"], found["open_sessions"]) == (2, ["/here", url], 3)
 
 
 @table(
