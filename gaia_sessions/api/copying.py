@@ -212,6 +212,8 @@ class _Copy:
             raise StoreFailure("copy", agent_id, "an event waits that could change the session")
         with self._source.open(agent_id) as session:
             record = session.record
+            if is_open(record):
+                raise _changed_meanwhile("copy", agent_id)
             files = self._files(record)
         if self._has_copy(record, files):
             self._report["already_there"].append(agent_id)
@@ -296,7 +298,7 @@ class _Copy:
         with self._source.open(agent_id) as session:
             record = session.record
             if not is_open(record) or not all(has_ended(run) for run in record.get("runs", ())):
-                raise StoreFailure("move", agent_id, "it was changed meanwhile", "copy again")
+                raise _changed_meanwhile("move", agent_id)
             files = self._files(record)
             self._has_copy(record, files)
             moving: Moving = {"source": self._source.root, "target": self._target.root, "token": uuid.uuid4().hex}
@@ -332,6 +334,8 @@ class _Copy:
             raise _differs(agent_id, here, there, self._target.root)
         if arrived is not None:
             with self._target.open(agent_id) as session:
+                if moving_of(self._target.read(agent_id)) != moving:  # another copy has replaced it since
+                    raise _changed_meanwhile("move", agent_id)
                 session.set_moving(None)
         elif (
             has_newer_schema(there) or there["created_at"] != here["created_at"] or there["revision"] < here["revision"]
@@ -351,6 +355,10 @@ class _Copy:
 
 def _first_of(later: Mark, earlier: Mark | None) -> Mark:
     return earlier or later
+
+
+def _changed_meanwhile(action: str, agent_id: str) -> StoreFailure:
+    return StoreFailure(action, agent_id, "it was changed meanwhile", "copy again")
 
 
 def _differs(agent_id: str, here: Record, there: Record, root: str) -> Conflict:

@@ -22,6 +22,8 @@ from tests.servers import empty_url
 from tests.table import table
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from gaia_sessions.api.copying import Copied
 
 NOW = datetime.now(UTC)
@@ -167,9 +169,9 @@ def test_a_session_that_is_being_moved_accepts_no_change_and_names_the_command_t
     assert f"store copy {root}" in str(sessions.explain_resume("a"))
 
 
-def fence(root: str, agent_id: str, source: str, target: str) -> None:
+def fence(root: str, agent_id: str, source: str, target: str, move: str = "t") -> None:
     with Sessions(root).store as store, store.open(agent_id) as session:
-        session.set_moving({"source": source, "target": target, "token": "t"})
+        session.set_moving({"source": source, "target": target, "token": move})
 
 
 def test_a_session_that_moves_elsewhere_is_left_alone(root: str, url: str) -> None:
@@ -209,6 +211,43 @@ def put_fenced(root: str, agent_id: str, url: str) -> None:
     with Sessions(root).store as store, Sessions(url).store as there:
         data = encode(with_moving(store.read(agent_id), moving))
         there.put(agent_id, {**store.files(agent_id), "state.json": data})
+
+
+def just_before_open(patch: pytest.MonkeyPatch, store_type: Any, act: Callable[[], object]) -> None:
+    """Calls ``act`` when a store of this type opens a session for the next time, before it has the lock."""
+    open_session = store_type.open
+
+    def act_and_open(store: Any, agent_id: str, **named: Any) -> Any:
+        patch.setattr(store_type, "open", open_session)
+        act()
+        return store.open(agent_id, **named)
+
+    patch.setattr(store_type, "open", act_and_open)
+
+
+def test_a_session_that_is_reopened_as_its_copy_begins_is_open_in_one_place(
+    root: str, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sessions, record = Sessions(root), Path(root, "a", "state.json")
+    sessions.create("worker", "some work", agent_id="a")
+    before = record.read_bytes()
+    sessions.finalize("a", "completed")
+    just_before_open(monkeypatch, FileStore, lambda: record.write_bytes(before))
+    report = sessions.copy_to(url)
+    assert [(one["what"], one["detail"]) for one in report["failed"]] == [
+        ("a", "a: cannot copy: it was changed meanwhile; copy again")
+    ]
+    assert (that_accept_changes(sessions), Sessions(url).store.ids()) == (["a"], [])
+
+
+def test_a_copy_that_another_move_replaced_stays_fenced(root: str, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    Sessions(root).create("worker", "some work", agent_id="a")
+    put_fenced(root, "a", url)
+    fence(root, "a", root, url)
+    just_before_open(monkeypatch, type(Sessions(url).store), lambda: fence(url, "a", root, url, move="other"))
+    report = Sessions(root).copy_to(url)
+    assert ([one["what"] for one in report["failed"]], report["moved"]) == (["a"], [])
+    assert that_accept_changes(Sessions(root)) == that_accept_changes(Sessions(url)) == []
 
 
 def test_a_cancellation_that_comes_during_the_move_moves_too(root: str, url: str) -> None:
