@@ -37,7 +37,7 @@ from .reconciling import reconcile
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable, Iterable
     from typing import TypedDict
 
     from gaia_sessions.session.cancellation import Mark
@@ -158,9 +158,7 @@ class _Copy:
         for record in self._open:
             if record["agent_id"] not in stays:
                 self._try(record["agent_id"], self._fence)
-        self._move_documents(
-            {scope for record in self._open if record["agent_id"] in stays for scope in scopes_of(record)}
-        )
+        self._move_documents()
         for agent_id in self._fenced:
             self._try(agent_id, self._release)
         return self._report
@@ -307,18 +305,18 @@ class _Copy:
             session.set_moving(moving)
         self._fenced.append(agent_id)
 
-    def _move_documents(self, kept: Collection[Scope]) -> None:
+    def _move_documents(self) -> None:
         for found in self._source.documents():
             if isinstance(found, StoreFailure):
                 self._fail("shared state", found)
-            elif (*found["scope"],) not in kept:
+            else:
                 self._try(" ".join(found["scope"]), partial(self._move_document, (*found["scope"],)))
 
     def _move_document(self, scope: Scope, name: str) -> None:
-        """Moves the state that sessions of an app or of one of its users share."""
+        """Moves the state that sessions of an app or of one of its users share, unless one of these sessions stays."""
         with self._source.lock_key(document_lock_key(scope)):
             found = self._source.document(scope)
-            if found is None:
+            if found is None or self._those_that_stay(self._source.open_of_app(*scope)):
                 return
             self._target.add_document(found)
             if self._target.document(scope) != found:
@@ -326,10 +324,26 @@ class _Copy:
             self._source.remove_document(scope)
         self._report["documents"] += 1
 
+    def _those_that_stay(self, records: Iterable[Record]) -> list[str]:
+        """Returns the open sessions among ``records`` of the source that this copy does not move."""
+        return [record["agent_id"] for record in records if is_open(record) and not self._is_ours(moving_of(record))]
+
+    def _check_together(self, record: Record) -> None:
+        """Refuses to end the move of a session while something that belongs to it stays in the source."""
+        above = filter(None, self._source.ancestors(record).values())
+        below = self._source.children([record["agent_id"]], open_only=True)
+        reasons = [f"{other} stays" for other in self._those_that_stay([*above, *below])]
+        reasons += [
+            f"the state of {' '.join(scope)} stays" for scope in scopes_of(record) if self._source.document(scope)
+        ]
+        if reasons:
+            raise StoreFailure("end its move", record["agent_id"], reasons[0], "when that can move, copy again")
+
     def _release(self, agent_id: str) -> None:
         """Ends the move of a fenced session: its copy becomes open, then the source is removed."""
         here, there = self._source.read(agent_id), self._target.read(agent_id)
         moving, arrived = moving_of(here), moving_of(there)
+        self._check_together(here)
         if moving is None or arrived not in (None, moving):
             raise _differs(agent_id, here, there, self._target.root)
         if arrived is not None:

@@ -250,6 +250,48 @@ def test_a_copy_that_another_move_replaced_stays_fenced(root: str, url: str, mon
     assert that_accept_changes(Sessions(root)) == that_accept_changes(Sessions(url)) == []
 
 
+def test_what_belongs_to_a_session_that_cannot_move_waits_for_it_with_a_fence(root: str, url: str) -> None:
+    sessions = Sessions(root)
+    sessions.create("lead", "all", agent_id="above")
+    sessions.create("worker", "a part", agent_id="below", parent_id="above")
+    for agent_id in ("damaged", "sharing"):
+        sessions.create("helper", "p", agent_id=agent_id, app="kb", user="u", state={f"app:{agent_id}": 1})
+    for agent_id in ("above", "damaged"):
+        Path(root, agent_id, "state-damaged-1.json").write_text("{", encoding="utf-8")
+
+    report = sessions.copy_to(url)
+
+    assert (report["moved"], report["documents"]) == ([], 0)
+    assert [one["detail"].partition(":")[2] for one in report["failed"]] == [
+        " cannot move: state-damaged-1.json is not copied; move that file away",
+        " cannot move: state-damaged-1.json is not copied; move that file away",
+        " cannot end its move: above stays; when that can move, copy again",
+        " cannot end its move: the state of kb stays; when that can move, copy again",
+    ]
+    assert (that_accept_changes(sessions), that_accept_changes(Sessions(url))) == (["above", "damaged"], [])
+    assert sessions.state("damaged")["state"] == {"app:damaged": 1, "app:sharing": 1}
+
+    for agent_id in ("above", "damaged"):
+        Path(root, agent_id, "state-damaged-1.json").unlink()
+    report = sessions.copy_to(url)
+    assert (sorted(report["moved"]), report["failed"]) == (["above", "below", "damaged", "sharing"], [])
+    assert Sessions(url).state("sharing")["state"] == {"app:damaged": 1, "app:sharing": 1}
+
+
+def test_the_state_of_a_session_that_begins_during_the_copy_stays_with_it(
+    root: str, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sessions = Sessions(root)
+    sessions.create("helper", "p", agent_id="a", app="kb", user="u", state={"app:x": 1})
+    just_before_open(
+        monkeypatch, FileStore, lambda: sessions.create("helper", "p", agent_id="new", app="kb", user="u")
+    )
+    report = sessions.copy_to(url)
+    assert ([one["what"] for one in report["failed"]], report["documents"]) == (["a"], 0)
+    assert sessions.state("new")["state"] == {"app:x": 1}
+    assert essence(sessions.copy_to(url)) == (["a", "new"], [], [], {}, [])
+
+
 def test_a_cancellation_that_comes_during_the_move_moves_too(root: str, url: str) -> None:
     sessions = Sessions(root)
     sessions.create("worker", "some work", agent_id="a")
