@@ -21,8 +21,17 @@ from gaia_sessions.errors import (
     UsageError,
     well_formed,
 )
-from gaia_sessions.jsonio.strict import dump_line, load_object
-from gaia_sessions.session.record import encode, has_newer_schema, is_open, is_stand_in, moving_of, with_moving
+from gaia_sessions.jsonio.strict import dump_line
+from gaia_sessions.session.record import (
+    as_stored,
+    check_readable,
+    encode,
+    has_newer_schema,
+    is_open,
+    is_stand_in,
+    moving_of,
+    with_moving,
+)
 from gaia_sessions.session.runs import has_ended
 from gaia_sessions.session.shared_keys import scopes_of
 from gaia_sessions.session.updates import check_writable
@@ -300,7 +309,7 @@ class _Copy:
             files = self._files(record)
             self._has_copy(record, files)
             moving: Moving = {"source": self._source.root, "target": self._target.root, "token": uuid.uuid4().hex}
-            stored: Record = load_object(files[RECORD])  # type: ignore[assignment]  # as stored, not as it was read
+            stored: Record = as_stored(files[RECORD])  # type: ignore[assignment]  # as stored, not as it was read
             self._target.put(agent_id, {**files, RECORD: encode(with_moving(stored, moving))})
             session.set_moving(moving)
         self._fenced.append(agent_id)
@@ -342,6 +351,7 @@ class _Copy:
     def _release(self, agent_id: str) -> None:
         """Ends the move of a fenced session: its copy becomes open, then the source is removed."""
         here, there = self._source.read(agent_id), self._target.read(agent_id)
+        check_readable(here)  # somebody may have edited it
         moving, arrived = moving_of(here), moving_of(there)
         self._check_together(here)
         if moving is None or arrived not in (None, moving):

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from gaia_sessions.errors import LockTimeout, SessionNotFound
-from gaia_sessions.jsonio.strict import load_object
 from gaia_sessions.session import index_keys
 from gaia_sessions.session.cancellation import cancellation_of
-from gaia_sessions.session.record import encode, parent_id_of, with_moving
+from gaia_sessions.session.record import as_stored, encode, parent_id_of, with_moving
 from gaia_sessions.session.retention import fit_record
 from gaia_sessions.session.runs import has_ended
 from gaia_sessions.session.schema import LOST
@@ -166,7 +165,7 @@ class OpenSession:
 
     def set_moving(self, moving: Moving | None) -> None:
         """Fences the session, or with None takes the fence away; nothing else of the record changes."""
-        before: Record = load_object(self._data.encode())  # type: ignore[assignment]  # as it was stored
+        before: Record = as_stored(self._data.encode())  # type: ignore[assignment]  # as it was stored
         record = with_moving(before, moving)
         self._write(before, record, encode(record))
 

@@ -11,7 +11,7 @@ from gaia_sessions.jsonio import strict
 from .clock import format_time
 from .ids import MAX_ID_LENGTH, is_agent_id
 from .phases import COMPLETED, INITIALIZING, is_final, waits_for_approval
-from .schema import DEFAULTS, check_record
+from .schema import DEFAULTS, check_moving, check_record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -64,10 +64,7 @@ def encode(record: Record, limit: int = strict.DOCUMENT_LIMIT) -> bytes:
 
 def decode(data: bytes, agent_id: str) -> Record:
     """Reads the record in ``data``, which must have the ID ``agent_id``."""
-    document = strict.load_object(data)
-    # The users' own program wrote records without schema and revision.
-    for key, default in DEFAULTS.items():
-        document.setdefault(key, default)
+    document = as_stored(data)
     if not has_newer_schema(document):  # a newer record can only be shown
         document = normalize_document(document)
         check_record(document, "")
@@ -76,6 +73,15 @@ def decode(data: bytes, agent_id: str) -> Record:
             f"is the ID of another session: {str(document.get('agent_id'))[:MAX_ID_LENGTH]!r}", "agent_id"
         )
     return document  # type: ignore[return-value]  # just checked
+
+
+def as_stored(data: bytes) -> dict[str, Json]:
+    """Returns the object in ``data`` with a schema and a revision; nothing else is checked or changed."""
+    document = strict.load_object(data)
+    # The users' own program wrote records without schema and revision.
+    for key, default in DEFAULTS.items():
+        document.setdefault(key, default)
+    return document
 
 
 def normalize_document(document: dict[str, Json]) -> dict[str, Json]:
@@ -128,7 +134,14 @@ def with_moving(record: Record, moving: Moving | None) -> Record:
 
 def moving_of(record: Record) -> Moving | None:
     """Returns from where and to where the session is being moved; None for any other session."""
-    return record.get("moving") if record["schema"] == SCHEMA_WHILE_MOVING else None
+    if record["schema"] != SCHEMA_WHILE_MOVING:
+        return None
+    moving = record.get("moving")
+    try:
+        check_moving(moving, "moving")
+    except errors.InvalidInput:  # somebody edited the record
+        return None
+    return moving
 
 
 def parent_id_of(record: Record) -> str | None:

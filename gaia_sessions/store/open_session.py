@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 
 from gaia_sessions import errors
-from gaia_sessions.jsonio.strict import DOCUMENT_LIMIT, load_object
+from gaia_sessions.jsonio.strict import DOCUMENT_LIMIT
 from gaia_sessions.session import index_keys
-from gaia_sessions.session.record import SCHEMA, encode, with_moving
+from gaia_sessions.session.record import SCHEMA, as_stored, encode, with_moving
 from gaia_sessions.session.updates import Change, check_writable, with_next_revision
 
 from . import atomic, index, locks, reading
@@ -226,7 +226,7 @@ class OpenSession:
 
     def set_moving(self, moving: Moving | None) -> None:
         """Fences the session, or with None takes the fence away; nothing else of the record changes."""
-        before: Record = load_object(self.directory.read(reading.RECORD, DOCUMENT_LIMIT))  # type: ignore[assignment]  # as it was stored
+        before: Record = as_stored(self.directory.read(reading.RECORD, DOCUMENT_LIMIT))  # type: ignore[assignment]  # as it was stored
         record = with_moving(before, moving)
         self._write(before, record, encode(record), None)
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import shutil
+import zlib
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +14,7 @@ import pytest
 import gaia_sessions
 from gaia_sessions.api import at
 from gaia_sessions.api.reporting import output_of
-from gaia_sessions.errors import SessionMoving, StoreFailure, UsageError
+from gaia_sessions.errors import NewerSchema, SessionMoving, StoreFailure, UsageError
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.record import encode, stand_in_of, with_moving
 from gaia_sessions.store.file_store import FileStore
@@ -283,13 +285,37 @@ def test_the_state_of_a_session_that_begins_during_the_copy_stays_with_it(
 ) -> None:
     sessions = Sessions(root)
     sessions.create("helper", "p", agent_id="a", app="kb", user="u", state={"app:x": 1})
-    just_before_open(
-        monkeypatch, FileStore, lambda: sessions.create("helper", "p", agent_id="new", app="kb", user="u")
-    )
+    just_before_open(monkeypatch, FileStore, lambda: sessions.create("helper", "p", agent_id="new", app="kb", user="u"))
     report = sessions.copy_to(url)
     assert ([one["what"] for one in report["failed"]], report["documents"]) == (["a"], 0)
     assert sessions.state("new")["state"] == {"app:x": 1}
     assert essence(sessions.copy_to(url)) == (["a", "new"], [], [], {}, [])
+
+
+def test_an_open_record_of_the_users_own_program_moves_there_and_back(root: str, url: str) -> None:
+    Sessions(root).create("worker", "some work", agent_id="a")
+    path = Path(root, "a", "state.json")
+    record = json.loads(path.read_bytes())
+    del record["schema"], record["revision"]
+    path.write_text(json.dumps(record, indent=4), encoding="utf-8")
+    before = Sessions(root).get("a")
+    assert essence(Sessions(root).copy_to(url)) == (["a"], [], [], {}, [])
+    assert essence(Sessions(url).copy_to(root)) == (["a"], [], [], {}, [])
+    assert Sessions(root).get("a") == before
+    assert Sessions(root).update("a", "planning")["phase"] == "planning"
+
+
+@table("moving", [5, "x", {}, None, {"source": 1, "target": 2, "token": 3}])
+def test_a_record_with_an_edited_fence_is_one_of_a_later_version(root: str, url: str, moving: object) -> None:
+    agent_id = f"a{zlib.crc32(repr(moving).encode())}"
+    Sessions(root).create("worker", "some work", agent_id=agent_id)
+    path = Path(root, agent_id, "state.json")
+    path.write_text(json.dumps({**json.loads(path.read_bytes()), "schema": 1_000_000, "moving": moving}))
+    report = Sessions(root).copy_to(url)
+    assert [one["reason"] for one in report["failed"] if one["what"] == agent_id] == ["newer_schema"]
+    with pytest.raises(NewerSchema):
+        Sessions(root).update(agent_id, "planning")
+    assert Sessions(root).explain_resume(agent_id)["reason"] == "corrupt"
 
 
 def test_a_cancellation_that_comes_during_the_move_moves_too(root: str, url: str) -> None:
