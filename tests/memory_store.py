@@ -68,6 +68,7 @@ class MemoryStore:
     """Stores records as bytes, so that a change of a returned record does not change the stored one."""
 
     root = ""
+    durable = True
 
     def __init__(self) -> None:
         self._records: dict[str, bytes] = {}

@@ -30,6 +30,7 @@ from gaia_sessions.session.record import (
     is_open,
     is_stand_in,
     moving_of,
+    parent_id_of,
     with_moving,
 )
 from gaia_sessions.session.runs import has_ended
@@ -125,6 +126,7 @@ def copy_to(
         raise StoreFailure("copy", place.root, "there is no such folder")
     reconcile(place)
     with place.store as source, there.store as copies:
+        source.durable = copies.durable = True  # what is removed here must be on the disk there
         copies.keep_days()  # asks a server once: if it is away, each session would ask in vain
         folder = source if place.folder else copies
         with folder.lock_key(_LOCK):
@@ -139,6 +141,9 @@ class _Copy:
         self._target = target
         self._on_session = on_session or (lambda _number, _count: None)
         self._open: list[Record] = []
+        self._reasons: dict[str, str] = {}
+        self._groups: list[set[str]] = []
+        self._sharing: dict[Scope, set[str]] = {}
         self._fenced: list[str] = []
         waiting = source.waiting()
         self._waiting_keys = all_keys(waiting)
@@ -164,9 +169,8 @@ class _Copy:
             self._on_session(number, len(ids))
         stays = self._reasons_to_stay()
         self._report["stayed"] = [{"agent_id": agent_id, "reason": reason} for agent_id, reason in stays.items()]
-        for record in self._open:
-            if record["agent_id"] not in stays:
-                self._try(record["agent_id"], self._fence)
+        for agent_id in sorted(self._reasons.keys() - stays.keys()):
+            self._try(agent_id, self._fence)
         self._move_documents()
         for agent_id in self._fenced:
             self._try(agent_id, self._release)
@@ -270,23 +274,32 @@ class _Copy:
             if not outcome:
                 raise StoreFailure("move", agent_id, "another process changed it", "copy again")
 
+    def _judge(self, record: Record, agent_id: str) -> None:
+        """Notes what belongs to an open session, and why it cannot move; an empty reason means that it can."""
+        self._groups.append({agent_id, *filter(None, [parent_id_of(record)])})  # those above may be unreadable
+        for scope in scopes_of(record):
+            self._sharing.setdefault(scope, set()).add(agent_id)
+        self._groups.append({agent_id, *self._source.ancestors(record)})
+        self._reasons[agent_id] = self._reason_to_stay(record)
+
     def _reasons_to_stay(self) -> dict[str, str]:
         """Returns the open sessions that cannot move, each with the reason; what belongs together stays together."""
-        reasons = {record["agent_id"]: self._reason_to_stay(record) for record in self._open}
-        stays = {agent_id: reason for agent_id, reason in reasons.items() if reason}
-        not_copied = {failed["what"] for failed in self._report["failed"]}
+        for record in self._open:
+            self._try(record["agent_id"], partial(self._judge, record))
+        stays = {agent_id: reason for agent_id, reason in self._reasons.items() if reason}
         # A session above may limit or cancel those below. Sessions that share state must find it.
-        groups = [{record["agent_id"], *self._source.ancestors(record)} for record in self._open]
-        scopes = {scope for record in self._open for scope in scopes_of(record)}
-        groups += [{one["agent_id"] for one in self._open if scope in scopes_of(one)} for scope in scopes]
-        while more := {
-            agent_id: f"{other} stays"
-            for group in groups
-            for other in group & (stays.keys() | not_copied)
-            for agent_id in (group & reasons.keys()) - stays.keys()
-        }:
+        groups = [*self._groups, *self._sharing.values()]
+        while True:
+            stuck = stays.keys() | {failed["what"] for failed in self._report["failed"]}
+            more = {
+                agent_id: f"{other} stays"
+                for group in groups
+                for other in group & stuck
+                for agent_id in (group & self._reasons.keys()) - stuck
+            }
+            if not more:
+                return stays
             stays |= more
-        return stays
 
     def _reason_to_stay(self, record: Record) -> str:
         at_work = [run["run"] for run in record.get("runs", ()) if not has_ended(run)]

@@ -300,6 +300,9 @@ class Store(StoreReader, Protocol):
     ends; its iterators and locks stay usable after that.
     """
 
+    durable: bool
+    """Whether a write waits for the disk; False leaves that to the system, or to the server."""
+
     def __enter__(self) -> Self: ...
 
     def __exit__(self, kind: object, error: object, trace: object, /) -> None: ...

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import zlib
 from datetime import UTC, datetime
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +19,7 @@ from gaia_sessions.api.reporting import output_of
 from gaia_sessions.errors import NewerSchema, SessionMoving, StoreFailure, UsageError
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.record import encode, stand_in_of, with_moving
+from gaia_sessions.store import MOST_ABOVE
 from gaia_sessions.store.file_store import FileStore
 from tests.api.test_importing import create_at_work, news_of
 from tests.copies import contents, make_project, that_accept_changes
@@ -278,6 +281,52 @@ def test_what_belongs_to_a_session_that_cannot_move_waits_for_it_with_a_fence(ro
     report = sessions.copy_to(url)
     assert (sorted(report["moved"]), report["failed"]) == (["above", "below", "damaged", "sharing"], [])
     assert Sessions(url).state("sharing")["state"] == {"app:damaged": 1, "app:sharing": 1}
+
+
+def put_below(root: str, agent_id: str, above: str) -> None:
+    FileStore(root).change(agent_id, lambda record: {**record, "parent_id": above})
+
+
+def test_state_or_a_chain_that_cannot_be_read_holds_only_what_belongs_to_it(root: str, url: str) -> None:
+    sessions = Sessions(root)
+    sessions.create("helper", "p", agent_id="shares", app="kb", user="u", state={"app:x": 1})
+    Path(root, ".shared", "app-kb.json").write_text("{", encoding="utf-8")
+    ids = [f"c{number}" for number in range(MOST_ABOVE + 2)]
+    for agent_id in (*ids, "alone"):
+        sessions.create("worker", "p", agent_id=agent_id)
+    for above, agent_id in reversed([*pairwise(ids)]):  # from below, so that no chain is too long yet
+        put_below(root, agent_id, above)
+    report = sessions.copy_to(url)
+    assert report["moved"] == ["alone"]
+    assert {one["what"] for one in report["failed"]} == {ids[-1], "shares", "shared state"}
+    assert that_accept_changes(sessions) == sorted([*ids, "shares"])
+    assert that_accept_changes(Sessions(url)) == ["alone"]
+
+
+def test_a_move_waits_for_the_disk_whatever_the_settings_say(
+    project: str, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from gaia_sessions.postgres import connections, transaction
+
+    execute, fsync = connections.execute, os.fsync
+    sent: list[str] = []
+
+    def noted(connection: Any, sql: str, **named: Any) -> Any:
+        sent.append(sql)
+        return execute(connection, sql, **named)
+
+    def synced(fd: int) -> None:
+        sent.append("fsync")
+        fsync(fd)
+
+    monkeypatch.setenv("GAIA_SESSIONS_DURABILITY", "fast")
+    monkeypatch.setattr(transaction, "execute", noted)
+    monkeypatch.setattr(os, "fsync", synced)
+    for source, target in ((project, url), (url, project)):
+        sent.clear()
+        Sessions(source).copy_to(target)
+        assert "fsync" in sent
+        assert [sql for sql in sent if "synchronous_commit = off" in sql] == []
 
 
 def test_the_state_of_a_session_that_begins_during_the_copy_stays_with_it(
