@@ -362,7 +362,7 @@ class Reader:
         last = 0
         source = "SELECT number, line FROM gaia_sessions.figures WHERE number > %s"
         while rows := self._page(source, "number", "line", (last,)):
-            yield from (strict.load_object(line.encode()) for _, line, *_ in rows)
+            yield from (_object_in(line) for _, line, *_ in rows)
             last = rows[-1][0]
 
     def output_path(self, agent_id: str, number: int) -> None:  # noqa: ARG002  # it is no file
@@ -389,8 +389,11 @@ class Reader:
             found[reading.CANCELLED] = bytearray(mark.encode())
         sql = "SELECT generation, line FROM gaia_sessions.message WHERE incarnation = %s ORDER BY generation, seq"
         lines = [(reading.transcript_name(generation), line) for generation, line in self._rows(sql, (incarnation,))]
-        sql = "SELECT name, line FROM gaia_sessions.journal WHERE incarnation = %s ORDER BY name, number"
-        for name, line in chain(lines, self._rows(sql, (incarnation,))):
+        sql = (
+            "SELECT name, line FROM gaia_sessions.journal WHERE incarnation = %s AND name = ANY(%s) "
+            "ORDER BY name, number"
+        )
+        for name, line in chain(lines, self._rows(sql, (incarnation, [reading.EVENTS, reading.ASIDE]))):
             found.setdefault(name, bytearray()).extend(line.encode() + b"\n")
         runs = self._rows("SELECT DISTINCT run FROM gaia_sessions.output WHERE incarnation = %s", (incarnation,))
         outputs = {reading.output_name(run): self._output(incarnation, run) for (run,) in runs}
@@ -453,6 +456,13 @@ def _usable(record: RecordOrError, *, strict: bool) -> Record:
     if strict and has_newer_schema(record):
         raise errors.NewerSchema(record["agent_id"], record["schema"], SCHEMA)
     return record
+
+
+def _object_in(line: str) -> dict[str, Json] | None:
+    try:
+        return strict.load_object(line.encode())
+    except errors.InvalidInput:  # another program wrote it
+        return None
 
 
 def _joined(pieces: list[tuple[int, bytes]]) -> bytes:

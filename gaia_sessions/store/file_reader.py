@@ -7,7 +7,6 @@ API gets a new record each time.
 from __future__ import annotations
 
 import os
-import sys
 
 from gaia_sessions.errors import SessionNotFound, SessionsError, StoreFailure
 from gaia_sessions.session import index_keys
@@ -39,6 +38,9 @@ if TYPE_CHECKING:
 
 _SECONDS_TO_DEFER = 0.4
 """Seconds that a hook reserves at the end of its call, to put its event into the inbox."""
+
+_LARGEST = 1 << 30
+"""The most bytes of a file that is copied: it is in memory, and a server takes no more."""
 
 _REBUILD_ADVICE = "to rebuild the index, type: gaia-sessions cleanup"
 
@@ -266,7 +268,7 @@ class FileReader:
 
     def files(self, agent_id: str) -> dict[str, bytes]:
         with self._open_session(agent_id) as session, translate_errors("read", session.path):
-            return {name: session.read(name, sys.maxsize) for name in filter(reading.is_file_name, session.names())}
+            return {name: session.read(name, _LARGEST) for name in filter(reading.is_file_name, session.names())}
 
     def figures(self) -> Iterator[dict[str, Json] | None]:
         from . import figures_file

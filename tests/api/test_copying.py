@@ -303,6 +303,31 @@ def test_state_or_a_chain_that_cannot_be_read_holds_only_what_belongs_to_it(root
     assert that_accept_changes(Sessions(url)) == ["alone"]
 
 
+def test_rows_that_another_program_wrote_are_not_copied(root: str, url: str) -> None:
+    import psycopg
+
+    Sessions(url).create("worker", "some work", agent_id="a")
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("INSERT INTO gaia_sessions.figures (line) VALUES ('not JSON'), ('[1]')")
+        sql = "INSERT INTO gaia_sessions.journal (incarnation, name, line) SELECT incarnation, name, '{}' "
+        sql += "FROM gaia_sessions.session, unnest(ARRAY['../x', 'state.json', 'cancelled.json']) AS name"
+        connection.execute(sql)
+    before = Sessions(url).get("a")
+    report = Sessions(url).copy_to(root)
+    assert (essence(report), report["figures"]) == ((["a"], [], [], {}, []), 0)
+    assert (Sessions(root).get("a"), [*contents(root)]) == (before, ["a/state.json"])
+    assert Sessions(url).stats()["unread_lines"] == 2
+
+
+def test_a_file_too_large_for_the_memory_holds_its_session(root: str, url: str) -> None:
+    Sessions(root).create("worker", "some work", agent_id="a")
+    with Path(root, "a", "output-1.log").open("wb") as file:
+        file.truncate(1 << 40)
+    report = Sessions(root).copy_to(url)
+    assert [(one["what"], one["reason"]) for one in report["failed"]] == [("a", "io_error")]
+    assert that_accept_changes(Sessions(root)) == ["a"]
+
+
 def test_a_move_waits_for_the_disk_whatever_the_settings_say(
     project: str, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
