@@ -121,7 +121,7 @@ def _keep_days(at: Reading) -> float:
 class CleanupPolicy:
     """The rule of ``cleanup`` at ``now``; without an ``app``, it is for sessions without an app."""
 
-    __slots__ = ("age", "app", "corrupt", "keep_days", "keeps_continued", "limits", "named", "now")
+    __slots__ = ("age", "app", "corrupt", "fenced", "keep_days", "keeps_continued", "limits", "named", "now")
 
     def __init__(
         self,
@@ -142,6 +142,7 @@ class CleanupPolicy:
         self.limits = limits
         self.corrupt = corrupt
         self.named: Collection[str] = ()
+        self.fenced = False
         self.keeps_continued = True
 
     def by_age(self, record: Record) -> str | None:

@@ -361,9 +361,17 @@ class _Copy:
         if reasons:
             raise StoreFailure("end its move", record["agent_id"], reasons[0], "when that can move, copy again")
 
+    def _copy_of(self, agent_id: str) -> Record:
+        try:
+            return self._target.read(agent_id)
+        except SessionNotFound as error:
+            command = f"gaia-sessions --root {quote(self._source.root)} rm --force {agent_id}"
+            error.set_root(self._target.root, f"its copy is gone; to remove it here too, type: {command}")
+            raise
+
     def _release(self, agent_id: str) -> None:
         """Ends the move of a fenced session: its copy becomes open, then the source is removed."""
-        here, there = self._source.read(agent_id), self._target.read(agent_id)
+        here, there = self._source.read(agent_id), self._copy_of(agent_id)
         check_readable(here)  # somebody may have edited it
         moving, arrived = moving_of(here), moving_of(there)
         self._check_together(here)

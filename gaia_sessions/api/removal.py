@@ -13,7 +13,7 @@ from gaia_sessions import errors
 from gaia_sessions.errors import CorruptSession, FiguresLost, SessionsError, StoreFailure
 from gaia_sessions.session.figures import figures_of
 from gaia_sessions.session.phases import is_abandoned
-from gaia_sessions.session.record import has_newer_schema, is_open, is_stand_in, parent_id_of
+from gaia_sessions.session.record import has_newer_schema, is_open, is_stand_in, moving_of, parent_id_of
 from gaia_sessions.session.runs import has_ended, is_own_run, started_or_claimed_at
 from gaia_sessions.session.updates import check_writable
 from gaia_sessions.store import read_or_corrupt
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 
         named: Collection[str]  # also removed, so a session above them need not stay
         corrupt: bool  # whether unreadable sessions are removed
+        fenced: bool  # whether sessions that are being moved are removed
         keeps_continued: bool  # whether a session stays if an open session continues it
 
         def by_age(self, record: Record) -> str | None: ...
@@ -68,7 +69,7 @@ def remove(at: Writing, agent_ids: Iterable[str], *, force: bool = False) -> Seq
 
     If a session must stay, nothing is removed. A session must stay if an open session that you do not name is below it.
     Without ``force``, it must also stay if it is open, an agent is perhaps at work on it, an open session continues it,
-    or it cannot be read. Sessions below a cancelled session stay cancelled.
+    it is being moved, or it cannot be read. Sessions below a cancelled session stay cancelled.
 
     If one session turns out to be locked or changed during the removal, the other sessions are removed, and then the
     error is raised.
@@ -150,7 +151,9 @@ class Judge:
         """Returns the code of why the session must stay, apart from its work: it is unreadable, or not old enough."""
         if isinstance(found, SessionsError):
             return None if self.rule.corrupt and isinstance(found, CorruptSession) else found.code
-        return "newer_schema" if has_newer_schema(found) else self.rule.by_age(found)
+        if has_newer_schema(found):
+            return None if self.rule.fenced and moving_of(found) is not None else "newer_schema"
+        return self.rule.by_age(found)
 
     def by_work(self, found: RecordOrError) -> str | None:
         """Returns the code of why the session's work is not over; None if the work is over."""
@@ -277,12 +280,12 @@ def remove_each(
 class NamedRule:
     """The rule for sessions that somebody names: open work goes only with ``force``."""
 
-    __slots__ = ("corrupt", "keeps_continued", "named", "now")
+    __slots__ = ("corrupt", "fenced", "keeps_continued", "named", "now")
 
     def __init__(self, agent_ids: Iterable[str], now: datetime, *, force: bool) -> None:
         self.named: Collection[str] = dict.fromkeys(agent_ids)
         self.now = now
-        self.corrupt = force  # an unreadable session may be open
+        self.corrupt = self.fenced = force  # an unreadable session may be open
         self.keeps_continued = not force
 
     def by_age(self, _record: Record) -> None:

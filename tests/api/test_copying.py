@@ -187,12 +187,34 @@ def test_a_session_that_moves_elsewhere_is_left_alone(root: str, url: str) -> No
     assert Sessions(url).store.ids() == []
 
 
-def test_a_fenced_session_whose_copy_is_gone_stays_fenced(root: str, url: str) -> None:
+def test_a_fenced_session_whose_copy_is_gone_stays_fenced_until_somebody_removes_it(root: str, url: str) -> None:
     Sessions(root).create("worker", "some work", agent_id="a")
     fence(root, "a", root, url)
     report = Sessions(root).copy_to(url)
-    assert [one["reason"] for one in report["failed"]] == ["not_found"]
+    [failed] = report["failed"]
+    command = f"gaia-sessions --root {root} rm --force a"
+    assert failed == {
+        "what": "a",
+        "reason": "not_found",
+        "detail": f"no session 'a' in {url}; its copy is gone; to remove it here too, type: {command}",
+    }
     assert that_accept_changes(Sessions(root)) == that_accept_changes(Sessions(url)) == []
+    with pytest.raises(SessionMoving):
+        Sessions(root).remove(["a"])
+    Sessions(root).remove(["a"], force=True)
+    assert essence(Sessions(root).copy_to(url)) == ([], [], [], {}, [])
+
+
+def test_only_a_removal_by_force_removes_a_copy_whose_source_is_gone(root: str, url: str) -> None:
+    Sessions(root).create("worker", "some work", agent_id="a")
+    put_fenced(root, "a", url)
+    Sessions(root).remove(["a"], force=True)
+    there = Sessions(url)
+    assert there.cleanup(hours=0, corrupt=True)["kept"] == [{"agent_id": "a", "reason": "newer_schema"}]
+    with pytest.raises(SessionMoving):
+        there.remove(["a"])
+    there.remove(["a"], force=True)
+    assert there.store.ids() == []
 
 
 @table("at_source", ["open", "fenced"])

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @declare("rm --force agent-123", "finalize agent-123 completed && gaia-sessions rm agent-123")
 @click.argument("agent_ids", metavar="ID...", nargs=-1, required=True)
-@click.option("-f", "--force", is_flag=True, help="Also remove sessions that have not ended, or that cannot be read.")
+@click.option("-f", "--force", is_flag=True, help="Also remove sessions that are open, being moved, or unreadable.")
 def command(call: Call, agent_ids: tuple[str, ...], *, force: bool) -> int:
     """Remove sessions that you name, for good and with their transcripts.
 
