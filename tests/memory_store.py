@@ -68,7 +68,7 @@ class MemoryStore:
     """Stores records as bytes, so that a change of a returned record does not change the stored one."""
 
     root = ""
-    durable = True
+    durable = keeps_figures = True
 
     def __init__(self) -> None:
         self._records: dict[str, bytes] = {}

@@ -127,6 +127,7 @@ def copy_to(
     reconcile(place)
     with place.store as source, there.store as copies:
         source.durable = copies.durable = True  # what is removed here must be on the disk there
+        copies.keeps_figures = True  # these are not of sessions that are removed now
         copies.keep_days()  # asks a server once: if it is away, each session would ask in vain
         folder = source if place.folder else copies
         with folder.lock_key(_LOCK):

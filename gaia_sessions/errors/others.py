@@ -434,7 +434,9 @@ class SessionMoving(NewerSchema):
         Conflict.__init__(
             self,
             f"session {agent_id!r} is being moved from {source} to {target}, so it cannot be changed",
-            f"to end the move, type: gaia-sessions store copy {quote(source)} {quote(target)}",
+            f"to end the move, type: gaia-sessions store copy {quote(source)} {quote(target)}"
+            if all(root.isprintable() and root[:1] != "-" for root in (source, target))
+            else "somebody edited its record, so no command is shown that ends the move",
         )
 
 

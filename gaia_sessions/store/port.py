@@ -303,6 +303,9 @@ class Store(StoreReader, Protocol):
     durable: bool
     """Whether a write waits for the disk; False leaves that to the system, or to the server."""
 
+    keeps_figures: bool
+    """Whether removed sessions leave their figures."""
+
     def __enter__(self) -> Self: ...
 
     def __exit__(self, kind: object, error: object, trace: object, /) -> None: ...

@@ -179,6 +179,26 @@ def fence(root: str, agent_id: str, source: str, target: str, move: str = "t") -
         session.set_moving({"source": source, "target": target, "token": move})
 
 
+@table("target", ["--root=x", "a\x1b[31m", "a\nb"])
+def test_a_root_that_is_no_path_becomes_no_command(root: str, url: str, target: str) -> None:
+    agent_id = f"a{target[-1]}"
+    Sessions(root).create("worker", "some work", agent_id=agent_id)
+    fence(root, agent_id, url, target)
+    with pytest.raises(SessionMoving) as refused:
+        Sessions(root).update(agent_id, "planning")
+    assert refused.value.hint == "somebody edited its record, so no command is shown that ends the move"
+
+
+def test_figures_are_copied_also_if_new_removals_leave_none(
+    project: str, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GAIA_SESSIONS_KEEP_FIGURES", "false")
+    assert Sessions(project).copy_to(url)["figures"] == 2
+    assert Sessions(url).copy_to(project)["figures"] == 0
+    with Sessions(url).store as store:
+        assert sorted(one["agent_id"] for one in store.figures()) == ["gone-1", "gone-2"]
+
+
 def test_a_session_that_moves_elsewhere_is_left_alone(root: str, url: str) -> None:
     Sessions(root).create("worker", "some work", agent_id="a")
     fence(root, "a", root, "postgresql://db.example.com/other")
