@@ -339,28 +339,31 @@ class _Copy:
         """Moves the state that sessions of an app or of one of its users share, unless one of these sessions stays."""
         with self._source.lock_key(document_lock_key(scope)):
             found = self._source.document(scope)
-            if found is None or self._those_that_stay(self._source.open_of_app(*scope)):
+            sharing = [] if found is None else [*self._source.open_of_app(*scope)]
+            if found is None or _those_that_stay(sharing):
                 return
             self._target.add_document(found)
             if self._target.document(scope) != found:
                 raise StoreFailure("move", name, f"{self._target.root} has other state with this name", _NO_HINT)
-            self._source.remove_document(scope)
+            if all(self._is_ours(moving_of(record)) for record in sharing):  # else another copy moves it, too
+                self._source.remove_document(scope)
         self._report["documents"] += 1
-
-    def _those_that_stay(self, records: Iterable[Record]) -> list[str]:
-        """Returns the open sessions among ``records`` of the source that this copy does not move."""
-        return [record["agent_id"] for record in records if is_open(record) and not self._is_ours(moving_of(record))]
 
     def _check_together(self, record: Record) -> None:
         """Refuses to end the move of a session while something that belongs to it stays in the source."""
         above = filter(None, self._source.ancestors(record).values())
         below = self._source.children([record["agent_id"]], open_only=True)
-        reasons = [f"{other} stays" for other in self._those_that_stay([*above, *below])]
-        reasons += [
-            f"the state of {' '.join(scope)} stays" for scope in scopes_of(record) if self._source.document(scope)
-        ]
+        reasons = [f"{other} stays" for other in _those_that_stay([*above, *below])]
+        reasons += [f"the state of {' '.join(scope)} stays" for scope in scopes_of(record) if self._is_behind(scope)]
         if reasons:
             raise StoreFailure("end its move", record["agent_id"], reasons[0], "when that can move, copy again")
+
+    def _is_behind(self, scope: Scope) -> bool:
+        """Whether state that sessions share is still in the source, and not in the target or in use."""
+        found = self._source.document(scope)
+        if found is None:
+            return False
+        return self._target.document(scope) != found or bool(_those_that_stay(self._source.open_of_app(*scope)))
 
     def _copy_of(self, agent_id: str) -> Record:
         try:
@@ -397,6 +400,11 @@ class _Copy:
 
         self._remove(self._source, agent_id, should_delete)
         self._report["moved"].append(agent_id)
+
+
+def _those_that_stay(records: Iterable[Record]) -> list[str]:
+    """Returns the open sessions among ``records`` that no copy moves."""
+    return [record["agent_id"] for record in records if is_open(record) and moving_of(record) is None]
 
 
 def _first_of(later: Mark, earlier: Mark | None) -> Mark:

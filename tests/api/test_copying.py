@@ -396,6 +396,25 @@ def test_a_move_waits_for_the_disk_whatever_the_settings_say(
         assert [sql for sql in sent if "synchronous_commit = off" in sql] == []
 
 
+def test_two_copies_that_part_what_belongs_together_both_end(root: str, url: str) -> None:
+    sessions, other = Sessions(url), f"{root}-2"
+    sessions.create("lead", "all", agent_id="above")
+    sessions.create("worker", "a part", agent_id="below", parent_id="above")
+    for agent_id in ("shares-1", "shares-2"):
+        sessions.create("helper", "p", agent_id=agent_id, app="kb", user=agent_id, state={"app:x": 1})
+    for agent_id, folder in (("above", root), ("below", other), ("shares-1", root), ("shares-2", other)):
+        put_fenced(url, agent_id, folder)
+        fence(url, agent_id, url, folder)
+
+    assert sessions.copy_to(root)["moved"] == ["above", "shares-1"]
+    assert essence(sessions.copy_to(other)) == (["below", "shares-2"], [], [], {}, [])
+
+    states = [Sessions(root).state("shares-1"), Sessions(other).state("shares-2")]
+    assert [one["state"] for one in states] == [{"app:x": 1}, {"app:x": 1}]
+    with sessions.store as store:
+        assert (store.ids(), [*store.documents()]) == ([], [])
+
+
 def test_the_state_of_a_session_that_begins_during_the_copy_stays_with_it(
     root: str, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
