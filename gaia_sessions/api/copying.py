@@ -34,11 +34,11 @@ from gaia_sessions.session.record import (
     with_moving,
 )
 from gaia_sessions.session.runs import has_ended
-from gaia_sessions.session.shared_keys import scopes_of
+from gaia_sessions.session.shared_keys import APP, USER, scopes_of
 from gaia_sessions.session.updates import check_writable
 from gaia_sessions.store import document_lock_key
 from gaia_sessions.store.inbox_keys import all_keys, may_change
-from gaia_sessions.store.reading import RECORD, is_damaged_name
+from gaia_sessions.store.reading import RECORD, is_damaged_name, is_file_name
 from gaia_sessions.store.settled import settled
 from gaia_sessions.system.project_root import is_on_server
 
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
     from gaia_sessions.session.cancellation import Mark
     from gaia_sessions.session.schema import Moving, Record
-    from gaia_sessions.session.shared_keys import Scope
+    from gaia_sessions.session.shared_keys import Document, Scope
     from gaia_sessions.store.port import RecordOrError, Store
 
     from .at import Place
@@ -95,7 +95,7 @@ if TYPE_CHECKING:
         waiting: int
 
 
-_NO_HINT = "remove one of the two, then copy again"
+_ONE_VALUE = "set it to one value in both roots, then copy again"
 
 _LOCK = ("copy",)
 """The key of the lock, in the folder, that one copy at a time holds."""
@@ -112,7 +112,7 @@ def copy_to(
 
     Args:
         target: a folder if this root is on a server, else the URL of a server.
-        on_session: is called for each session with its number and with the number of all sessions.
+        on_session: is called now and then with the number of sessions that are done, and of all.
 
     Raises:
         UsageError: both roots are folders, or both are on servers.
@@ -167,14 +167,15 @@ class _Copy:
         ids = sorted(self._source.ids())
         for number, agent_id in enumerate(ids, 1):
             self._try(agent_id, self._copy_ended)
-            self._on_session(number, len(ids))
+            self._on_session(number - len(self._open) - len(self._fenced), len(ids))
         stays = self._reasons_to_stay()
         self._report["stayed"] = [{"agent_id": agent_id, "reason": reason} for agent_id, reason in stays.items()]
         for agent_id in sorted(self._reasons.keys() - stays.keys()):
             self._try(agent_id, self._fence)
         self._move_documents()
-        for agent_id in self._fenced:
+        for number, agent_id in enumerate(self._fenced, 1):
             self._try(agent_id, self._release)
+            self._on_session(len(ids) - len(self._fenced) + number, len(ids))
         return self._report
 
     def _try(self, what: str, act: Callable[[str], None]) -> None:
@@ -213,7 +214,7 @@ class _Copy:
         record = self._source.read(agent_id)
         if is_stand_in(record):
             return
-        if self._is_ours(moving_of(record)):
+        if self._is_ours(record):
             self._fenced.append(agent_id)
             return
         check_writable(record)
@@ -236,9 +237,10 @@ class _Copy:
     def _files(self, record: Record) -> dict[str, bytes]:
         """Returns what counts of the session's files."""
         files = self._source.files(record["agent_id"])
-        damaged = [name for name in files if is_damaged_name(name)]
-        if damaged and is_open(record):  # it is removed here
-            raise StoreFailure("move", record["agent_id"], f"{damaged[0]} is not copied", "move that file away")
+        others = [name for name in files if is_damaged_name(name) or not is_file_name(name)]
+        if others and is_open(record):  # it is removed here
+            reason = f"{others[0]} in its folder would be lost"
+            raise StoreFailure("move", record["agent_id"], reason, "put that file elsewhere")
         return {RECORD: files[RECORD], **settled(record, files)}
 
     def _has_copy(self, record: Record, files: dict[str, bytes]) -> bool:
@@ -251,22 +253,31 @@ class _Copy:
             found = self._target.read(agent_id)
         except SessionNotFound:
             return False
-        if self._is_replaceable(agent_id, found):
-            self._remove(self._target, agent_id, self._is_replaceable)
+        is_replaceable = partial(_is_replaceable, record)
+        if is_replaceable(agent_id, found):
+            self._remove(self._target, agent_id, is_replaceable)
             return False
         check_writable(found)
         stored = self._target.files(agent_id)
-        if is_open(record) or {RECORD: stored[RECORD], **settled(found, stored)} != files:
-            raise _differs(agent_id, record, found, self._target.root)
-        return True
+        there = {RECORD: stored[RECORD], **settled(found, stored)}
+        if is_open(record) or is_open(found) or not _is_earlier(there, found, files, record):
+            raise _differs(record, found, self._source.root, self._target.root)
+        if there != files:  # a late event changed the source after an earlier copy
+            self._remove(self._target, agent_id, partial(_is_same, found))
+        return there == files
 
-    def _is_replaceable(self, _: str, found: RecordOrError) -> bool:
-        """Whether ``found`` in the target is no session of its own, while the source is not fenced."""
-        return not isinstance(found, SessionsError) and (is_stand_in(found) or self._is_ours(moving_of(found)))
+    def _is_ours(self, record: Record) -> bool:
+        """Whether the session is being moved, and this copy can end the move: both halves are here.
 
-    def _is_ours(self, moving: Moving | None) -> bool:
-        roots = self._source.root, self._target.root
-        return moving is not None and (moving["source"], moving["target"]) == roots
+        The roots may have other names than when the move began.
+        """
+        moving = moving_of(record)
+        if moving is None:
+            return False
+        try:
+            return self._target.read(record["agent_id"])["created_at"] == record["created_at"]
+        except SessionNotFound:  # if the names are the same, ``_release`` says that the other half is gone
+            return (moving["source"], moving["target"]) == (self._source.root, self._target.root)
 
     def _remove(self, store: Store, agent_id: str, should_delete: Callable[[str, RecordOrError], bool]) -> None:
         for _, outcome in store.delete_each([agent_id], should_delete, timeout=None):
@@ -310,8 +321,8 @@ class _Copy:
             return "an event waits that could change it"
         for scope in scopes_of(record):
             here, there = self._source.document(scope), self._target.document(scope)
-            if here is not None and there not in (None, here):
-                return f"{self._target.root} has other state of {' '.join(scope)}"
+            if here is not None and there is not None and here["state"] != there["state"]:
+                return _how_state_differs(here, there)
         return ""
 
     def _fence(self, agent_id: str) -> None:
@@ -343,9 +354,10 @@ class _Copy:
             if found is None or _those_that_stay(sharing):
                 return
             self._target.add_document(found)
-            if self._target.document(scope) != found:
-                raise StoreFailure("move", name, f"{self._target.root} has other state with this name", _NO_HINT)
-            if all(self._is_ours(moving_of(record)) for record in sharing):  # else another copy moves it, too
+            there = self._target.document(scope)
+            if there is None or there["state"] != found["state"]:
+                raise StoreFailure("move", name, _how_state_differs(found, there), _ONE_VALUE)
+            if all(map(self._is_ours, sharing)):  # else another copy moves it, too
                 self._source.remove_document(scope)
         self._report["documents"] += 1
 
@@ -363,24 +375,35 @@ class _Copy:
         found = self._source.document(scope)
         if found is None:
             return False
-        return self._target.document(scope) != found or bool(_those_that_stay(self._source.open_of_app(*scope)))
+        there = self._target.document(scope)
+        return (
+            there is None
+            or there["state"] != found["state"]
+            or bool(_those_that_stay(self._source.open_of_app(*scope)))
+        )
 
-    def _copy_of(self, agent_id: str) -> Record:
+    def _copy_of(self, here: Record) -> Record:
+        """Returns the fenced copy of the session; makes it again if the server was restored from a backup."""
+        agent_id = here["agent_id"]
         try:
             return self._target.read(agent_id)
         except SessionNotFound as error:
+            if is_on_server(self._target.root):  # a folder with this path may be on another machine
+                self._target.put(agent_id, self._files(here))
+                return self._target.read(agent_id)
             command = f"gaia-sessions --root {quote(self._source.root)} rm --force {agent_id}"
             error.set_root(self._target.root, f"its copy is gone; to remove it here too, type: {command}")
             raise
 
     def _release(self, agent_id: str) -> None:
         """Ends the move of a fenced session: its copy becomes open, then the source is removed."""
-        here, there = self._source.read(agent_id), self._copy_of(agent_id)
+        here = self._source.read(agent_id)
         check_readable(here)  # somebody may have edited it
+        there = self._copy_of(here)
         moving, arrived = moving_of(here), moving_of(there)
         self._check_together(here)
         if moving is None or arrived not in (None, moving):
-            raise _differs(agent_id, here, there, self._target.root)
+            raise _differs(here, there, self._source.root, self._target.root)
         if arrived is not None:
             with self._target.open(agent_id) as session:
                 if moving_of(self._target.read(agent_id)) != moving:  # another copy has replaced it since
@@ -389,7 +412,7 @@ class _Copy:
         elif (
             has_newer_schema(there) or there["created_at"] != here["created_at"] or there["revision"] < here["revision"]
         ):
-            raise _differs(agent_id, here, there, self._target.root)
+            raise _differs(here, there, self._source.root, self._target.root)
 
         def should_delete(_: str, found: RecordOrError) -> bool:
             if isinstance(found, SessionsError) or moving_of(found) != moving:
@@ -400,6 +423,25 @@ class _Copy:
 
         self._remove(self._source, agent_id, should_delete)
         self._report["moved"].append(agent_id)
+
+
+def _is_replaceable(record: Record, _: str, found: RecordOrError) -> bool:
+    """Whether ``found`` in the target is no session of its own, while ``record`` in the source is not fenced."""
+    if isinstance(found, SessionsError):
+        return False
+    is_left = moving_of(found) is not None and found["created_at"] == record["created_at"]
+    return is_left or is_stand_in(found)
+
+
+def _is_earlier(there: dict[str, bytes], found: Record, files: dict[str, bytes], record: Record) -> bool:
+    """Whether what is ``there`` is equal to ``files``, or an earlier state of them."""
+    is_earlier = found["created_at"] == record["created_at"] and found["revision"] < record["revision"]
+    others = ((name, data) for name, data in there.items() if name != RECORD)
+    return there == files or (is_earlier and all(files.get(name, b"").startswith(data) for name, data in others))
+
+
+def _is_same(record: Record, _: str, found: RecordOrError) -> bool:
+    return found == record
 
 
 def _those_that_stay(records: Iterable[Record]) -> list[str]:
@@ -415,10 +457,20 @@ def _changed_meanwhile(action: str, agent_id: str) -> StoreFailure:
     return StoreFailure(action, agent_id, "it was changed meanwhile", "copy again")
 
 
-def _differs(agent_id: str, here: Record, there: Record, root: str) -> Conflict:
+def _differs(here: Record, there: Record, source: str, target: str) -> Conflict:
     """Returns the error for a session that the target has in another form."""
-    revisions = f"revision {there['revision']} there, {here['revision']} here"
-    message = f"{root} has another session {agent_id!r} ({revisions})"
-    return Conflict(
-        message, f"remove one of the two, then copy again: gaia-sessions --root {quote(root)} rm {agent_id}"
+    agent_id = here["agent_id"]
+    revisions = f"revision {here['revision']} in {source}, revision {there['revision']} in {target}"
+    message = f"session {agent_id!r} differs: {revisions}"
+    removals = (f"gaia-sessions --root {quote(root)} rm --force {agent_id}" for root in (source, target))
+    return Conflict(message, f"remove the one that you do not want, then copy again: {', or '.join(removals)}")
+
+
+def _how_state_differs(here: Document, there: Document | None) -> str:
+    """Returns which key of shared state has another value in the target."""
+    found = here["state"], {} if there is None else there["state"]
+    keys = sorted(
+        key for key in {**found[0], **found[1]} if key not in found[0] or found[0].get(key) != found[1].get(key)
     )
+    prefix = APP if len(here["scope"]) == 1 else USER
+    return f"{prefix}{keys[0]} of {' '.join(here['scope'])} has another value in the two roots"

@@ -124,9 +124,14 @@ class PostgresStore(Blocks):
     def put(self, agent_id: str, files: Mapping[str, bytes]) -> None:
         with self.block() as transaction:
             self._put(transaction, decode(files[RECORD], agent_id), files)
-            if self.files(agent_id) != files:
+            stored = self.files(agent_id)
+            if stored != files:
                 transaction.abandon()
-                raise StoreFailure("copy", f"{self.root}/{agent_id}", "the server has other bytes than were sent")
+                name = next(name for name in {**files, **stored} if files.get(name) != stored.get(name))
+                reason = f"{name} has bytes that a server cannot keep, such as those that are not UTF-8"
+                raise StoreFailure(
+                    "copy", f"{self.root}/{agent_id}", reason, "correct that file, or use `gaia-sessions import`"
+                )
 
     def _put(self, transaction: Transaction, record: Record, files: Mapping[str, bytes]) -> None:
         from .taking_in import write_files

@@ -268,7 +268,8 @@ class FileReader:
 
     def files(self, agent_id: str) -> dict[str, bytes]:
         with self._open_session(agent_id) as session, translate_errors("read", session.path):
-            return {name: session.read(name, _LARGEST) for name in filter(reading.is_file_name, session.names())}
+            names = [name for name in session.names() if not reading.unfinished([name])]
+            return {name: session.read(name, _LARGEST) if reading.is_file_name(name) else b"" for name in names}
 
     def figures(self) -> Iterator[dict[str, Json] | None]:
         from . import figures_file

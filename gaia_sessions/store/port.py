@@ -354,6 +354,7 @@ class Store(StoreReader, Protocol):
     def files(self, agent_id: str) -> dict[str, bytes]:
         """Returns all that is stored of a session, as the files that a folder has of it, by their names.
 
+        A file that somebody else put there is returned without its bytes.
         The caller holds the session open if others may write it. Raises ``SessionNotFound``.
         """
 

@@ -19,6 +19,7 @@ from gaia_sessions.api.reporting import output_of
 from gaia_sessions.errors import NewerSchema, SessionMoving, StoreFailure, UsageError
 from gaia_sessions.session.clock import format_time
 from gaia_sessions.session.record import encode, stand_in_of, with_moving
+from gaia_sessions.session.updates import Change
 from gaia_sessions.store import MOST_ABOVE
 from gaia_sessions.store.file_store import FileStore
 from tests.api.test_importing import create_at_work, news_of
@@ -207,22 +208,70 @@ def test_a_session_that_moves_elsewhere_is_left_alone(root: str, url: str) -> No
     assert Sessions(url).store.ids() == []
 
 
-def test_a_fenced_session_whose_copy_is_gone_stays_fenced_until_somebody_removes_it(root: str, url: str) -> None:
-    Sessions(root).create("worker", "some work", agent_id="a")
-    fence(root, "a", root, url)
-    report = Sessions(root).copy_to(url)
+def test_a_fenced_session_whose_copy_in_a_folder_is_gone_stays_fenced_until_somebody_removes_it(
+    root: str, url: str
+) -> None:
+    Sessions(url).create("worker", "some work", agent_id="a")
+    fence(url, "a", url, root)
+    report = Sessions(url).copy_to(root)
     [failed] = report["failed"]
-    command = f"gaia-sessions --root {root} rm --force a"
+    command = f"gaia-sessions --root '{url}' rm --force a"
     assert failed == {
         "what": "a",
         "reason": "not_found",
-        "detail": f"no session 'a' in {url}; its copy is gone; to remove it here too, type: {command}",
+        "detail": f"no session 'a' in {root}; its copy is gone; to remove it here too, type: {command}",
     }
     assert that_accept_changes(Sessions(root)) == that_accept_changes(Sessions(url)) == []
     with pytest.raises(SessionMoving):
-        Sessions(root).remove(["a"])
-    Sessions(root).remove(["a"], force=True)
-    assert essence(Sessions(root).copy_to(url)) == ([], [], [], {}, [])
+        Sessions(url).remove(["a"])
+    Sessions(url).remove(["a"], force=True)
+    assert essence(Sessions(url).copy_to(root)) == ([], [], [], {}, [])
+
+
+def test_a_fenced_session_whose_server_was_restored_from_an_older_backup_moves_again(root: str, url: str) -> None:
+    Sessions(root).create("worker", "some work", agent_id="a")
+    fence(root, "a", root, url)
+    assert essence(Sessions(root).copy_to(url)) == (["a"], [], [], {}, [])
+    assert (that_accept_changes(Sessions(root)), that_accept_changes(Sessions(url))) == ([], ["a"])
+
+
+@table("command", ["forward", "back"])
+def test_a_move_ends_in_either_direction_also_if_its_folder_has_another_name_now(
+    root: str, url: str, command: str
+) -> None:
+    agent_id = f"agent-{command}"
+    Sessions(root).create("worker", "some work", agent_id=agent_id)
+    put_fenced(root, agent_id, url)
+    fence(root, agent_id, root, url)
+    renamed = f"{root}-{command}"
+    Path(root).rename(renamed)
+    source, target = (renamed, url) if command == "forward" else (url, renamed)
+    report = Sessions(source).copy_to(target)
+    assert (agent_id in report["moved"], report["failed"]) == (True, [])
+    assert agent_id in that_accept_changes(Sessions(target))
+
+
+def test_an_ended_session_that_a_late_event_changed_is_copied_again(root: str, url: str) -> None:
+    sessions = Sessions(root)
+    for agent_id in ("a", "b"):
+        sessions.create("worker", "some work", agent_id=agent_id)
+        sessions.finalize(agent_id, "completed")
+    assert sessions.copy_to(url)["copied"] == ["a", "b"]
+    for place, agent_id in ((root, "a"), (root, "b"), (url, "b")):
+        with Sessions(place).store as store, store.open(agent_id) as session:
+            session.commit(Change({**session.record, "error_count": 1}, [{"kind": "note", "by": place}]))
+    report = sessions.copy_to(url)
+    assert (report["copied"], [one["what"] for one in report["failed"]]) == (["a"], ["b"])
+    assert Sessions(url).get("a") == sessions.get("a")
+
+
+def test_a_file_of_somebody_else_in_the_folder_of_an_open_session_holds_it(root: str, url: str) -> None:
+    Sessions(root).create("worker", "some work", agent_id="a")
+    Path(root, "a", "notes.txt").write_text("mine", encoding="utf-8")
+    report = Sessions(root).copy_to(url)
+    [failed] = report["failed"]
+    assert failed["detail"] == "a: cannot move: notes.txt in its folder would be lost; put that file elsewhere"
+    assert Path(root, "a", "notes.txt").read_text(encoding="utf-8") == "mine"
 
 
 def test_only_a_removal_by_force_removes_a_copy_whose_source_is_gone(root: str, url: str) -> None:
@@ -310,8 +359,8 @@ def test_what_belongs_to_a_session_that_cannot_move_waits_for_it_with_a_fence(ro
 
     assert (report["moved"], report["documents"]) == ([], 0)
     assert [one["detail"].partition(":")[2] for one in report["failed"]] == [
-        " cannot move: state-damaged-1.json is not copied; move that file away",
-        " cannot move: state-damaged-1.json is not copied; move that file away",
+        " cannot move: state-damaged-1.json in its folder would be lost; put that file elsewhere",
+        " cannot move: state-damaged-1.json in its folder would be lost; put that file elsewhere",
         " cannot end its move: above stays; when that can move, copy again",
         " cannot end its move: the state of kb stays; when that can move, copy again",
     ]

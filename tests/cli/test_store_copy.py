@@ -42,7 +42,7 @@ def test_a_copy_says_what_moved_what_stayed_and_what_to_type_next(
         "moved 1 open session, copied 1 ended session",
         "not moved: 1 open session",
         "  busy: run 1 has not ended",
-        "When their work has ended, type the same command again.",
+        "When that has changed, type the same command again.",
         f"To use the server from now on, type: export GAIA_SESSIONS_ROOT={shlex.quote(url)}",
     ]
     monkeypatch.setenv("GAIA_SESSIONS_ROOT", url)
@@ -64,10 +64,9 @@ def test_the_folder_may_be_a_project(gaia: Gaia, project: str, url: str, folder:
 def test_what_cannot_be_copied_is_named_with_what_to_type(gaia: Gaia, project: str, url: str) -> None:
     Sessions(url).create("worker", "other work", agent_id="open")
     ended = gaia("store", "copy", project, url)
-    says = (
-        f"Error: open: not copied: {url} has another session 'open' (revision 1 there, 1 here); remove one of the two, "
-    )
-    says += f"then copy again: gaia-sessions --root {shlex.quote(url)} rm open"
+    says = f"Error: session 'open' differs: revision 1 in {project}, revision 1 in {url}; remove the one that you do "
+    says += f"not want, then copy again: gaia-sessions --root {shlex.quote(project)} rm --force open, or gaia-sessions "
+    says += f"--root {shlex.quote(url)} rm --force open"
     assert (ended.code, ended.err.decode().splitlines()[0]) == (4, says)
     assert "copied 1 ended session" in ended.out.decode()
 
@@ -84,7 +83,7 @@ def test_at_a_terminal_a_bar_shows_how_far_the_copy_is_and_goes_away(
 ) -> None:
     with tmp_path.joinpath("answer").open("wb") as answer:
         shown = terminal("store", "copy", project, url, stdout=answer.fileno()).out.decode()
-    bars = ["━" * 10 + "╌" * 20 + " 1 of 3 sessions", "━" * 20 + "╌" * 10 + " 2 of 3 sessions"]
+    bars = ["╌" * 30 + " 0 of 3 sessions", "━" * 10 + "╌" * 20 + " 1 of 3 sessions"]
     last = "━" * 30 + " 3 of 3 sessions"
     assert shown.split("\r") == ["", *bars, last, " " * len(last), ""]
 

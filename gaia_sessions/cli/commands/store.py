@@ -18,8 +18,10 @@ from gaia_sessions.system.project_root import ROOT_VARIABLE, check_expanded, is_
 if TYPE_CHECKING:
     from types import ModuleType
 
+    from gaia_sessions.api.copying import Copied
     from gaia_sessions.cli.call import Call
 
+_MOST_FAILURES = 5
 _ERROR_TYPES = {kind.code: kind for kind in (Conflict, CorruptSession, LockTimeout, SessionMoving)}
 
 
@@ -100,13 +102,29 @@ def copy(call: Call, source: str, target: str) -> int:
         bar = Bar()
         try:
             report = sessions.copy_to(there, on_session=bar.show)
+        except KeyboardInterrupt:
+            bar.clear()
+            output.print_to_stderr(
+                "To end the copy, type the same command again. Until then, some sessions can be moving."
+            )
+            raise
         finally:
             bar.clear()
     output.keep_whole(report["source"], report["target"])
     call.print_result(report, lambda: lines.copied_lines(report, os.environ.get(ROOT_VARIABLE, "")))
-    failures = [f"{failed['what']}: not copied: {failed['detail']}" for failed in report["failed"]]
     kinds = [_ERROR_TYPES.get(failed["reason"], StoreFailure) for failed in report["failed"]]
-    return output.print_failures(failures, *kinds[:1], as_json=call.as_json)
+    return output.print_failures(_failures(report), *kinds[:1], as_json=call.as_json)
+
+
+def _failures(report: Copied) -> list[str]:
+    """Returns a line for each failure, but a few of many: one cause often fails hundreds of sessions."""
+    failed = [
+        one["detail"] if one["what"] in one["detail"] else f"{one['what']}: {one['detail']}" for one in report["failed"]
+    ]
+    others = len(failed) - _MOST_FAILURES
+    return (
+        failed if others <= 0 else [*failed[:_MOST_FAILURES], f"{others} more could not be copied (--json names all)"]
+    )
 
 
 def _root_in(path: str) -> str:

@@ -54,9 +54,11 @@ def copied_lines(report: Copied, variable: str) -> Iterator[str]:
     if report["stayed"]:
         yield f"not moved: {plural(len(report['stayed']), 'open session')}"
         yield from (f"  {stayed['agent_id']}: {safe(stayed['reason'], 500)}" for stayed in report["stayed"])
-        yield "When their work has ended, type the same command again."
+        yield "When that has changed, type the same command again."
     if report["waiting"]:
-        yield f"not copied: {plural(report['waiting'], 'event')} waiting in {source}"
+        yield f"not copied: {plural(report['waiting'], 'event')} waiting in {source}, because no session fits"
+    if not (moved or copied):
+        return
     if is_on_server(report["target"]) and variable != report["target"]:
         yield Copyable(f"export {ROOT_VARIABLE}={quote(target)}", "To use the server from now on, type: ")
     elif variable == report["source"]:
