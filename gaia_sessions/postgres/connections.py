@@ -105,7 +105,8 @@ _HINTS_OF_WORDS = {
     "does not match host name": "write the host in the URL as its certificate names it",
     "root certificate file": "write the file with the certificate of the issuer: sslrootcert=FILE in the URL",
     "private key": "name the files of your own certificate: sslcert=FILE and sslkey=FILE in the URL",
-    "certificate": "if the server has a certificate of your own issuer, add sslrootcert=FILE to the URL; "
+    "certificate": "if the server has a certificate of your own issuer, write that of the issuer to "
+    "~/.postgresql/root.crt; "
     "if it has expired, its administrator must renew it",
     "SSL": "the server has no TLS: its administrator must set it up",
     "resolve host": "check the name of the host in the URL, and whether this machine can look up names",

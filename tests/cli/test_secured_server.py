@@ -28,8 +28,8 @@ OTHER_ROLES = {
     "busy_worker": f"LOGIN PASSWORD '{SECRET}' CONNECTION LIMIT 0",
     "new_worker": f"LOGIN PASSWORD '{SECRET}'",
 }
-CERTIFICATE = "if the server has a certificate of your own issuer, add sslrootcert=FILE to the URL; if it has expired, "
-CERTIFICATE += "its administrator must renew it"
+CERTIFICATE = "if the server has a certificate of your own issuer, write that of the issuer to ~/.postgresql/root.crt; "
+CERTIFICATE += "if it has expired, its administrator must renew it"
 PASSWORD = "write the right password in ~/.pgpass or the service file, or set PGPASSWORD; if it is right, "  # noqa: S105
 PASSWORD += "ask an administrator whether the role exists and has expired"
 NO_PASSWORD = "write the password in ~/.pgpass, which only you may read, or set PGPASSWORD"  # noqa: S105
