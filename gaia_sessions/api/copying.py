@@ -116,6 +116,7 @@ def copy_to(
 
     Raises:
         UsageError: both roots are folders, or both are on servers.
+        StoreFailure: a root cannot be used. What was copied before stays.
         LockTimeout: another copy is at work on the folder.
     """
     there = at.Place(os.fspath(target))
@@ -185,6 +186,8 @@ class _Copy:
             if error.agent_id != what or act == self._release:
                 self._fail(what, error)
         except SessionsError as error:
+            if isinstance(error, StoreFailure) and error.path in (self._source.root, self._target.root):
+                raise  # a server is away, or refuses this role: it would refuse each session
             self._fail(what, error)
 
     def _fail(self, what: str, error: SessionsError) -> None:

@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gaia_sessions import Sessions
-from gaia_sessions.errors import LockTimeout, NewerSchema, SessionNotFound
+from gaia_sessions.errors import LockTimeout, NewerSchema, SessionNotFound, StoreFailure
+from gaia_sessions.postgres.setup import init
 from tests.copies import contents, make_project, that_accept_changes
-from tests.servers import empty_url
+from tests.servers import Server, empty_url
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -70,6 +71,36 @@ def test_a_copy_that_is_killed_50_times_and_repeated_loses_and_doubles_nothing(t
     assert contents(root) == before
     with Sessions(url).store as store:
         assert {*store.ids()} == {name.split("/")[0] for name in before if name[0] != "."} - {*open_ids}
+
+
+@pytest.mark.parametrize("to_server", [True, False])
+@pytest.mark.parametrize("at", [0, 6])
+def test_a_copy_ends_when_the_server_goes_away_and_a_repeated_copy_goes_on(
+    tmp_path: Path, at: int, *, to_server: bool
+) -> None:
+    root, server = str(tmp_path / "session"), Server()
+    init(server.url)
+    make_project(root)
+    before = contents(root)
+    open_ids = that_accept_changes(Sessions(root))
+    source, target = (root, server.url) if to_server else (server.url, root)
+    if not to_server:
+        Sessions(root).copy_to(server.url)
+
+    def stop(number: int, _: int) -> None:
+        if number >= at and os.path.exists(f"{server.folder}/data/postmaster.pid"):
+            server.stop("immediate")
+
+    with pytest.raises(StoreFailure, match="cannot connect"):
+        Sessions(source, {"lock_timeout": 1}).copy_to(target, on_session=stop)
+    server.start()
+    here, there = that_accept_changes(Sessions(source)), that_accept_changes(Sessions(target))
+    assert {*here} & {*there} == set()
+    report = Sessions(source).copy_to(target)
+    assert (report["failed"], that_accept_changes(Sessions(target))) == ([], open_ids)
+    if to_server:
+        Sessions(target).copy_to(source)
+    assert contents(root) == before
 
 
 def test_each_change_during_copies_and_kills_is_made_in_one_place_and_none_is_lost(tmp_path: Path) -> None:
