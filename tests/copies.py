@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gaia_sessions import Sessions
-from gaia_sessions.errors import SessionsError
+from gaia_sessions.errors import NewerSchema
 from gaia_sessions.session.record import is_open
 from gaia_sessions.store.file_store import FileStore
 from tests.transcripts import begin_anew
@@ -76,6 +76,6 @@ def that_accept_changes(place: Place) -> list[str]:
             try:
                 with store.open(agent_id) as session:
                     found += [agent_id] if is_open(session.record) else []
-            except SessionsError:
+            except NewerSchema:
                 continue
     return sorted(found)

@@ -354,7 +354,7 @@ EXAMPLES: list[tuple[SessionsError, str, int, str, str, dict[str, object]]] = [
         "moving",
         4,
         "session 'agent-1' is being moved from /my sessions to postgresql:///agents, so it cannot be changed",
-        "to end the move, type: gaia-sessions store copy '/my sessions' postgresql:///agents",
+        "to end the move, type again the `store copy` that was interrupted",
         {"agent_id": "agent-1", "source": "/my sessions", "target": "postgresql:///agents"},
     ),
     (

@@ -15,6 +15,7 @@ from shlex import quote
 
 from gaia_sessions.errors import (
     Conflict,
+    NoSuchFolder,
     SessionNotFound,
     SessionsError,
     StoreFailure,
@@ -71,7 +72,7 @@ if TYPE_CHECKING:
         detail: str
 
     class Copied(TypedDict):
-        """The report on a copy. All lists but ``failed`` have IDs of sessions.
+        """The report on a copy. ``copied``, ``moved`` and ``already_there`` have IDs of sessions.
 
         Keys:
             copied: ended sessions that are in both roots now.
@@ -80,7 +81,7 @@ if TYPE_CHECKING:
             stayed: open sessions that somebody works on, or that belong to one of those, with the reason.
             documents: how much state of apps and users moved.
             figures: how many lines of figures of removed sessions were copied.
-            waiting: how many events wait in the source.
+            waiting: how many events still waited in the source when the copy began.
         """
 
         source: str
@@ -119,12 +120,12 @@ def copy_to(
         StoreFailure: a root cannot be used. What was copied before stays.
         LockTimeout: another copy is at work on the folder.
     """
-    there = at.Place(os.fspath(target))
+    there = at.Place(os.fspath(target), {"lock_timeout": place.config.lock_timeout})
     if is_on_server(place.root) == is_on_server(there.root):
         kind = "servers" if is_on_server(place.root) else "folders"
         raise UsageError(f"both roots are {kind}", "name a folder and the URL of a server")
     if not place.is_there:
-        raise StoreFailure("copy", place.root, "there is no such folder")
+        raise NoSuchFolder(place.root)
     reconcile(place)
     with place.store as source, there.store as copies:
         source.durable = copies.durable = True  # what is removed here must be on the disk there
@@ -172,11 +173,13 @@ class _Copy:
         stays = self._reasons_to_stay()
         self._report["stayed"] = [{"agent_id": agent_id, "reason": reason} for agent_id, reason in stays.items()]
         for agent_id in sorted(self._reasons.keys() - stays.keys()):
-            self._try(agent_id, self._fence)
+            if not self._is_with_failed(agent_id):
+                self._try(agent_id, self._fence)
         self._move_documents()
         for number, agent_id in enumerate(self._fenced, 1):
             self._try(agent_id, self._release)
             self._on_session(len(ids) - len(self._fenced) + number, len(ids))
+        self._name_halves()
         return self._report
 
     def _try(self, what: str, act: Callable[[str], None]) -> None:
@@ -263,14 +266,14 @@ class _Copy:
         check_writable(found)
         stored = self._target.files(agent_id)
         there = {RECORD: stored[RECORD], **settled(found, stored)}
-        if is_open(record) or is_open(found) or not _is_earlier(there, found, files, record):
+        if is_open(found) or not _is_earlier(there, found, files, record):
             raise _differs(record, found, self._source.root, self._target.root)
         if there != files:  # a late event changed the source after an earlier copy
             self._remove(self._target, agent_id, partial(_is_same, found))
         return there == files
 
     def _is_ours(self, record: Record) -> bool:
-        """Whether the session is being moved, and this copy can end the move: both halves are here.
+        """Whether the session is being moved, and its other half is in the target, or was.
 
         The roots may have other names than when the move began.
         """
@@ -278,7 +281,8 @@ class _Copy:
         if moving is None:
             return False
         try:
-            return self._target.read(record["agent_id"])["created_at"] == record["created_at"]
+            found = self._target.read(record["agent_id"])
+            return found["created_at"] == record["created_at"] and not is_stand_in(found)
         except SessionNotFound:  # if the names are the same, ``_release`` says that the other half is gone
             return (moving["source"], moving["target"]) == (self._source.root, self._target.root)
 
@@ -295,6 +299,7 @@ class _Copy:
         for scope in scopes_of(record):
             self._sharing.setdefault(scope, set()).add(agent_id)
         self._groups.append({agent_id, *self._source.ancestors(record)})
+        self._files(record)  # raises if something in its folder would be lost
         self._reasons[agent_id] = self._reason_to_stay(record)
 
     def _reasons_to_stay(self) -> dict[str, str]:
@@ -316,6 +321,11 @@ class _Copy:
                 return stays
             stays |= more
 
+    def _is_with_failed(self, agent_id: str) -> bool:
+        """Whether something that belongs to the session has just failed, so that its move could not end."""
+        failed = {failed["what"] for failed in self._report["failed"]}
+        return any(agent_id in group and group & failed for group in (*self._groups, *self._sharing.values()))
+
     def _reason_to_stay(self, record: Record) -> str:
         at_work = [run["run"] for run in record.get("runs", ()) if not has_ended(run)]
         if at_work:
@@ -332,7 +342,7 @@ class _Copy:
         """Copies an open session with a fence, and fences it in the source, under one lock of the source."""
         with self._source.open(agent_id) as session:
             record = session.record
-            if not is_open(record) or not all(has_ended(run) for run in record.get("runs", ())):
+            if not is_open(record) or self._reason_to_stay(record):
                 raise _changed_meanwhile("move", agent_id)
             files = self._files(record)
             self._has_copy(record, files)
@@ -354,7 +364,7 @@ class _Copy:
         with self._source.lock_key(document_lock_key(scope)):
             found = self._source.document(scope)
             sharing = [] if found is None else [*self._source.open_of_app(*scope)]
-            if found is None or _those_that_stay(sharing):
+            if found is None or _those_that_stay(sharing) or (sharing and not any(map(self._is_ours, sharing))):
                 return
             self._target.add_document(found)
             there = self._target.document(scope)
@@ -385,24 +395,31 @@ class _Copy:
             or bool(_those_that_stay(self._source.open_of_app(*scope)))
         )
 
-    def _copy_of(self, here: Record) -> Record:
-        """Returns the fenced copy of the session; makes it again if the server was restored from a backup."""
-        agent_id = here["agent_id"]
+    def _copy_of(self, agent_id: str) -> Record:
         try:
             return self._target.read(agent_id)
         except SessionNotFound as error:
-            if is_on_server(self._target.root):  # a folder with this path may be on another machine
-                self._target.put(agent_id, self._files(here))
-                return self._target.read(agent_id)
-            command = f"gaia-sessions --root {quote(self._source.root)} rm --force {agent_id}"
-            error.set_root(self._target.root, f"its copy is gone; to remove it here too, type: {command}")
+            error.set_root(self._target.root, f"its copy is gone; {_how_to_take_back(self._source.root, agent_id)}")
             raise
+
+    def _name_halves(self) -> None:
+        """Names the sessions that a copy left in the target, and that are gone from the source since."""
+        for agent_id, found in self._target.scan(active_only=True):
+            if isinstance(found, SessionsError) or self._source.has(agent_id):
+                continue
+            moving = moving_of(found)
+            if moving is not None and (moving["source"], moving["target"]) == (self._source.root, self._target.root):
+                gone = SessionNotFound(agent_id)
+                gone.set_root(
+                    self._source.root, f"its source is gone; {_how_to_take_back(self._target.root, agent_id)}"
+                )
+                self._fail(agent_id, gone)
 
     def _release(self, agent_id: str) -> None:
         """Ends the move of a fenced session: its copy becomes open, then the source is removed."""
         here = self._source.read(agent_id)
         check_readable(here)  # somebody may have edited it
-        there = self._copy_of(here)
+        there = self._copy_of(agent_id)
         moving, arrived = moving_of(here), moving_of(there)
         self._check_together(here)
         if moving is None or arrived not in (None, moving):
@@ -412,14 +429,13 @@ class _Copy:
                 if moving_of(self._target.read(agent_id)) != moving:  # another copy has replaced it since
                     raise _changed_meanwhile("move", agent_id)
                 session.set_moving(None)
-        elif (
-            has_newer_schema(there) or there["created_at"] != here["created_at"] or there["revision"] < here["revision"]
-        ):
+        elif not _is_released(here, there):
             raise _differs(here, there, self._source.root, self._target.root)
 
         def should_delete(_: str, found: RecordOrError) -> bool:
             if isinstance(found, SessionsError) or moving_of(found) != moving:
                 return False
+            self._check_together(found)  # again, because a hook may have put an agent below it meanwhile
             for _, mark in self._source.marks([agent_id]):  # perhaps it was cancelled meanwhile
                 self._target.mark(agent_id, partial(_first_of, mark))
             return True
@@ -443,6 +459,12 @@ def _is_earlier(there: dict[str, bytes], found: Record, files: dict[str, bytes],
     return there == files or (is_earlier and all(files.get(name, b"").startswith(data) for name, data in others))
 
 
+def _is_released(here: Record, there: Record) -> bool:
+    """Whether ``there`` is the copy of the fenced session ``here``, or a later state of it."""
+    is_same = there["created_at"] == here["created_at"] and not is_stand_in(there)
+    return is_same and not has_newer_schema(there) and there["revision"] >= here["revision"]
+
+
 def _is_same(record: Record, _: str, found: RecordOrError) -> bool:
     return found == record
 
@@ -450,6 +472,14 @@ def _is_same(record: Record, _: str, found: RecordOrError) -> bool:
 def _those_that_stay(records: Iterable[Record]) -> list[str]:
     """Returns the open sessions among ``records`` that no copy moves."""
     return [record["agent_id"] for record in records if is_open(record) and moving_of(record) is None]
+
+
+def _how_to_take_back(root: str, agent_id: str) -> str:
+    """Returns the commands for a session whose other half is gone."""
+    command = f"gaia-sessions --root {quote(root)}"
+    return (
+        f"to go on here, type: {command} repair --take-back {agent_id}; to remove it: {command} rm --force {agent_id}"
+    )
 
 
 def _first_of(later: Mark, earlier: Mark | None) -> Mark:
@@ -471,9 +501,11 @@ def _differs(here: Record, there: Record, source: str, target: str) -> Conflict:
 
 def _how_state_differs(here: Document, there: Document | None) -> str:
     """Returns which key of shared state has another value in the target."""
-    found = here["state"], {} if there is None else there["state"]
+    other = {} if there is None else there["state"]
     keys = sorted(
-        key for key in {**found[0], **found[1]} if key not in found[0] or found[0].get(key) != found[1].get(key)
+        key
+        for key in {**here["state"], **other}
+        if (key in here["state"], here["state"].get(key)) != (key in other, other.get(key))
     )
     prefix = APP if len(here["scope"]) == 1 else USER
     return f"{prefix}{keys[0]} of {' '.join(here['scope'])} has another value in the two roots"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from itertools import chain
 
-from gaia_sessions.errors import SessionNotFound
+from gaia_sessions.errors import Conflict, SessionNotFound
+from gaia_sessions.session.record import moving_of
 from gaia_sessions.store import read_if_readable
 from gaia_sessions.store.reading import EVENTS
 
@@ -68,17 +69,28 @@ def id_of_host_agent(at: Writing, host_session_id: str, host_agent_id: str) -> s
     return session_of_agent(at.store, host_session_id, host_agent_id)["agent_id"]
 
 
-def repair(place: Place, agent_id: str) -> str | None:
+def repair(place: Place, agent_id: str, *, take_back: bool = False) -> str | None:
     """Repairs a ``state.json`` that has [something behind the record](record.md#recovery), and keeps the record.
+
+    Args:
+        take_back: ends a [move](many-machines.md#move-a-project-to-the-server-and-back) whose other half is gone: the
+            session goes on in this root. Nothing is checked: if the other half exists, both can be changed.
 
     Returns:
         The path of the old file; None if the record could be read before.
 
     Raises:
         CorruptSession: the file does not begin with a whole and valid record of this session, or has two records.
+        Conflict: ``take_back``, and the session is not being moved.
     """
     with place.store as store:
-        return store.repair(agent_id)
+        if not take_back:
+            return store.repair(agent_id)
+        with store.open(agent_id) as session:
+            if moving_of(store.read(agent_id)) is None:
+                raise Conflict(f"session {agent_id!r} is not being moved", "leave out --take-back")
+            session.set_moving(None)
+        return None
 
 
 def events(at: Reading, agent_id: str, *, since: int = 0) -> Iterator[Json | SessionsError]:

@@ -213,6 +213,14 @@ def print_aside(code: str, message: str, hint: str = "", *, as_json: bool) -> No
     _write_to_stderr(text if is_plain else f"{_DIM}{text}{_NOT_DIM}")
 
 
+def kind_of_error(code: str) -> type[SessionsError]:
+    """Returns the type of the errors with this ``code``."""
+    from gaia_sessions.errors import others  # it has all but the most frequent
+
+    kinds: list[type[SessionsError]] = [kind for kind in vars(others).values() if isinstance(kind, type)]
+    return next((kind for kind in kinds if getattr(kind, "code", None) == code), StoreFailure)
+
+
 def print_failures(reasons: list[str], kind: type[SessionsError] = StoreFailure, *, as_json: bool) -> int:
     """Prints failures on stderr beside the result; returns the exit code of ``kind``, or 0 if nothing failed."""
     if not reasons:

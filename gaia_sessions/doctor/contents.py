@@ -14,7 +14,7 @@ from gaia_sessions.store import root as roots
 from gaia_sessions.store.sweep import LEFTOVER_AGE
 from gaia_sessions.system.project_root import claude_folder
 
-from .findings import PROBLEM, edit_command, first_few, not_checked, ok, own_command, problem, shell_command, warning
+from .findings import PROBLEM, edit_command, first_few, moving_text, not_checked, ok, problem, shell_command, warning
 from .inspection import Inspection
 from .machine import clock
 
@@ -119,16 +119,15 @@ def readable(inspection: Inspection) -> Finding:
     found = _unexplained(inspection, inspection.records.refused)
     if found:
         return problem("readable", first_few(found.values()), None)
+    moving = inspection.records.moving
+    if moving:
+        return problem("readable", moving_text(moving), None)
     newer = inspection.records.newer
     if newer:
         message = (
             f"{plural(len(newer), 'session')} of a later version can be shown, but not changed: {first_few(newer)}"
         )
         return warning("readable", message)
-    for agent_id, moving in inspection.records.moving.items():
-        message = f"{agent_id} cannot be changed until its move to {moving['target']} ends:"
-        command = own_command(inspection.environ, "store", "copy", moving["source"], moving["target"])
-        return problem("readable", message, command)
     return ok("readable", "all")
 
 

@@ -8,12 +8,12 @@ import sys
 from itertools import groupby
 from typing import TypedDict
 
-from gaia_sessions.errors import well_formed
+from gaia_sessions.errors import plural, well_formed
 from gaia_sessions.system.project_root import VARIABLE_PREFIX
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from gaia_sessions.config.sources import Fault
 
@@ -95,6 +95,14 @@ def _fix_of(fault: Fault) -> str:
     # An editor would follow a link of a stranger, so the command removes anything that is not a file.
     is_folder = os.path.isdir(fault.origin) and not os.path.islink(fault.origin)
     return shell_command("rm", *(["-r"] if is_folder else []), "--", fault.origin)
+
+
+def moving_text(agent_ids: Sequence[str]) -> str:
+    """Returns what is wrong with sessions between two roots. Anybody may have written these, so they are not named."""
+    them = plural(len(agent_ids), "session")
+    return (
+        f"{them} cannot be changed until you type again the `store copy` that was interrupted: {first_few(agent_ids)}"
+    )
 
 
 def edit_command(path: str) -> str:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from gaia_sessions.api.reconciling import Verdict
     from gaia_sessions.jsonio.strict import Json
-    from gaia_sessions.session.schema import Moving, Record
+    from gaia_sessions.session.schema import Record
     from gaia_sessions.system.project_root import SkippedProject
 
 
@@ -43,7 +43,7 @@ class Records:
         self.in_future: dict[str, bool] = {}  # last activity in the future; whether the session has ended
         self.odd_answers: dict[str, list[str]] = {}  # invalid answers
         self.newer: list[str] = []  # written by a later version
-        self.moving: dict[str, Moving] = {}
+        self.moving: list[str] = []  # to or from a server
         self.parents: dict[str, str] = {}
 
     def above_open(self) -> set[str]:
@@ -127,11 +127,7 @@ class Inspection:
         if parent_id is not None:
             records.parents[agent_id] = parent_id
         if has_newer_schema(record):
-            moving = moving_of(record)
-            if moving is None:
-                records.newer.append(agent_id)
-            else:
-                records.moving[agent_id] = moving
+            (records.newer if moving_of(record) is None else records.moving).append(agent_id)
             return
         if odd := words_that_are_no_answers(record):
             records.odd_answers[agent_id] = odd

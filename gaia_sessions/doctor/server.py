@@ -10,7 +10,7 @@ from gaia_sessions.errors import SessionsError, StoreFailure, plural
 from gaia_sessions.session.clock import FUTURE_TOLERANCE, parse_time
 from gaia_sessions.system.project_root import ROOT_VARIABLE
 
-from .findings import first_few, not_checked, ok, own_command, problem, warning
+from .findings import first_few, moving_text, not_checked, ok, own_command, problem, warning
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -255,10 +255,7 @@ def _moving(asked: Asked) -> Finding:
         return not_checked(name, "the sessions on the server, because their tables cannot be read")
     if not contents["moving"]:
         return ok(name, "no session is between two roots")
-    verb = "is" if contents["moving"] == 1 else "are"
-    text = f"{plural(contents['moving'], 'session')} {verb} being moved, so nothing can change them; to end the move:"
-    command = own_command(asked.environ, "store", "copy", *contents["move"]) if contents["move"] else None
-    return problem(name, text, command)
+    return problem(name, moving_text(contents["moving"]), None)
 
 
 def _growth(asked: Asked) -> Finding:

@@ -50,8 +50,7 @@ class Contents(TypedDict):
     removed_sessions: int  # whose rows the next cleanup removes
     last_cleanup: str | None
     keep_days: float
-    moving: int  # sessions whose move to or from another root has not ended
-    move: list[str]  # from where and to where one of them moves
+    moving: list[str]  # sessions whose move to or from another root has not ended
     bytes: int
     tables: list[Table]
     timelines: list[Timeline]
@@ -142,8 +141,8 @@ SELECT to_json(facts) FROM (SELECT
     ({READ_KEEP_DAYS}) AS keep_days) facts
 """
 _MOVING = f"""
-SELECT count(*) OVER (), record FROM {SCHEMA}.session JOIN {SCHEMA}.session_key USING (incarnation)
-WHERE key = %s AND position('"schema": {SCHEMA_WHILE_MOVING},' IN record) > 0 LIMIT 1
+SELECT id, record FROM {SCHEMA}.session JOIN {SCHEMA}.session_key USING (incarnation)
+WHERE key = %s AND position('"schema": {SCHEMA_WHILE_MOVING},' IN record) > 0 ORDER BY id
 """
 _TABLES = f"""
 SELECT relname, n_live_tup, n_dead_tup, pg_total_relation_size(relid) FROM pg_stat_user_tables
@@ -212,13 +211,11 @@ def _contents(connection: Connection) -> Contents:
     [[found]] = execute(connection, with_values(connection, _CONTENTS, [digest_of(ACTIVE_KEY)]))
     tables, timelines = execute(connection, _TABLES), execute(connection, _TIMELINES)
     moving = execute(connection, with_values(connection, _MOVING, [digest_of(ACTIVE_KEY)]))
-    move = moving_of(load_object(moving[0][1].encode())) if moving else None  # type: ignore[arg-type]  # as it was stored
     return {  # type: ignore[typeddict-item]  # as above
         "schema": schema.VERSION,
         **found,
         "oldest": _as_time(found["oldest"]),
-        "moving": moving[0][0] if moving else 0,
-        "move": [move["source"], move["target"]] if move else [],
+        "moving": [agent_id for agent_id, record in moving if moving_of(load_object(record.encode()))],
         "last_cleanup": None if found["last_cleanup"] is None else _time(found["last_cleanup"]),
         "bytes": sum(size for *_, size in tables),
         "tables": [

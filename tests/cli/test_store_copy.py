@@ -43,14 +43,14 @@ def test_a_copy_says_what_moved_what_stayed_and_what_to_type_next(
         "not moved: 1 open session",
         "  busy: run 1 has not ended",
         "When that has changed, type the same command again.",
-        f"To use the server from now on, type: export GAIA_SESSIONS_ROOT={shlex.quote(url)}",
+        f"To use it from now on, type: export GAIA_SESSIONS_ROOT={shlex.quote(url)}",
     ]
     monkeypatch.setenv("GAIA_SESSIONS_ROOT", url)
     assert gaia("store", "copy", url, project).answer == [
         f"from {url} to {project}:",
         "moved 1 open session, copied 0 ended sessions",
         "1 ended session had been copied before",
-        "To use the folder from now on, type: unset GAIA_SESSIONS_ROOT",
+        f"To use it from now on, type: export GAIA_SESSIONS_ROOT={shlex.quote(project)}",
     ]
 
 

@@ -7,6 +7,7 @@ import os
 import random
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import threading
@@ -39,7 +40,9 @@ def copy(source: str, target: str, at: tuple[str, int] | None = None) -> int:
     if at is not None:
         fault = f"inject={at[0]}:signal=SIGKILL:when={at[1]}"
         words = ["strace", "-o", os.devnull, "-e", f"trace={at[0]}", "-e", fault, *words]
-    return subprocess.run(words, check=False, capture_output=True).returncode
+    done = subprocess.run(words, check=False, capture_output=True)
+    assert done.returncode in (0, -signal.SIGKILL), done.stderr
+    return done.returncode
 
 
 def calls_of_copy(source: str, target: str, trace: Path) -> list[tuple[str, int]]:

@@ -15,12 +15,16 @@ if TYPE_CHECKING:
 
 @declare("repair agent-123")
 @click.argument("agent_ids", metavar="ID...", nargs=-1, required=True)
-def command(call: Call, agent_ids: tuple[str, ...]) -> None:
+@click.option("--take-back", is_flag=True, help="End a move by `store copy` whose other half is gone.")
+def command(call: Call, agent_ids: tuple[str, ...], *, take_back: bool) -> None:
     """Remove text that follows the record in its file, such as the end of a longer record.
 
     The old file is stored beside the new file. A file is changed only if it begins with a whole record of that session.
     `doctor` says which sessions can be repaired.
     """
     found = [call.find(agent_id, writes=True) for agent_id in agent_ids]
-    repaired = [{"agent_id": agent_id, "kept_aside": sessions.repair(agent_id)} for sessions, agent_id in found]
+    repaired = [
+        {"agent_id": agent_id, "kept_aside": sessions.repair(agent_id, take_back=take_back)}
+        for sessions, agent_id in found
+    ]
     call.print_result({"repaired": repaired}, lambda: plain.repaired_lines(repaired))

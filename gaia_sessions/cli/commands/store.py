@@ -12,7 +12,7 @@ from gaia_sessions.cli import output
 from gaia_sessions.cli.call import declare, declare_group
 from gaia_sessions.cli.option_values import DAYS
 from gaia_sessions.cli.render import store as lines
-from gaia_sessions.errors import Conflict, CorruptSession, LockTimeout, SessionMoving, StoreFailure, UsageError
+from gaia_sessions.errors import UsageError
 from gaia_sessions.system.project_root import ROOT_VARIABLE, check_expanded, is_on_server
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from gaia_sessions.cli.call import Call
 
 _MOST_FAILURES = 5
-_ERROR_TYPES = {kind.code: kind for kind in (Conflict, CorruptSession, LockTimeout, SessionMoving)}
 
 
 @declare_group("store init", "store info", "store copy .claude/session postgresql://db.example.com/agents")
@@ -89,30 +88,29 @@ def copy(call: Call, source: str, target: str) -> int:
     FROM and TO are a folder and the URL of a server. The folder is one with sessions, or a project.
 
     Sessions that have ended are copied. Open sessions move: they go on only in TO. An open session stays if somebody
-    works on it, together with those above and below it. If you interrupt the copy, type the same command again.
+    works on it, with those above and below it and those that share its state. If you interrupt the copy, type the same command again.
     """
     if call.root is not None:
         raise UsageError("store copy takes no --root", "type: gaia-sessions store copy FROM TO")
     sessions, there = call.sessions_in(_root_in(source)), _root_in(target)
-    if not output.is_stderr_terminal():
-        report = sessions.copy_to(there)
-    else:
+    bar = None
+    if output.is_stderr_terminal():
         from gaia_sessions.cli.progress import Bar
 
         bar = Bar()
-        try:
-            report = sessions.copy_to(there, on_session=bar.show)
-        except KeyboardInterrupt:
-            bar.clear()
-            output.print_to_stderr(
-                "To end the copy, type the same command again. Until then, some sessions can be moving."
-            )
-            raise
-        finally:
+    try:
+        report = sessions.copy_to(there, on_session=bar.show if bar else None)
+    except KeyboardInterrupt:
+        output.print_to_stderr(
+            "\nTo end the copy, type the same command again. Until then, some sessions can be moving."
+        )
+        raise
+    finally:
+        if bar:
             bar.clear()
     output.keep_whole(report["source"], report["target"])
     call.print_result(report, lambda: lines.copied_lines(report, os.environ.get(ROOT_VARIABLE, "")))
-    kinds = [_ERROR_TYPES.get(failed["reason"], StoreFailure) for failed in report["failed"]]
+    kinds = [output.kind_of_error(failed["reason"]) for failed in report["failed"]]
     return output.print_failures(_failures(report), *kinds[:1], as_json=call.as_json)
 
 

@@ -56,13 +56,9 @@ def copied_lines(report: Copied, variable: str) -> Iterator[str]:
         yield from (f"  {stayed['agent_id']}: {safe(stayed['reason'], 500)}" for stayed in report["stayed"])
         yield "When that has changed, type the same command again."
     if report["waiting"]:
-        yield f"not copied: {plural(report['waiting'], 'event')} waiting in {source}, because no session fits"
-    if not (moved or copied):
-        return
-    if is_on_server(report["target"]) and variable != report["target"]:
-        yield Copyable(f"export {ROOT_VARIABLE}={quote(target)}", "To use the server from now on, type: ")
-    elif variable == report["source"]:
-        yield f"To use the folder from now on, type: unset {ROOT_VARIABLE}"
+        yield f"not copied: {plural(report['waiting'], 'event')} waiting in {source}"
+    if (moved or copied) and variable != report["target"] and (variable or is_on_server(report["target"])):
+        yield Copyable(f"export {ROOT_VARIABLE}={quote(target)}", "To use it from now on, type: ")
 
 
 def info_lines(info: Info) -> Iterator[str]:
