@@ -18,7 +18,7 @@ from gaia_sessions.api import at
 from gaia_sessions.api.reporting import output_of
 from gaia_sessions.errors import Conflict, NewerSchema, NoSuchFolder, SessionMoving, UsageError
 from gaia_sessions.session.clock import format_time
-from gaia_sessions.session.record import encode, stand_in_of, with_moving
+from gaia_sessions.session.record import encode, new_record, stand_in_of, with_moving
 from gaia_sessions.session.updates import Change, without_end
 from gaia_sessions.store import MOST_ABOVE
 from gaia_sessions.store.file_store import FileStore
@@ -348,6 +348,36 @@ def just_before_open(patch: pytest.MonkeyPatch, store_type: Any, act: Callable[[
         return store.open(agent_id, **named)
 
     patch.setattr(store_type, "open", act_and_open)
+
+
+def test_state_that_changes_just_before_its_session_is_fenced_holds_the_session(
+    root: str, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sessions = Sessions(root)
+    for place in (root, url):
+        Sessions(place).create("helper", "p", agent_id=f"a{len(place)}", app="kb", user="u", state={"app:x": 1})
+    agent_id = f"a{len(root)}"
+    just_before_open(monkeypatch, FileStore, lambda: sessions.change_state(agent_id, {"app:x": 2}))
+    [failed] = sessions.copy_to(url)["failed"]
+    assert failed["detail"] == f"{agent_id}: cannot move: it was changed meanwhile; copy again"
+    assert agent_id in that_accept_changes(sessions)
+
+
+def test_an_agent_that_begins_below_a_session_as_its_move_ends_keeps_its_parent(
+    root: str, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from gaia_sessions.postgres.store import PostgresStore  # it needs the driver
+
+    sessions = Sessions(root)
+    sessions.create("lead", "all", agent_id="above")
+    put_fenced(root, "above", url)
+    fence(root, "above", root, url)
+    below: Any = {**new_record("below", "worker", "a part", {}, NOW), "parent_id": "above"}
+    just_before_open(monkeypatch, PostgresStore, lambda: FileStore(root).create(below))
+    [failed] = sessions.copy_to(url)["failed"]
+    assert (failed["what"], "below stays" in failed["detail"]) == ("above", True)
+    assert sorted(sessions.store.ids()) == ["above", "below"]
+    assert essence(sessions.copy_to(url)) == (["above", "below"], [], [], {}, [])
 
 
 def test_a_session_that_is_reopened_as_its_copy_begins_is_open_in_one_place(

@@ -11,14 +11,18 @@ from typing import TYPE_CHECKING
 import psycopg
 import pytest
 
+from gaia_sessions import Sessions
 from gaia_sessions.postgres import schema, setup
 from tests.cli.forks import forked
 from tests.cli.test_on_server import CALLS, TURN, put_sessions
+from tests.copies import contents, make_project
 from tests.roles import OWNER, READER, WORKER, empty_url_of, make_roles, url_of
 from tests.servers import Server, check_installed
 from tests.table import table
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tests.cli.conftest import Gaia
 
 READS = (
@@ -73,6 +77,15 @@ def is_forbidden(url: str, statement: str) -> bool:
         except psycopg.errors.InsufficientPrivilege:
             return True
     return False
+
+
+def test_a_worker_moves_a_project_to_the_server_and_back(tmp_path: Path) -> None:
+    root, url = str(tmp_path / "session"), empty_url_of(WORKER)
+    make_project(root)
+    before = contents(root)
+    assert Sessions(root).copy_to(url)["failed"] == []
+    assert Sessions(url).copy_to(root)["failed"] == []
+    assert contents(root) == before
 
 
 @table("name", READS)

@@ -88,7 +88,8 @@ def copy(call: Call, source: str, target: str) -> int:
     FROM and TO are a folder and the URL of a server. The folder is one with sessions, or a project.
 
     Sessions that have ended are copied. Open sessions move: they go on only in TO. An open session stays if somebody
-    works on it, with those above and below it and those that share its state. If you interrupt the copy, type the same command again.
+    works on it, with those above and below it and those that share its state. If you interrupt the copy, type the same
+    command again.
     """
     if call.root is not None:
         raise UsageError("store copy takes no --root", "type: gaia-sessions store copy FROM TO")
