@@ -1,4 +1,7 @@
-"""The reading half of the store: it reads in pages, so that a reader never waits and holds nothing."""
+"""The reading half of the store: it reads in pages, so that a reader never waits and holds nothing.
+
+Only ``files``, for a copy, reads a session whole.
+"""
 
 from __future__ import annotations
 

@@ -61,6 +61,14 @@ def test_the_folder_may_be_a_project(gaia: Gaia, project: str, url: str, folder:
     assert not Path("a b", "ended").exists()
 
 
+def test_report_and_wait_of_a_session_that_is_being_moved_advise_no_change(gaia: Gaia, project: str, url: str) -> None:
+    with Sessions(project).store as store, store.open("open") as session:
+        session.set_moving({"source": project, "target": url, "token": "t"})
+    shown = [gaia("--root", project, *words) for words in (["report", "open"], ["wait", "open", "--timeout", "0.1"])]
+    assert [one for one in shown if b"finalize" in one.out + one.err] == []
+    assert "to end the move, type again the `store copy` that was interrupted" in shown[0].err.decode()
+
+
 def test_what_cannot_be_copied_is_named_with_what_to_type(gaia: Gaia, project: str, url: str) -> None:
     Sessions(url).create("worker", "other work", agent_id="open")
     ended = gaia("store", "copy", project, url)
@@ -93,7 +101,8 @@ def test_at_a_terminal_a_bar_shows_how_far_the_copy_is_and_goes_away(
     [
         (["--root", "x", "a", "b"], "store copy takes no --root"),
         (["a", "b"], "both roots are folders"),
-        (["~/a", "{url}"], "was not expanded by the shell"),
+        (["~/a", "{url}"], "FROM: '~/a' was not expanded by the shell"),
+        (["a", "postgresql://a:s3cret@db/agents"], "TO: has a password"),
         (["{url}", "{url}"], "both roots are servers"),
     ],
 )

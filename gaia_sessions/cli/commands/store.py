@@ -13,6 +13,7 @@ from gaia_sessions.cli.call import declare, declare_group
 from gaia_sessions.cli.option_values import DAYS
 from gaia_sessions.cli.render import store as lines
 from gaia_sessions.errors import UsageError
+from gaia_sessions.system import server_url
 from gaia_sessions.system.project_root import ROOT_VARIABLE, check_expanded, is_on_server
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ def copy(call: Call, source: str, target: str) -> int:
     """
     if call.root is not None:
         raise UsageError("store copy takes no --root", "type: gaia-sessions store copy FROM TO")
-    sessions, there = call.sessions_in(_root_in(source)), _root_in(target)
+    sessions, there = call.sessions_in(_root_in("FROM", source)), _root_in("TO", target)
     bar = None
     if output.is_stderr_terminal():
         from gaia_sessions.cli.progress import Bar
@@ -126,11 +127,11 @@ def _failures(report: Copied) -> list[str]:
     )
 
 
-def _root_in(path: str) -> str:
+def _root_in(name: str, path: str) -> str:
     """Returns the folder of sessions that ``path`` names, as a folder or as a project; or the URL."""
     if is_on_server(path):
-        return path
-    check_expanded("FOLDER", path, os.environ)
+        return server_url.checked(name, path)
+    check_expanded(name, path, os.environ)
     return os.path.join(path, ".claude", "session") if os.path.isdir(os.path.join(path, ".claude")) else path
 
 

@@ -163,7 +163,7 @@ def _say_at_once(call: Call, reports: Iterable[Report | NoReport]) -> None:
             missing = SessionNotFound(agent_id)
             call.explain_missing(missing)
             output.print_notice(missing.code, str(missing), missing.hint, as_json=call.as_json)
-        elif found["status"] == report.RUNNING and found["task_id"] is None:
+        elif found["status"] == report.RUNNING and found["task_id"] is None and "state" in found:
             output.print_notice("not_started", *session_reports.not_started_notice(agent_id), as_json=call.as_json)
 
 

@@ -115,10 +115,7 @@ def next_lines(report: Report, stands: Standing) -> Iterator[str]:
         yield from app_lines(stands.decision)
         return
     if report["status"] == reports.RUNNING:
-        if report["task_id"] is None:
-            yield from map(Hint, not_started_notice(agent_id))
-        else:
-            yield Hint(f"`gaia-sessions wait {agent_id}` waits for its end")
+        yield from _lines_of_running(report, stands)
     if report.get("state") == state.WAITING:
         yield _ASKS
     is_of_agent = "run_command" not in stands.decision
@@ -131,6 +128,16 @@ def next_lines(report: Report, stands: Standing) -> Iterator[str]:
     elif report["status"] != reports.RUNNING and not stands.decision["should_resume"]:
         yield safe(stands.decision["advice"])
     yield from command_lines(stands.decision)
+
+
+def _lines_of_running(report: Report, stands: Standing) -> Iterator[str]:
+    agent_id = report["agent_id"]
+    if "state" not in report:  # nothing can change the record now
+        yield safe(stands.decision["advice"])
+    elif report["task_id"] is None:
+        yield from map(Hint, not_started_notice(agent_id))
+    else:
+        yield Hint(f"`gaia-sessions wait {agent_id}` waits for its end")
 
 
 def not_started_notice(agent_id: str) -> tuple[str, str]:
