@@ -59,11 +59,18 @@ def run(root: str, agent_id: str, script: str) -> None:
 
 
 def contents(root: str) -> dict[str, bytes]:
-    """The content of every file of the sessions at ``root``, with shared state and figures, by path."""
+    """The content of every file of the sessions at ``root``, with shared state and figures, by path.
+
+    Temporary files, which killed writers leave, do not count.
+    """
     found = {}
     for path in Path(root).rglob("*"):
         name = path.relative_to(root).as_posix()
-        if path.is_file() and (not name.startswith(".") or name.startswith((".shared/", ".stats"))):
+        if (
+            path.is_file()
+            and path.suffix != ".tmp"
+            and (not name.startswith(".") or name.startswith((".shared/", ".stats")))
+        ):
             found[name] = path.read_bytes()
     return found
 
