@@ -334,7 +334,7 @@ class _Copy:
             return "an event waits that could change it"
         for scope in scopes_of(record):
             here, there = self._source.document(scope), self._target.document(scope)
-            if here is not None and there is not None and here["state"] != there["state"]:
+            if here is not None and there is not None and not _is_same_state(here, there):
                 return _how_state_differs(here, there)
         return ""
 
@@ -368,7 +368,7 @@ class _Copy:
                 return
             self._target.add_document(found)
             there = self._target.document(scope)
-            if there is None or there["state"] != found["state"]:
+            if not _is_same_state(found, there):
                 raise StoreFailure("move", name, _how_state_differs(found, there), _ONE_VALUE)
             if all(map(self._is_ours, sharing)):  # else another copy moves it, too
                 self._source.remove_document(scope)
@@ -388,12 +388,8 @@ class _Copy:
         found = self._source.document(scope)
         if found is None:
             return False
-        there = self._target.document(scope)
-        return (
-            there is None
-            or there["state"] != found["state"]
-            or bool(_those_that_stay(self._source.open_of_app(*scope)))
-        )
+        is_there = _is_same_state(found, self._target.document(scope))
+        return not is_there or bool(_those_that_stay(self._source.open_of_app(*scope)))
 
     def _copy_of(self, agent_id: str) -> Record:
         try:
@@ -497,6 +493,11 @@ def _differs(here: Record, there: Record, source: str, target: str) -> Conflict:
     message = f"session {agent_id!r} differs: {revisions}"
     removals = (f"gaia-sessions --root {quote(root)} rm --force {agent_id}" for root in (source, target))
     return Conflict(message, f"remove the one that you do not want, then copy again: {', or '.join(removals)}")
+
+
+def _is_same_state(here: Document, there: Document | None) -> bool:
+    """Whether the target has the same state; its revision may differ."""
+    return there is not None and there["state"] == here["state"]
 
 
 def _how_state_differs(here: Document, there: Document | None) -> str:

@@ -98,9 +98,7 @@ class Call:
     def sessions(self) -> Sessions:
         """Returns the root that this command uses: after ``session_id``, the root that has the session."""
         if self._sessions is None:
-            from gaia_sessions.api.sessions import Sessions
-
-            self._sessions = Sessions(self.session_root(), self._flags)
+            self._sessions = self.sessions_in(self.session_root())
             if self.root is None and self._sessions.folder is None:
                 from .two_roots import pair_of
 

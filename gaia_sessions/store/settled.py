@@ -60,10 +60,10 @@ def _whole_lines(data: bytes) -> list[bytes]:
 def _committed(record: Record, generation: int, name: str, data: bytes) -> tuple[list[bytes], list[bytes]]:
     """Returns the lines of a transcript that count, and the others."""
     lines, others = _committed_lines(record, generation, data)
-    taken = {_seq_in(line) for line in lines}
+    found = [(_seq_in(line), line) for line in lines]
+    taken = {seq for seq, _ in found}
     committed, last = [], 0
-    for line in lines:
-        seq = _seq_in(line)
+    for seq, line in found:
         number = last + 1 if seq is None else seq
         if number > last_seq(record) or (seq is None and number in taken):
             others.append(line)
