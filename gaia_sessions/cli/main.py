@@ -40,7 +40,7 @@ def main(arguments: list[str] | None = None, group: click.Group = commands, name
     output.prepare_streams()
     argv = [_decode_utf8(argument) for argument in (sys.argv[1:] if arguments is None else arguments)]
     try:
-        code: int = group.main(argv, prog_name=name, standalone_mode=False, obj=argv)
+        code: int = group.main(argv, prog_name=name, standalone_mode=False)
         output.flush_result()
     except SystemExit:  # click raises this error if the reader of the help closed the pipe
         code = EXIT_DONE
