@@ -69,6 +69,15 @@ def test_report_and_wait_of_a_session_that_is_being_moved_advise_no_change(gaia:
     assert "to end the move, type again the `store copy` that was interrupted" in shown[0].err.decode()
 
 
+def test_a_half_that_is_taken_back_goes_on_and_no_other_session_can_be(gaia: Gaia, project: str, url: str) -> None:
+    with Sessions(project).store as store, store.open("open") as session:
+        session.set_moving({"source": project, "target": url, "token": "t"})
+    assert gaia("--root", project, "repair", "--take-back", "open").answer == ["open goes on in this root"]
+    assert gaia("--root", project, "update", "open", "--phase", "planning").code == 0
+    refused = gaia("--root", project, "repair", "--take-back", "open")
+    assert (refused.code, "session 'open' is not being moved" in refused.err.decode()) == (4, True)
+
+
 def test_what_cannot_be_copied_is_named_with_what_to_type(gaia: Gaia, project: str, url: str) -> None:
     Sessions(url).create("worker", "other work", agent_id="open")
     ended = gaia("store", "copy", project, url)

@@ -27,4 +27,5 @@ def command(call: Call, agent_ids: tuple[str, ...], *, take_back: bool) -> None:
         {"agent_id": agent_id, "kept_aside": sessions.repair(agent_id, take_back=take_back)}
         for sessions, agent_id in found
     ]
-    call.print_result({"repaired": repaired}, lambda: plain.repaired_lines(repaired))
+    lines = plain.taken_back_lines if take_back else plain.repaired_lines
+    call.print_result({"repaired": repaired}, lambda: lines(repaired))

@@ -146,6 +146,11 @@ def repaired_lines(repaired: Iterable[Mapping[str, str | None]]) -> Iterator[str
             yield f"repaired {session['agent_id']}; the old file is now {safe(aside)}"
 
 
+def taken_back_lines(taken: Iterable[Mapping[str, str | None]]) -> Iterator[str]:
+    """Yields that the move of each session has ended."""
+    yield from (f"{session['agent_id']} goes on in this root" for session in taken)
+
+
 def state_cell(line: Summary) -> str:
     """Returns the state and its details, the turns of a conversation; ``newer`` for the record of a newer version."""
     if "stand_in" in line:
